@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which library multiplies matrices for a context, and its module.
+ * Chooses the library that multiplies matrices for a context, and loads its
+ * module.
  */
 #include "config.h"
 
@@ -25,12 +26,13 @@ struct choice {
     void *state;
 };
 
-/* Libraries, those for the same devices in the order of preference. `blas` is
- * set once, by the library's module. */
+/* The libraries. Those for the same devices are in the order of preference. The
+ * library's module sets `blas` once. */
 static struct entry {
     const char *name;
     int built;
-    enum iris_memory_kind memory; /* of devices that it is tried on unasked */
+    enum iris_memory_kind memory; /* kind of devices on which it is tried by
+                                   * default */
     const struct iris_blas *blas;
 } entries[] = {
     {"cblas", HAVE_CBLAS, IRIS_MEMORY_HOST, NULL},
@@ -40,17 +42,18 @@ static struct entry {
 };
 #define NUM_ENTRIES (sizeof entries / sizeof entries[0])
 
-/* Guards what modules change in the entries. */
+/* Guards the members of the entries that change. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- Modules ---- */
 
-/* OpenBLAS takes so much for each thread, its own ones when it is loaded and a
- * caller at its first product, and tries for ever where it gets none. */
+/* Bytes that OpenBLAS takes for each thread: for its own threads when it is
+ * loaded, and for a caller at its first product. Without this memory it tries
+ * forever. */
 #define BLAS_THREAD_BYTES ((size_t)160 << 20)
 
-/* Whether the limit on address space leaves the library enough: its threads, as
- * many as there are processors, and a caller. */
+/* Whether the limit on address space leaves the library enough: for its
+ * threads, one on each processor, and for a caller. */
 static int has_room(char *why, size_t bytes)
 {
     long threads = sysconf(_SC_NPROCESSORS_ONLN);
@@ -75,7 +78,8 @@ static int has_room(char *why, size_t bytes)
     return 0;
 }
 
-/* What the module's entry gives, or NULL with why. */
+/* The result of the module's entry function, or NULL with the reason in
+ * `why`. */
 static const struct iris_blas *load(const char *name, const char *folder,
                                     char *why, size_t bytes)
 {
@@ -120,7 +124,8 @@ static const struct iris_blas *blas_of(const iris_t *iris, struct entry *entry,
 
 /* ---- The choice ---- */
 
-/* Ranks of this machine share its processors, each with as many threads. */
+/* Ranks of this machine divide its processors, with the same number of threads
+ * each. */
 static int threads_of(const iris_t *iris)
 {
     long each = sysconf(_SC_NPROCESSORS_ONLN) / iris_i_num_ranks(iris);
@@ -150,7 +155,7 @@ static iris_status_t refuse(const iris_t *iris, const char *name,
                        name, why);
 }
 
-/* A library's open, in the thread that calls it. */
+/* The arguments of a library's open(), and the thread that calls it. */
 struct opening {
     struct choice *choice;
     const struct iris_blas *blas;
@@ -181,7 +186,7 @@ static iris_status_t open_on_gpu(iris_t *iris, struct opening *opening)
     return status;
 }
 
-/* IRIS_OK: the library is chosen. */
+/* Tries to open an entry's library. IRIS_OK: the library is chosen. */
 static iris_status_t try_entry(iris_t *iris, struct entry *entry,
                                struct choice *choice, char *why, size_t bytes)
 {
@@ -212,9 +217,9 @@ static iris_status_t try_entry(iris_t *iris, struct entry *entry,
     return IRIS_OK;
 }
 
-/* Whether other ranks of this process use its GPU. A library's kernel that is
- * new to the process waits there for all kernels that run, one of which may wait
- * for this rank (docs/known-limits.md). */
+/* Whether other ranks of this process use the same GPU. Loading a library's
+ * kernel waits there for all running kernels, and one of these may wait for
+ * this rank (docs/known-limits.md). */
 static int shares_gpu(const iris_t *iris)
 {
     if (iris->placement.ranks_on_device < 2) {
@@ -229,7 +234,8 @@ static int shares_gpu(const iris_t *iris)
     return 0;
 }
 
-/* The first of the device's that works. The log names the first. */
+/* The first library for the device that works. The log names the first
+ * failure. */
 static void choose_any(iris_t *iris, struct choice *choice)
 {
     enum iris_memory_kind memory = iris_i_device(iris)->memory;
@@ -262,8 +268,8 @@ static void choose_any(iris_t *iris, struct choice *choice)
     }
 }
 
-/* Fills in the choice. A library's thread that leaves what is allocated could
- * not be told from the program's, so with bounds checked there is none. */
+/* Sets the choice. While bounds are checked, no library is used: accesses by a
+ * library's thread beyond an allocation would look like the program's. */
 static iris_status_t choose(iris_t *iris, struct choice *choice)
 {
     const char *wanted = iris_i_settings(iris)->blas.text;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The module of CBLAS, whose library the linker chose: OpenBLAS or another. Its
- * header is one of many, so nothing but the standard's names is used of it.
+ * The module of CBLAS, with the library that the linker chose: OpenBLAS or
+ * another. There are many versions of its header, so this file uses only the
+ * standard names.
  */
 #include "config.h"
 
@@ -15,12 +16,12 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* Guards the number of threads, which the library has once. */
+/* Guards the number of threads, which is global in the library. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int threads_now;
 
-/* Where address space is limited the library is asked for a caller's memory at
- * once, and called by one thread at a time, which needs no more. */
+/* If address space is limited, open() makes the library allocate a caller's
+ * memory at once. Then one thread at a time calls it, and it needs no more. */
 static pthread_mutex_t one_caller = PTHREAD_MUTEX_INITIALIZER;
 static int is_limited;
 
@@ -34,8 +35,8 @@ static void describe(void *state, char *text)
              config == NULL ? "CBLAS" : config());
 }
 
-/* Small products take no memory: this one takes that of the library's threads
- * and of a caller, which the library keeps. */
+/* Small products allocate no memory. A product of this size allocates that of
+ * the library's threads and of a caller, and the library keeps it. */
 #define SIDE 256
 static iris_status_t take_memory(char *why)
 {
@@ -58,8 +59,8 @@ static iris_status_t take_memory(char *why)
     return IRIS_OK;
 }
 
-/* Ranks that are threads all say the same, most of them while others are at
- * work. */
+/* Ranks that are threads all open it with the same number of threads, most of
+ * them while others are at work. */
 static iris_status_t open_library(int threads, void **state_p, char *why)
 {
     void (*set)(int) = NULL;

@@ -2,9 +2,9 @@
  *
  * A product by a CPU library, as a kernel of one workgroup, so that it runs in
  * the stream's order. Each block of rows is one call of the library. Rows that
- * it cannot take where they are, such as those with a gap between them, go
- * through a copy: the library gives a row other bits for another number of
- * rows, so a block is never cut.
+ * the library cannot use in place, such as rows with a gap between them, are
+ * copied. A block is never cut: with another number of rows, the library gives
+ * a row other bits.
  */
 #include "config.h"
 
@@ -18,15 +18,15 @@
 #include <string.h>
 
 #define BLOCK_ROWS 256
-/* Of a matrix b that has to be converted, so much at a time. */
+/* Number of elements of a matrix b that are converted at a time. */
 #define PANEL_ELEMENTS ((int64_t)4 << 20)
 
-/* One call's, and where it is in the product. */
+/* The buffers of one call, and its position in the product. */
 struct work {
     const struct iris_blas_cpu_args *args;
     const struct iris_blas_product *what;
-    float *a;      /* BLOCK_ROWS by k, or NULL: none is converted */
-    float *b;      /* a panel, or NULL */
+    float *a;      /* BLOCK_ROWS by k; NULL: a is not converted */
+    float *b;      /* a panel; NULL: b is not converted */
     float *out;    /* BLOCK_ROWS by the panel's width */
     int64_t width; /* of panels */
     int64_t col;   /* the panel */
@@ -102,7 +102,7 @@ static int fits(int64_t stride, int64_t least)
     return stride >= least && stride <= INT32_MAX;
 }
 
-/* ---- Matrices as the library takes them ---- */
+/* ---- Matrices in the library's format ---- */
 
 static int a_is_fine(const struct iris_blas_product *what)
 {
@@ -125,7 +125,7 @@ static int b_is_fine(const struct iris_blas_product *what)
                : what->b.col == 1 && fits(what->b.row, what->n);
 }
 
-/* Rows or columns of b, whichever has its elements together. */
+/* Converts rows or columns of b, whichever are contiguous. */
 static void load_panel(struct work *work)
 {
     const struct iris_blas_product *what = work->what;
@@ -155,8 +155,8 @@ static void load_rows(struct work *work)
     }
 }
 
-/* From `sum`, which may be in the result, with no gap between its rows: the last
- * row goes first, since it has the furthest way. */
+/* Stores from `sum`, which may be in the result, without gaps between its rows.
+ * Begins with the last row, since it moves furthest. */
 static void store_rows(const struct work *work, const float *sum,
                        int64_t sum_row)
 {
@@ -187,8 +187,8 @@ static void store_rows(const struct work *work, const float *sum,
 
 /* ---- The product ---- */
 
-/* A library may take another way where there is one row or one column only, on
- * which strides may have a part: those are copied. */
+/* A matrix with only one row or column is copied: the library may use another
+ * algorithm that depends on strides. */
 static int is_direct(const struct work *work)
 {
     const struct iris_blas_product *what = work->what;
@@ -196,7 +196,7 @@ static int is_direct(const struct work *work)
     return work->rows > 1 && work->cols > 1 && what->dtype == IRIS_DTYPE_F32;
 }
 
-/* Whether no row of the block has a gap before the next one in the result. */
+/* Whether the rows of the block are contiguous in the result. */
 static int is_dense(const struct work *work)
 {
     struct iris_blas_gaps gaps = work->what->gaps;
@@ -267,7 +267,7 @@ static int64_t panel_width(const struct iris_blas_product *what)
     return width < what->n ? width : what->n;
 }
 
-/* What has to be converted goes to memory that is freed at once. */
+/* The buffers for conversion are freed at once. */
 static iris_status_t multiply(const struct iris_blas_cpu_args *args)
 {
     const struct iris_blas_product *what = &args->what;
@@ -295,7 +295,7 @@ static iris_status_t multiply(const struct iris_blas_cpu_args *args)
     return IRIS_OK;
 }
 
-/* Its name tells whose call it is where the deadline passes in it. */
+/* The kernel's name tells which call was running if the deadline passes. */
 IRIS_KERNEL(iris_k_cblas_sgemm, struct iris_blas_cpu_args)
 {
     if (multiply(args) != IRIS_OK) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The module of cuBLASLt, NVIDIA's library of products. It is found when it is
- * loaded, so that neither it nor its headers have to be there for a build;
- * where headers are, the values here are checked against them.
+ * The module of cuBLASLt, NVIDIA's library of products. The module finds the
+ * library at run time, so a build needs neither the library nor its headers. If
+ * headers are present, the constants here are checked against them.
  */
 #include "config.h"
 
@@ -14,7 +14,8 @@ static const char *const names[] = {"libcublasLt.so.13", "libcublasLt.so.12",
                                     "libcublasLt.so", NULL};
 static const char *const variables[] = {"CUDA_HOME", "CUDA_PATH", NULL};
 
-/* Toolkits, then wheels that PyTorch brings, of CUDA 13 and 12. */
+/* Folders of toolkits, then of wheels that PyTorch installs, for CUDA 13 and
+ * 12. */
 static const char *const patterns[] = {
     "/usr/local/cuda/lib64",
     "$VIRTUAL_ENV/lib/python3*/site-packages/nvidia/cu*/lib",
@@ -38,7 +39,7 @@ static const char *const status_names[] = {
     [16] = "CUBLAS_STATUS_LICENSE_ERROR",
 };
 
-/* As the enums of cublasLt.h, cublas_api.h and library_types.h. */
+/* Values of the enums in cublasLt.h, cublas_api.h and library_types.h. */
 enum {
     TYPE_F32 = 0,
     TYPE_F16 = 2,
@@ -53,7 +54,7 @@ enum {
     DESC_BIAS_TYPE = 26,
     EPILOGUE_BIAS = 4,
     PREF_WORKSPACE = 1,
-    PREF_ALIGNMENT = 5, /* of A, then of B, C and D */
+    PREF_ALIGNMENT = 5, /* for A; the next ones are for B, C and D */
     NO_MEMORY = 3,
     INVALID = 7,
     UNSUPPORTED = 15,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The module of hipBLASLt, AMD's library of products with the calls of
- * cuBLASLt. It is found when it is loaded, so that neither it nor its headers,
- * which not every compiler of C takes, have to be there for a build.
+ * cuBLASLt. The module finds the library at run time, so a build needs neither
+ * the library nor its headers, which not every C compiler accepts.
  */
 #include "config.h"
 
@@ -14,7 +14,7 @@ static const char *const names[] = {"libhipblaslt.so.1", "libhipblaslt.so.0",
                                     "libhipblaslt.so", NULL};
 static const char *const variables[] = {"ROCM_PATH", "ROCM_HOME", NULL};
 
-/* Toolkits, then what PyTorch's wheel brings. */
+/* Folders of toolkits, then of PyTorch's wheel. */
 static const char *const patterns[] = {
     "/opt/rocm/lib",
     "/opt/rocm-*/lib",
@@ -40,7 +40,7 @@ static const char *const status_names[] = {
     [11] = "HIPBLAS_STATUS_UNKNOWN",
 };
 
-/* As the enums of hipblaslt.h, hipblas-common.h and library_types.h. */
+/* Values of the enums in hipblaslt.h, hipblas-common.h and library_types.h. */
 enum {
     TYPE_F32 = 0,
     TYPE_F16 = 2,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Products by cuBLASLt and hipBLASLt. The algorithm is chosen once for a whole
- * product, and parts of it by rows take the same, so that their bits are the
- * whole one's. Algorithms that want a workspace are left out: products on
+ * Products by cuBLASLt and hipBLASLt. An algorithm is chosen once for a whole
+ * product, and its parts by rows use the same one, so that they have the same
+ * bits as the whole. Algorithms with a workspace are excluded: products on
  * several streams, and launches of graphs, would share it.
  */
 #include "config.h"
@@ -14,11 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Algorithms that are kept; the oldest goes first. */
+/* Number of algorithms that are kept; the oldest is replaced first. */
 #define KEPT 64
 
-/* The library's functions. Its enums are as wide as int, and its descriptors
- * pointers. */
+/* The library's functions. Its enums have the width of int, and its descriptors
+ * are pointers. */
 struct functions {
     int (*create)(void **handle);
     int (*destroy)(void *handle);
@@ -41,12 +41,13 @@ struct functions {
                   size_t workspace_bytes, void *stream);
 };
 
-/* What an algorithm is chosen for. Zeroed first, and compared as bytes. */
+/* The key of an algorithm. Zeroed first, and compared as bytes. */
 struct key {
     int64_t whole;
     int64_t n;
     int64_t k;
-    int64_t ld[3]; /* of the first operand, the second, and out */
+    int64_t ld[3]; /* leading dimensions of the first operand, the second,
+                    * and out */
     int alignment[3];
     int is_transposed[2];
     int dtype;
@@ -64,7 +65,7 @@ struct iris_lt {
     const struct iris_lt_dialect *dialect;
     struct functions call;
     void *handle;
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* guards the following members */
     struct chosen chosen[KEPT];
     unsigned next;
 };
@@ -129,7 +130,7 @@ static iris_status_t bind(struct iris_lt *lt, void *library, char *why)
     return IRIS_OK;
 }
 
-/* The library stays loaded: what it has started may not end. */
+/* The library stays loaded: it may have started threads that never end. */
 iris_status_t iris_i_lt_open(const struct iris_lt_dialect *dialect,
                              void **state_p, char *why)
 {
@@ -236,8 +237,8 @@ static iris_status_t describe_call(const struct iris_lt *lt,
     return status;
 }
 
-/* For a product of what->m rows. The caller destroys them, if this fails, too.
- */
+/* Creates the descriptors of a product with what->m rows. The caller destroys
+ * them even if this fails. */
 static iris_status_t create(const struct iris_lt *lt,
                             const struct iris_blas_product *what,
                             const struct iris_blas_operands *operands,
@@ -306,7 +307,7 @@ static iris_status_t prefer(const struct iris_lt *lt, const struct key *key,
     return check(lt, ret, "MatmulPreferenceSetAttribute", why);
 }
 
-/* The heuristics' first answer that needs no workspace. */
+/* The heuristics' first algorithm without a workspace. */
 static iris_status_t ask(const struct iris_lt *lt,
                          const struct descriptors *made, void *pref,
                          struct chosen *chosen, char *why)
@@ -362,7 +363,7 @@ static iris_status_t choose(const struct iris_lt *lt,
     return status;
 }
 
-/* The algorithm for all parts of the product; the lock is held. */
+/* The algorithm for all parts of the product. The lock is held. */
 static iris_status_t find(struct iris_lt *lt,
                           const struct iris_blas_product *what,
                           const struct iris_blas_operands *operands,
@@ -388,7 +389,7 @@ static iris_status_t find(struct iris_lt *lt,
 
 /* ---- The product ---- */
 
-/* By the algorithm and descriptors that are there. */
+/* Multiplies with existing descriptors and algorithm. */
 static int multiply(const struct iris_lt *lt,
                     const struct iris_blas_product *what,
                     const struct descriptors *made, const struct chosen *chosen,
@@ -430,7 +431,7 @@ iris_status_t iris_i_lt_product(void *state,
         status = check(lt, ret, "Matmul", why);
     }
     destroy(lt, &made);
-    /* An algorithm for the whole need not take every part. */
+    /* An algorithm for the whole product may not support every part. */
     return ret == lt->dialect->status_invalid && what->m != what->whole
                ? IRIS_ERR_UNSUPPORTED
                : status;

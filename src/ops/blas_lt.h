@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * Products by cuBLASLt and by hipBLASLt, which has the same calls under other
- * names: what differs is a dialect.
+ * Products by cuBLASLt and by hipBLASLt, which has the same calls with other
+ * names. A dialect describes the differences.
  */
 #ifndef IRIS_SRC_OPS_BLAS_LT_H
 #define IRIS_SRC_OPS_BLAS_LT_H
 
 #include "ops/blas_vendor.h"
 
-/* An algorithm as the library's heuristics give it. */
+/* Size of an algorithm in the result of the library's heuristics. */
 #define IRIS_LT_RESULT_BYTES 96
 
 /* One library's names, and the values of its enums. Static and const. */
 struct iris_lt_dialect {
     const char *name;   /* for people */
-    const char *prefix; /* of functions */
+    const char *prefix; /* prefix of functions */
     struct iris_blas_places places;
 
-    /* The result of a heuristic: an algorithm, then a size_t, bytes of
-     * workspace, then a status. */
+    /* The result of a heuristic has three parts: an algorithm, a size_t with
+     * the bytes of workspace, and a status. */
     size_t algorithm_bytes;
 
     int type_f32;
@@ -34,17 +34,18 @@ struct iris_lt_dialect {
     int desc_bias_type;
     int epilogue_bias;
     int pref_workspace;
-    int pref_alignment[4]; /* of A, B, C and D; -1: it has none */
+    int pref_alignment[4]; /* for A, B, C and D; -1: not supported */
 
     int status_no_memory;
     int status_invalid;
     int status_unsupported;
-    const char *const *status_names; /* `num_statuses`; NULL: no such status */
+    const char *const *status_names; /* number: `num_statuses`; NULL: no such
+                                      * status */
     int num_statuses;
 };
 
-/* Slots of struct iris_blas; a state is a handle, and the algorithms that were
- * chosen. Only open() knows the dialect. */
+/* Slots of struct iris_blas. A state is a handle and the chosen algorithms.
+ * Only open() uses the dialect. */
 iris_status_t iris_i_lt_open(const struct iris_lt_dialect *dialect,
                              void **state_p, char *why);
 void iris_i_lt_close(void *state);

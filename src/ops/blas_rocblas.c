@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The module of rocBLAS, for AMD GPUs that hipBLASLt has nothing for. It is
- * found when it is loaded, so that neither it nor its headers have to be there
- * for a build. rocBLAS chooses an algorithm for every call, so the bits of a
- * part may differ from the whole product's.
+ * The module of rocBLAS, for AMD GPUs that hipBLASLt does not support. The
+ * module finds the library at run time, so a build needs neither the library
+ * nor its headers. rocBLAS chooses an algorithm for every call, so the bits of
+ * a part may differ from the whole product's.
  */
 #include "config.h"
 
@@ -44,7 +44,7 @@ static const char *const status_names[] = {
 };
 #define NUM_STATUSES ((int)(sizeof status_names / sizeof status_names[0]))
 
-/* As the enums of rocblas-types.h. */
+/* Values of the enums in rocblas-types.h. */
 enum {
     OP_NONE = 111,
     OP_TRANSPOSE = 112,
@@ -70,8 +70,8 @@ struct functions {
                    uint32_t flags);
 };
 
-/* Handles have memory that one stream at a time may use, so each stream has
- * one. */
+/* A handle has memory that only one stream at a time may use, so each stream
+ * has its own handle. */
 struct handle {
     struct handle *next;
     void *stream;
@@ -80,7 +80,7 @@ struct handle {
 
 struct rocblas {
     struct functions call;
-    pthread_mutex_t lock; /* guards the list, and calls by handles */
+    pthread_mutex_t lock; /* guards the list, and calls with handles */
     struct handle *handles;
 };
 
@@ -188,7 +188,7 @@ static void close_library(void *pointer)
     free(state);
 }
 
-/* The first handle tells whether the library works here. */
+/* Creating the first handle shows whether the library works here. */
 static iris_status_t open_library(int threads, void **state_p, char *why)
 {
     void *library = iris_i_blas_find(&places, why);
@@ -231,7 +231,7 @@ static int op_of(const struct iris_blas_columns *matrix)
     return matrix->is_transposed ? OP_TRANSPOSE : OP_NONE;
 }
 
-/* What the library counts in ints. */
+/* Whether the sizes fit into the library's ints. */
 static int fits(const struct iris_blas_product *what,
                 const struct iris_blas_operands *operands)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the modules of GPU libraries share: finding the library, and matrices by
- * rows as a library that has them by columns sees them.
+ * Code for all modules of GPU libraries: finds the library, and converts
+ * row-major matrices to the library's column-major view.
  */
 #include "config.h"
 
@@ -74,7 +74,7 @@ static void *load_from_toolkit(const struct iris_blas_places *places,
     return library;
 }
 
-/* 0: it begins with a variable that is not set. */
+/* Returns 0 if the pattern begins with an unset variable. */
 static int expand(const char *pattern, char *path, size_t bytes)
 {
     const char *rest = strchr(pattern, '/');
@@ -161,7 +161,7 @@ const char *iris_i_blas_path(const void *symbol)
 
 /* ---- Matrices ---- */
 
-/* Of all columns, wherever in the matrix they begin. */
+/* The alignment of every column, whichever the first one is. */
 static int alignment_of(const void *data, int64_t column_bytes)
 {
     uint64_t bits = (uint64_t)(uintptr_t)data | (uint64_t)column_bytes |
@@ -170,8 +170,8 @@ static int alignment_of(const void *data, int64_t column_bytes)
     return (int)(bits & -bits);
 }
 
-/* Elements of a line are together, and lines do not overlap; of one line the
- * stride may be anything. */
+/* Whether the elements of a line are contiguous and lines do not overlap. With
+ * a single line, its stride does not matter. */
 static int is_dense(int64_t inner_stride, int64_t inner, int64_t stride,
                     int64_t lines)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The public operations: checked, given memory, and enqueued as products and
- * collectives.
+ * The public fused operations: checks a call, finds its memory, and enqueues it
+ * as products and collectives.
  */
 #include "config.h"
 
@@ -32,8 +32,9 @@ static struct iris_ccl_options collective(const struct iris_ops_call *call)
     return options;
 }
 
-/* A product's rows where each member has a place for as many: one place is left
- * free behind each share that has one row less. */
+/* The gaps between a product's rows if each member has a place for the same
+ * number of rows: one row is left free behind each share that has one row
+ * less. */
 static struct iris_blas_gaps between_shares(const struct iris_ops_call *call)
 {
     int64_t most = iris_i_ops_most(call, call->m);
@@ -61,9 +62,9 @@ static iris_status_t gather(iris_t *iris, const struct iris_ops_call *call,
         (size_t)elements, call->b->dtype, &options);
 }
 
-/* Whether a collective that takes `elements` elements can work on the matrix
- * where it is. The others may be copied through the workspace all the same: the
- * members choose the variant alike, since that is on the heap, too. */
+/* Whether a collective of `elements` elements can use the matrix in place.
+ * Otherwise some members may still copy their input through the workspace. All
+ * members choose the same variant, since the workspace is on the heap, too. */
 static int is_whole(const iris_t *iris, const iris_tensor_t *matrix,
                     int64_t elements)
 {
@@ -72,8 +73,8 @@ static int is_whole(const iris_t *iris, const iris_tensor_t *matrix,
            iris_i_heap_bytes_from(iris_i_heap(iris), matrix->data) > 0;
 }
 
-/* Gathers the members' `a`, each of which has a place for `elements` elements:
- * `own` is that of this member. */
+/* Gathers the members' `a`. Each has a place for `elements` elements; `own` is
+ * this member's. */
 static iris_status_t gather_a(iris_t *iris, const struct iris_ops_call *call,
                               iris_tensor_t own, int64_t elements)
 {
@@ -106,7 +107,7 @@ static iris_status_t matmul_all_reduce(iris_t *iris,
                : status;
 }
 
-/* Gathers the members' shares of the rows of `all`, of which this member's are
+/* Gathers the members' shares of the rows of `all`. This member's share is
  * `in`, or in place (NULL). */
 static iris_status_t gather_shares(iris_t *iris,
                                    const struct iris_ops_call *call,
@@ -171,7 +172,7 @@ static iris_status_t gather_rows(iris_t *iris, const struct iris_ops_call *call)
                              : status;
 }
 
-/* Members' columns are put together behind where they were gathered. */
+/* The members' columns are joined behind the place where they were gathered. */
 static iris_status_t gather_columns(iris_t *iris,
                                     const struct iris_ops_call *call)
 {
@@ -234,8 +235,8 @@ static iris_status_t enqueue(iris_t *iris, const struct iris_ops_call *call)
     }
 }
 
-/* The collective's members compare the whole operation: its own count says
- * nothing of K, and M and N only together. */
+/* Makes the collective's members compare the whole operation: the collective's
+ * count depends on M times N only, and not on K. */
 static iris_status_t enqueue_compared(iris_t *iris,
                                       const struct iris_ops_call *call)
 {
@@ -265,7 +266,7 @@ static iris_status_t run(iris_t *iris, struct iris_ops_call *call,
     return status == IRIS_OK ? enqueue_compared(iris, call) : status;
 }
 
-/* Every rank has to be told if the arguments are wrong on one. One without
+/* Every rank has to be told if the arguments are wrong on one. A rank without
  * matrices needs no memory itself. */
 static iris_status_t prepare(iris_t *iris, struct iris_ops_call *call,
                              const struct iris_ops_options *options,

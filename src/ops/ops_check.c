@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is asked of a fused operation, checked: options, tensors, sizes.
+ * Checks the arguments of a fused operation: options, tensors, sizes.
  */
 #include "config.h"
 
@@ -84,7 +84,7 @@ static iris_status_t check_matrix(const iris_t *iris,
                              call->name, name, iris_dtype_name(tensor->dtype));
 }
 
-/* Both tensors have been checked. */
+/* Whether two checked tensors overlap. */
 static int overlap(const iris_tensor_t *one, const iris_tensor_t *other)
 {
     struct iris_tensor_extent a = iris_i_tensor_extent(one);
@@ -171,7 +171,7 @@ int64_t iris_i_ops_most(const struct iris_ops_call *call, int64_t rows)
     return (rows + call->members - 1) / call->members;
 }
 
-/* Which of the sizes are shares, and that all of them fit. */
+/* Finds which of the sizes are shares, and checks that all of them fit. */
 static iris_status_t check_sizes(const iris_t *iris, struct iris_ops_call *call)
 {
     const int64_t *a = call->a->shape, *b = call->b->shape;
@@ -183,7 +183,7 @@ static iris_status_t check_sizes(const iris_t *iris, struct iris_ops_call *call)
     call->m = call->op == IRIS_OPS_MATMUL_REDUCE_SCATTER ? a[0] : out[0];
     rows = iris_i_ops_share(call, call->m, call->index).rows;
     columns = iris_i_ops_share(call, call->k, call->index).rows;
-    /* The first member's share of one column is all of K. */
+    /* If the first member's share is one column, it is all of K. */
     call->by_column = call->op == IRIS_OPS_ALL_GATHER_MATMUL &&
                       a[0] == call->m && (a[1] != call->k || a[0] != rows);
     out_rows = call->op == IRIS_OPS_MATMUL_REDUCE_SCATTER ? rows : call->m;
@@ -194,7 +194,8 @@ static iris_status_t check_sizes(const iris_t *iris, struct iris_ops_call *call)
     columns = call->by_column ? columns : call->k;
     if (a[0] == rows && a[1] == columns && out[0] == out_rows &&
         out[1] == call->n && call->m > 0 && call->n > 0 && call->k > 0) {
-        /* A share of a matrix of one element does not tell which it is. */
+        /* If the matrix has one element, a share does not tell its
+         * direction. */
         call->by_column = call->by_column && call->m * call->k > 1;
         return check_bias(iris, call,
                           call->op == IRIS_OPS_ALL_GATHER_MATMUL ? call->m
@@ -212,8 +213,8 @@ static iris_status_t check_sizes(const iris_t *iris, struct iris_ops_call *call)
         (long long)columns, (long long)out_rows, (long long)call->n);
 }
 
-/* Whether the collective can work in `out` itself: its rows follow each other.
- * The same on all members. */
+/* Whether the collective can use `out` in place: its rows are contiguous. The
+ * same on all members. */
 static int is_direct(const struct iris_ops_call *call)
 {
     const iris_tensor_t *out = call->out;
@@ -221,8 +222,8 @@ static int is_direct(const struct iris_ops_call *call)
     return out->shape[0] <= 1 || out->strides[0] == out->shape[1];
 }
 
-/* Whether the environment asks for an all_reduce that does not take the same
- * memory as `in` and `out`. */
+/* Whether the environment asks for a variant of all_reduce whose `in` and `out`
+ * must be different memory. */
 static int asks_apart(const iris_t *iris)
 {
     static const iris_ccl_variant_t variants[] = {
@@ -236,8 +237,8 @@ static int asks_apart(const iris_t *iris)
     return found;
 }
 
-/* Elements that are kept besides a, b and out, as operations.c and, of a call in
- * chunks, ops_chunks.c lay them out: in chunks no fewer. */
+/* Number of elements kept besides a, b and out, in the layout of operations.c
+ * or, for a call in chunks, of ops_chunks.c. Chunks need at least as many. */
 static int64_t elements(const struct iris_ops_call *call)
 {
     int64_t columns = call->members * iris_i_ops_most(call, call->k);
@@ -248,7 +249,7 @@ static int64_t elements(const struct iris_ops_call *call)
     }
     switch (call->op) {
     case IRIS_OPS_MATMUL_ALL_REDUCE:
-        /* In chunks there is one for the streams that belong to it. */
+        /* A call in chunks has one for its own streams. */
         return call->direct && !call->apart
                    ? in_chunks
                    : (call->direct || !call->apart ? 1 : 2) * call->m * call->n;
@@ -264,8 +265,8 @@ static int64_t elements(const struct iris_ops_call *call)
     }
 }
 
-/* Shares are cut into chunks, where each member has one of the rows; else all
- * rows are. */
+/* Shares are cut into chunks if each member has a share of the rows; otherwise
+ * all rows are. */
 struct iris_ops_size iris_i_ops_size(const struct iris_ops_call *call)
 {
     struct iris_ops_size size = {
@@ -283,8 +284,8 @@ struct iris_ops_size iris_i_ops_size(const struct iris_ops_call *call)
     return size;
 }
 
-/* Matrices whose strides are 0 may be larger than memory, and then what is kept
- * of them cannot be counted. No operation keeps more than this. */
+/* Matrices with strides of 0 may be larger than memory; the size of their
+ * copies could overflow. No operation keeps more than this. */
 static iris_status_t check_workspace(const iris_t *iris,
                                      const struct iris_ops_call *call)
 {
@@ -328,7 +329,7 @@ iris_status_t iris_i_ops_check(iris_t *iris, struct iris_ops_call *call,
         status =
             iris_i_ops_plan(iris, &size, call->options.chunks, &call->plan);
         if (iris_i_group_is_far(iris, call->group)) {
-            call->plan.chunks = 1; /* streams reach one node only */
+            call->plan.chunks = 1; /* streams reach only one node */
             call->plan.copies = 0;
         }
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Operations in chunks of rows, on streams of their own: what a chunk's product
- * needs, or is needed for, moves beside the product of another chunk.
+ * Operations in chunks of rows, on their own streams: the transfer of one chunk
+ * overlaps with the product of another.
  */
 #include "config.h"
 
@@ -16,11 +16,11 @@
 #include "queue/queue_launch.h"
 
 #define SUM_LANES 512
-#define SUM_BYTES 16 /* that a lane of a GPU sums at a time */
+#define SUM_BYTES 16 /* bytes that a lane of a GPU sums at a time */
 
 /* ---- Rows ---- */
 
-/* Chunk `chunk` of these rows; there may be none. */
+/* Chunk `chunk` of these rows; it may be empty. */
 static struct iris_ops_share chunk_of(const struct iris_ops_way *way,
                                       struct iris_ops_share rows, int chunk)
 {
@@ -33,7 +33,7 @@ static struct iris_ops_share chunk_of(const struct iris_ops_way *way,
     return part;
 }
 
-/* The same rows, counted from the share's first. */
+/* The same rows, relative to the share's first row. */
 static struct iris_ops_share within(struct iris_ops_share rows,
                                     struct iris_ops_share share)
 {
@@ -47,8 +47,8 @@ static struct iris_ops_share share_of(const struct iris_ops_way *way,
     return iris_i_ops_share(way->call, way->call->m, member);
 }
 
-/* Multiplies rows of `a` from row `begin` on of the product that the bits are
- * of: matmul_all_gather's is of a share. */
+/* Multiplies rows of `a`, from row `begin` on of the product that determines
+ * the bits. For matmul_all_gather that product is a share's. */
 static iris_status_t multiply(const struct iris_ops_way *way, iris_tensor_t a,
                               iris_tensor_t out, int64_t begin,
                               struct iris_stream *stream)
@@ -66,7 +66,8 @@ static iris_status_t multiply(const struct iris_ops_way *way, iris_tensor_t a,
 typedef iris_status_t (*take_fn)(struct iris_ops_way *way, int64_t member,
                                  int chunk, struct iris_ops_share rows);
 
-/* Takes each chunk of the other members' shares, in the order in which they come. */
+/* Takes each chunk of the other members' shares, in the order of their
+ * arrival. */
 static iris_status_t take_all(struct iris_ops_way *way, take_fn take)
 {
     int64_t others = way->call->members - 1;
@@ -84,7 +85,7 @@ static iris_status_t take_all(struct iris_ops_way *way, take_fn take)
     return status;
 }
 
-/* A chunk's product, and its way to the others. */
+/* Computes a chunk's product, and sends it to the others. */
 static iris_status_t gather_product(struct iris_ops_way *way, int chunk)
 {
     const struct iris_ops_call *call = way->call;
@@ -114,7 +115,7 @@ static iris_status_t gather_product(struct iris_ops_way *way, int chunk)
                : status;
 }
 
-/* Others' products, from where they arrive. */
+/* Copies other members' products from the place of their arrival. */
 static iris_status_t take_product(struct iris_ops_way *way, int64_t member,
                                   int chunk, struct iris_ops_share rows)
 {
@@ -155,7 +156,8 @@ static iris_status_t multiply_own(struct iris_ops_way *way, int chunk)
     if (rows.rows == 0) {
         return IRIS_OK;
     }
-    /* The product takes the kept rows, whose strides the others' have, too. */
+    /* The product uses the copied rows, which have the same strides as the
+     * other members' rows. */
     status = iris_i_ops_copy(way->iris, kept, a, products);
     if (status == IRIS_OK && !direct) {
         status = iris_i_queue_follow(call->transport, products);
@@ -170,7 +172,7 @@ static iris_status_t multiply_own(struct iris_ops_way *way, int chunk)
                : status;
 }
 
-/* Multiplies others' rows, once they are there. */
+/* Multiplies other members' rows after their arrival. */
 static iris_status_t take_rows(struct iris_ops_way *way, int64_t member,
                                int chunk, struct iris_ops_share rows)
 {
@@ -218,7 +220,7 @@ static iris_status_t send_columns(struct iris_ops_way *way, int chunk)
                : status;
 }
 
-/* Puts a chunk's columns together, once they are there, and multiplies. */
+/* Joins a chunk's columns after their arrival, and multiplies. */
 static iris_status_t multiply_columns(struct iris_ops_way *way, int chunk)
 {
     const struct iris_ops_call *call = way->call;
@@ -257,8 +259,8 @@ static iris_status_t gather_columns(struct iris_ops_way *way)
     return status;
 }
 
-/* Where member i's products for rows of this one's share arrive. Behind all of
- * those this one keeps its products for the others. */
+/* The place for member i's products of this member's rows. This member's
+ * products for the others come behind all of these. */
 static iris_tensor_t slot(const struct iris_ops_way *way, int64_t i,
                           struct iris_ops_share at)
 {
@@ -268,7 +270,7 @@ static iris_tensor_t slot(const struct iris_ops_way *way, int64_t i,
                            at.rows, call->n);
 }
 
-/* Multiplies rows of that member's share, and sends them there. */
+/* Multiplies rows of that member's share, and sends the product there. */
 static iris_status_t scatter_product(struct iris_ops_way *way, int64_t member,
                                      int chunk)
 {
@@ -297,7 +299,7 @@ static iris_status_t scatter_product(struct iris_ops_way *way, int64_t member,
                : status;
 }
 
-/* The sums of a chunk of this member's share, once all of it is there. */
+/* Sums a chunk of this member's share after all of it has arrived. */
 static iris_status_t sum_up(const struct iris_ops_way *way, int chunk)
 {
     const struct iris_ops_call *call = way->call;
@@ -395,7 +397,7 @@ static iris_status_t enqueue(struct iris_ops_way *way)
     }
 }
 
-/* A failed one is joined, too, so that a capture may end. */
+/* Joins the streams even after a failure, so that a capture can end. */
 iris_status_t iris_i_ops_chunks(iris_t *iris, const struct iris_ops_call *call)
 {
     struct iris_ops_way way = {.iris = iris, .call = call};

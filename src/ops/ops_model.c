@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How long a fused operation takes in some number of chunks, by the rates of the
- * machine. docs/fused.md has the formulas.
+ * Predicts the time of a fused operation in some number of chunks, from the
+ * rates of the machine. docs/fused.md has the formulas.
  */
 #include "config.h"
 
@@ -13,13 +13,13 @@
 
 #include "ops/ops_types.h"
 
-/* TFLOP/s are 1e6 operations in a microsecond, GB/s 1e3 bytes. */
+/* TFLOP/s are 1e6 operations per microsecond, GB/s 1e3 bytes. */
 #define US_OF_TFLOPS 1e6
 #define US_OF_GBS 1e3
 
-/* Between two points the time is a power of the operations. Below the first one
- * a product takes as long as there: less work does not fill the device. Above
- * the last one its rate holds. */
+/* Between two points, the time is a power of the number of operations. Below
+ * the first point, the time is constant: less work does not fill the device.
+ * Above the last point, the rate is constant. */
 static double product_us(const struct iris_ops_rates *rates, iris_dtype_t dtype,
                          double operations)
 {
@@ -45,7 +45,8 @@ static double product_us(const struct iris_ops_rates *rates, iris_dtype_t dtype,
     return low * pow(high / low, share) / US_OF_TFLOPS;
 }
 
-/* Bytes that a rank sends to its peers, or gets from them, at their pace. */
+/* Time to transfer this number of bytes between a rank and its peers, at the
+ * peers' rate. */
 static double link_us(const struct iris_ops_rates *rates, double bytes,
                       double members)
 {
@@ -56,8 +57,8 @@ static double link_us(const struct iris_ops_rates *rates, double bytes,
     return bytes * (members - 1) / members / (US_OF_GBS * rate);
 }
 
-/* The collective of a part of the matrix: the way there, the sums, and for an
- * all_reduce the way back. */
+/* Time of the collective of a part of the matrix: the way there, the sums, and
+ * for an all_reduce the way back. */
 static double transport_us(const struct iris_ops_rates *rates,
                            const struct iris_ops_size *size, double bytes)
 {
@@ -85,7 +86,7 @@ static double moved(const struct iris_ops_size *size)
            (double)iris_dtype_size(size->dtype);
 }
 
-/* What a rank multiplies. */
+/* Number of operations of a rank. */
 static double operations(const struct iris_ops_size *size)
 {
     double m = (double)size->m;
@@ -96,9 +97,9 @@ static double operations(const struct iris_ops_size *size)
     return 2 * m * (double)size->n * (double)size->k;
 }
 
-/* The product of one of so many chunks: its part of the whole one's time, as the
- * chunks' products run beside each other. The least product takes as long in any
- * number of chunks. */
+/* Time of the product of one chunk of this number: its part of the whole
+ * product's time, as the chunks' products run beside each other. The smallest
+ * product takes equally long in any number of chunks. */
 static double part_us(const struct iris_ops_rates *rates,
                       const struct iris_ops_size *size, int chunks)
 {
@@ -108,8 +109,8 @@ static double part_us(const struct iris_ops_rates *rates,
     return us > least ? us : least;
 }
 
-/* Whether all chunks of all members are whole blocks of rows. Others compute
- * more, and on two H100 took up to 14 % longer than one product. */
+/* Whether all chunks of all members are whole blocks of rows. Other chunks
+ * compute more, and on two H100 took up to 14 % longer than one product. */
 static int is_even(const struct iris_ops_rates *rates,
                    const struct iris_ops_size *size, int chunks)
 {
@@ -118,8 +119,8 @@ static int is_even(const struct iris_ops_rates *rates,
     return size->m % (shares * chunks * rates->block) == 0;
 }
 
-/* Which share of the shorter time is hidden. Columns are put together by kernels
- * again, which nobody has measured. */
+/* The fraction of the shorter time that is hidden. Kernels join the columns,
+ * and their effect has not been measured. */
 static double hidden(const struct iris_ops_rates *rates,
                      const struct iris_ops_size *size)
 {
@@ -131,8 +132,8 @@ static double hidden(const struct iris_ops_rates *rates,
                                                     : IRIS_RATE_HIDDEN];
 }
 
-/* What chunks cost that they have beside one product and one transport. Those of
- * matmul_all_gather are each awaited and copied once more where they arrive. */
+/* The additional cost of chunks, besides one product and one transfer. In
+ * matmul_all_gather, each chunk is awaited and copied once more on arrival. */
 static double further_us(const struct iris_ops_rates *rates,
                          const struct iris_ops_size *size, int chunks)
 {
@@ -143,8 +144,9 @@ static double further_us(const struct iris_ops_rates *rates,
            (chunks - 1) * steps * peers * rates->at[IRIS_RATE_CHUNK];
 }
 
-/* The first chunk's first step and the last one's second have nothing beside
- * them. Between them the shorter one of two steps is hidden, but for a share. */
+/* The first chunk's first step and the last chunk's second step overlap with
+ * nothing. In between, the shorter of two steps is hidden, except for a
+ * fraction. */
 static double chunked_us(const struct iris_ops_rates *rates,
                          const struct iris_ops_size *size, int chunks)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * How a call of a fused operation is done: in how many chunks.
+ * Plans a call of a fused operation: the number of chunks.
  */
 #include "config.h"
 
@@ -14,14 +14,15 @@
 #include "ops/ops_rates.h"
 #include "ops/ops_types.h"
 
-/* Workgroups of a GPU for the collective of a chunk, the rest being the
- * products'. With 16 it took 4 times as long on an H100 as with all. */
+/* Workgroups of a GPU for the collective of a chunk; the products have the
+ * others. With 16 it took 4 times as long on an H100 as with all. */
 #define COLLECTIVE_WORKGROUPS 64
 
-/* Of a whole matrix, for which copies are worth their signals. */
+/* Size of a whole matrix from which copies are worth their signals. */
 #define COPIED_BYTES ((int64_t)1 << 20)
 
-/* What is worth it where nobody asks, by the rates of the machine. */
+/* The best number of chunks by the machine's rates, if the user asks for
+ * none. */
 static int worth(const iris_t *iris, const struct iris_ops_size *size)
 {
     struct iris_ops_rates rates = iris_i_ops_rates(iris);
@@ -29,8 +30,8 @@ static int worth(const iris_t *iris, const struct iris_ops_size *size)
     return iris_i_ops_expect(&rates, size).best;
 }
 
-/* Whether parts of a product by rows have the bits of the whole: a CPU library's
- * have not. */
+/* Whether parts of a product by rows have the bits of the whole. With a CPU's
+ * library they do not. */
 static iris_status_t may_part(iris_t *iris, int *may_p)
 {
     const struct iris_blas *blas;
@@ -41,9 +42,8 @@ static iris_status_t may_part(iris_t *iris, int *may_p)
     return status;
 }
 
-/* On GPUs an all_gather of shares that differ goes to places with gaps, from
- * which all of it is copied to `out`; large ones take less time as copies of the
- * stream's. */
+/* On GPUs, an all_gather of unequal shares goes to places with gaps, and from
+ * there to `out`. Large ones are faster as copies of the stream. */
 static int copies_whole(const iris_t *iris, const struct iris_ops_size *size)
 {
     int64_t bytes = size->m * size->n * (int64_t)iris_dtype_size(size->dtype);

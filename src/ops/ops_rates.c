@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The rates of a machine by which fused operations are planned: those of the
- * tuning file, else what is known of this kind of device.
+ * The rates of a machine, from which fused operations are planned: the tuning
+ * file's, else the library's own for this kind of device.
  */
 #include "config.h"
 
@@ -15,14 +15,15 @@ enum { F32, F16, BF16 };
 
 /* ---- The library's own ----
  *
- * Each with its source: figures of docs/performance.md and docs/fused.md, and
- * "estimate" where there is none. */
+ * Each has its source: figures of docs/performance.md and docs/fused.md, or
+ * "estimate". */
 
-/* Chunks: bf16 on two H100, 25 November 2026, of 6 shapes from 2048 cubed to 8192
- * cubed (fused.md). Where copy engines transport them, two chunks hide the shorter
- * time and cost some 10 us, and more of them took longer, but for one operation. An
- * all_reduce is a kernel beside the product: nothing of it is hidden. Elsewhere
- * nothing is taken to overlap before a file says so. */
+/* Chunks: bf16 on two H100, 25 November 2026, with 6 shapes from 2048 cubed to
+ * 8192 cubed (fused.md). If copy engines transfer them, two chunks hide the
+ * shorter time and cost about 10 us; more chunks took longer, except in one
+ * operation. An all_reduce is a kernel beside the product, and none of it is
+ * hidden. On other devices, the library assumes no overlap unless a file says
+ * so. */
 #define GPU_CHUNKS(share)                                      \
     [IRIS_RATE_HIDDEN] = (share), [IRIS_RATE_HIDDEN_SUMS] = 0, \
     [IRIS_RATE_CHUNK] = 10, [IRIS_RATE_MOST] = 2
@@ -32,14 +33,14 @@ enum { F32, F16, BF16 };
 #define CUBE(side) (2.0 * (side) * (side) * (side))
 
 static const struct known {
-    const char *name; /* part of the device's */
+    const char *name; /* part of the device's name */
     struct iris_ops_rates rates;
 } known[] = {
-    /* Two H100, CUDA, 25 November 2026 (fused.md): products of 2048, 4096 and 8192
-     * cubed in bf16 took 30.3, 179 and 1280 us; gathers of 8.4, 34, 67 and 134 MB 28,
-     * 67, 117 and 215 us, which is 15 us and 330 GB/s, and a scatter of 134 MB 255.
-     * f16 as bf16; 512 cubed and f32 are estimates. Launches: 0.76 us
-     * (performance.md). */
+    /* Two H100, CUDA, 25 November 2026 (fused.md). Products of 2048, 4096 and
+     * 8192 cubed in bf16 took 30.3, 179 and 1280 us. Gathers of 8.4, 34, 67 and
+     * 134 MB took 28, 67, 117 and 215 us, which is 15 us and 330 GB/s; a
+     * scatter of 134 MB took 255 us. f16 is assumed to equal bf16; 512 cubed
+     * and f32 are estimates. Launches: 0.76 us (performance.md). */
     {"H100",
      {.source = "the library's own rates of an H100",
       .at = {[IRIS_RATE_LINK] = 330,
@@ -61,9 +62,10 @@ static const struct known {
                              {CUBE(2048), 567},
                              {CUBE(4096), 768},
                              {CUBE(8192), 859}}}}}},
-    /* Products: H200, bf16, 34 us for 2048 cubed through PyTorch; at 8192 the
-     * H100's, whose processors and copy engines are the same. The rest is as above,
-     * the chunks, too: they were not measured. */
+    /* Products: H200, bf16, 34 us for 2048 cubed through PyTorch. At 8192, the
+     * H100's values: the processors and copy engines are the same. The other
+     * values, including those of chunks, are the H100's; they were not
+     * measured. */
     {"H200",
      {.source = "the library's own rates of an H200",
       .at = {[IRIS_RATE_LINK] = 364,
@@ -79,10 +81,10 @@ static const struct known {
            [F16] = {3, {{CUBE(512), 50}, {CUBE(2048), 505}, {CUBE(8192), 730}}},
            [BF16] =
                {3, {{CUBE(512), 50}, {CUBE(2048), 505}, {CUBE(8192), 730}}}}}},
-    /* Not measured by us. Published for eight MI300X by Iris for Triton: a store
-     * of 44.6 to 46.4 GiB/s for each pair, 297 to 302 GiB/s from a GPU to all
-     * peers; a product of f16, 8192 x 4608 x 36864, at 326 TFLOP/s by Triton, which
-     * is taken for all larger ones. The rest are estimates. */
+    /* Not measured by us. Iris for Triton published for eight MI300X: stores of
+     * 44.6 to 46.4 GiB/s for each pair, 297 to 302 GiB/s from a GPU to all
+     * peers; a product of f16, 8192 x 4608 x 36864, at 326 TFLOP/s by Triton.
+     * That rate is used for all larger ones. The rest are estimates. */
     {"MI300X",
      {.source = "the library's own rates of an MI300X, not measured",
       .at = {[IRIS_RATE_LINK] = 320,
@@ -100,8 +102,8 @@ static const struct known {
                {3, {{CUBE(512), 25}, {CUBE(2048), 200}, {CUBE(8192), 326}}}}}},
 };
 
-/* Nothing is hidden, so that a call stays the product and the collective. The
- * figures are an H100's, and only say how long that might take. */
+/* Hides nothing, so a call stays a product and a collective. The figures are an
+ * H100's, and only predict how long that might take. */
 static const struct iris_ops_rates unknown_gpu = {
     .source = "an H100's rates: this kind of GPU is not known, and nothing is "
               "taken to overlap before iris-bench --tune has measured it",
@@ -117,9 +119,9 @@ static const struct iris_ops_rates unknown_gpu = {
                 [F16] = {1, {{CUBE(2048), 687}}},
                 [BF16] = {1, {{CUBE(2048), 687}}}}};
 
-/* One core of a virtual machine (AMD EPYC) with OpenBLAS 0.3.21 for each of two rank
- * threads, by iris-bench -n 2 -o matmul_all_reduce, 25 November 2026. The transport
- * is the same cores' work, so nothing is hidden. */
+/* One core of a virtual machine (AMD EPYC) with OpenBLAS 0.3.21 for each of two
+ * rank threads, by iris-bench -n 2 -o matmul_all_reduce, 25 November 2026. The
+ * same cores do the transfers, so nothing is hidden. */
 static const struct iris_ops_rates cpu = {
     .source = "the library's own rates of a CPU, a core for each rank",
     .at = {[IRIS_RATE_LINK] = 10,
@@ -156,7 +158,8 @@ struct iris_ops_rates iris_i_ops_default_rates(const char *device, int on_gpu)
 
 /* ---- The tuning file's ---- */
 
-/* Keeps the points in order of size. Of those of one size the first counts. */
+/* Keeps the points in order of size. If two have the same size, the first
+ * counts. */
 static void add_point(struct iris_ops_curve *curve, double size, double rate)
 {
     int at = 0;
@@ -200,8 +203,8 @@ void iris_i_ops_apply_rates(const struct iris_ccl_tuning *tuning, int on_gpu,
     }
 }
 
-/* Ranks that share a GPU share its rates. Their products and copies wait for each
- * other, so that a rank's own hide nothing. */
+/* Ranks that share a GPU share its rates. Their products and copies wait for
+ * each other, so a rank hides none of its own time. */
 static void share(struct iris_ops_rates *rates, int ranks)
 {
     rates->at[IRIS_RATE_MEMORY] /= ranks;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The rates of a machine by which fused operations are planned.
+ * The rates of a machine, from which fused operations are planned.
  */
 #ifndef IRIS_SRC_OPS_OPS_RATES_H
 #define IRIS_SRC_OPS_OPS_RATES_H
@@ -12,7 +12,7 @@
 #define IRIS_OPS_RATE_TYPES 3
 #define IRIS_OPS_RATE_POINTS 16
 
-/* Products of one type by size, the smallest first. */
+/* Rates of products of one type by size, the smallest first. */
 struct iris_ops_curve {
     int count;
     struct {
@@ -25,24 +25,24 @@ struct iris_ops_rates {
     const char *source;         /* for people */
     double at[IRIS_RATE_KINDS]; /* in the unit of IRIS_RATE_ROWS */
     int64_t block;              /* rows that a product computes at once */
-    double enqueue_us;          /* of the host, for a chunk */
+    double enqueue_us;          /* time of the host to enqueue a chunk */
     struct iris_ops_curve product[IRIS_OPS_RATE_TYPES];
 };
 
-/* Which curve a type has. */
+/* The index of a type's curve. */
 int iris_i_ops_rate_type(iris_dtype_t dtype);
 
-/* Reads the tuning file, if that has not been read. */
+/* Reads the tuning file, unless it has been read. */
 iris_status_t iris_i_ops_read_rates(iris_t *iris);
 
-/* The rates of the file that was read where it has some, and the library's own
- * of this kind of device. The same on all ranks whose devices are of one kind. */
+/* The rates of the file, completed by the library's own for this kind of
+ * device. The same on all ranks with devices of one kind. */
 struct iris_ops_rates iris_i_ops_rates(const iris_t *iris);
 
-/* The library's own for a device of that name. */
+/* The library's own rates for a device of that name. */
 struct iris_ops_rates iris_i_ops_default_rates(const char *device, int on_gpu);
 
-/* Puts a file's rates in place of others. */
+/* Overwrites rates with a file's. */
 void iris_i_ops_apply_rates(const struct iris_ccl_tuning *tuning, int on_gpu,
                             struct iris_ops_rates *rates);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What every way of an operation is made of: views of matrices and of what the
- * workspace keeps, products and copies.
+ * The building blocks of operations: views of matrices and of the workspace,
+ * products and copies.
  */
 #include "config.h"
 
@@ -42,7 +42,7 @@ iris_tensor_t iris_i_ops_kept(const struct iris_ops_call *call, int64_t begin,
 {
     size_t at = (size_t)(begin * columns) * iris_dtype_size(call->b->dtype);
 
-    /* A call that works in `out` has none, and does not use the matrix. */
+    /* A call that works in `out` has no memory, and does not use the matrix. */
     return matrix(call->memory == NULL ? NULL : call->memory + at,
                   call->b->dtype, rows, columns);
 }
@@ -72,7 +72,7 @@ struct iris_ops_rows iris_i_ops_dense(iris_tensor_t matrix)
 
 /* ---- Steps ---- */
 
-/* Only member 0's bias is added to a sum. */
+/* Only member 0 adds its bias to a sum. */
 static struct iris_ops_product product_of(const struct iris_ops_call *call,
                                           iris_tensor_t a,
                                           struct iris_ops_rows out)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What every way of an operation is made of: views of matrices and of what the
- * workspace keeps, products and copies.
+ * The building blocks of operations: views of matrices and of the workspace,
+ * products and copies.
  */
 #ifndef IRIS_SRC_OPS_OPS_STEPS_H
 #define IRIS_SRC_OPS_OPS_STEPS_H
@@ -13,15 +13,15 @@
 iris_tensor_t iris_i_ops_part(const iris_tensor_t *tensor, int dim,
                               struct iris_ops_share share);
 
-/* Rows of the workspace, which has as many columns. */
+/* Rows of the workspace, with this number of columns. */
 iris_tensor_t iris_i_ops_kept(const struct iris_ops_call *call, int64_t begin,
                               int64_t rows, int64_t columns);
 
-/* Where member i's columns are kept, a matrix of their own. */
+/* The place for member i's columns, a separate matrix. */
 iris_tensor_t iris_i_ops_kept_columns(const struct iris_ops_call *call,
                                       int64_t i);
 
-/* Behind those: where they are put together. */
+/* The place behind those, in which they are joined. */
 iris_tensor_t iris_i_ops_whole(const struct iris_ops_call *call);
 
 /* A matrix, and the gaps between its rows. */
@@ -36,7 +36,7 @@ iris_status_t iris_i_ops_multiply(iris_t *iris,
                                   const struct iris_ops_call *call,
                                   iris_tensor_t a, struct iris_ops_rows out);
 
-/* A part of it, on any stream: the rows from `begin` on of `whole`. */
+/* A part of the product on any stream: the rows from `begin` on of `whole`. */
 struct iris_ops_piece {
     iris_tensor_t a;
     iris_tensor_t out;
@@ -48,12 +48,12 @@ iris_status_t iris_i_ops_multiply_part(iris_t *iris,
                                        const struct iris_ops_piece *piece,
                                        struct iris_stream *stream);
 
-/* On the stream; of empty tensors nothing. */
+/* Enqueues a copy on the stream; nothing for empty tensors. */
 iris_status_t iris_i_ops_copy(iris_t *iris, iris_tensor_t to,
                               iris_tensor_t from, struct iris_stream *stream);
 
-/* Of an all_reduce of these rows: where their products go, and where the sums
- * come, which may be the same place, and not be `out`. */
+/* An all_reduce of these rows: the place for the products, and the place for
+ * the sums. They may be the same, and need not be in `out`. */
 struct iris_ops_sums {
     iris_tensor_t products;
     iris_tensor_t sums;

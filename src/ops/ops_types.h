@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * One call of a fused operation, as the files of this folder see it.
+ * One call of a fused operation, inside this folder.
  */
 #ifndef IRIS_SRC_OPS_OPS_TYPES_H
 #define IRIS_SRC_OPS_OPS_TYPES_H
@@ -25,7 +25,7 @@ struct iris_ops_call {
     const iris_tensor_t *out;
     struct iris_ops_options options;
 
-    /* What follows from that. */
+    /* Values derived from those above. */
     struct iris_group *group;
     int64_t members;
     int64_t index;
@@ -34,15 +34,15 @@ struct iris_ops_call {
     int64_t k;
     int by_column; /* all_gather_matmul: a is a share of columns */
     int direct;    /* the collective works in `out` */
-    int apart;     /* all_reduce: not in place */
+    int apart;     /* all_reduce: in and out are different memory */
     struct iris_ops_plan plan;
     size_t workspace; /* bytes that it needs; the same on all members */
     char *memory;     /* there */
 
-    /* Of a call that has streams of its own, besides options.stream. */
+    /* For a call with its own streams, besides options.stream. */
     struct iris_stream *products[2]; /* chunks take turns */
     struct iris_stream *transport;
-    struct iris_ops_words *words; /* at each rank, for its chunks */
+    struct iris_ops_words *words; /* on each rank, for its chunks */
 };
 
 #endif /* IRIS_SRC_OPS_OPS_TYPES_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What operations in chunks are made of: their streams, and how chunks go from
- * member to member.
+ * The building blocks of operations in chunks: their streams, and the transfer
+ * of chunks between members.
  */
 #include "config.h"
 
@@ -77,7 +77,7 @@ iris_status_t iris_i_way_meet(const struct iris_ops_way *way)
                            IRIS_REDUCE_MAX, &options);
 }
 
-/* Launches one workgroup of one of the library's kernels. */
+/* Launches one workgroup of a kernel of the library. */
 static iris_status_t launch(const struct iris_ops_way *way,
                             const struct iris_kernel *kernel, unsigned lanes,
                             const void *args, struct iris_stream *stream)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Workspaces of fused operations: those of the program, and the one that calls
- * of all ranks use without one.
+ * Workspaces of fused operations: the program's, and the default one for calls
+ * of all ranks.
  */
 #include "config.h"
 
@@ -23,25 +23,27 @@
 
 #define SIDE_STREAMS 3
 
-/* Ahead of the bytes that calls lay out are the words of chunks. */
+/* The words of chunks come before the bytes that calls use. */
 struct iris_ops_workspace {
     struct iris_ops_workspace *next;
     char *memory;
     size_t bytes;                           /* for calls */
-    struct iris_stream_mark used;           /* by whom it was last used */
-    struct iris_stream *side[SIDE_STREAMS]; /* of calls in chunks, once there
-                                             * was one; NULL: none */
+    struct iris_stream_mark used;           /* its last use */
+    struct iris_stream *side[SIDE_STREAMS]; /* streams of calls in chunks,
+                                             * made by the first one; else
+                                             * NULL */
 };
 
-/* A context's share in all of this. */
+/* The state of a context. */
 struct iris_ops {
     struct iris_extension extension;
-    struct iris_ops_workspace *workspaces; /* the program's */
-    struct iris_ops_workspace own;         /* memory NULL: there is none yet */
+    struct iris_ops_workspace *workspaces; /* the program's workspaces */
+    struct iris_ops_workspace own;         /* memory NULL: it does not exist
+                                            * yet */
 };
 
-/* Each operation's agreements: on the size, which ranks need not know alike, and
- * on the allocation. */
+/* Each operation's agreements: on the size, which ranks may not know, and on
+ * the allocation. */
 static const struct preamble {
     struct iris_call_type size;
     struct iris_call_type allocation;
@@ -95,8 +97,8 @@ static size_t words_bytes(const iris_t *iris)
     return (bytes + IRIS_ALIGNMENT - 1) / IRIS_ALIGNMENT * IRIS_ALIGNMENT;
 }
 
-/* `bytes`: the same on all ranks. No peer writes there before this rank's next
- * call has begun. */
+/* `bytes` is the same on all ranks. No peer writes there before this rank's
+ * next call has begun. */
 static iris_status_t allocate(iris_t *iris, const struct iris_ops_call *call,
                               size_t bytes, char **memory_p)
 {
@@ -130,8 +132,8 @@ static iris_status_t make_streams(iris_t *iris,
 }
 
 /* The heap is the same on all ranks, but ranks of different groups need
- * different sizes, and a rank of none needs nothing: the largest is for all. It
- * is 1 byte at least, so that all ranks do the same. */
+ * different sizes, and a rank without a group needs none. All allocate the
+ * largest size, at least 1 byte, so that all ranks do the same. */
 static iris_status_t agree_bytes(iris_t *iris, const struct iris_ops_call *call,
                                  iris_status_t checked, size_t *bytes_p)
 {
@@ -176,7 +178,8 @@ iris_status_t iris_i_ops_make_workspace(iris_t *iris,
     }
     workspace->bytes = bytes;
     if (iris_i_ops_in_chunks(&call->plan)) {
-        (void)make_streams(iris, workspace); /* else the first call does */
+        /* Otherwise the first call makes them. */
+        (void)make_streams(iris, workspace);
     }
     workspace->next = ops->workspaces;
     ops->workspaces = workspace;
@@ -184,7 +187,7 @@ iris_status_t iris_i_ops_make_workspace(iris_t *iris,
     return IRIS_OK;
 }
 
-/* The link to a workspace of the program's; NULL: it is none. */
+/* The link to a workspace of the program; NULL: not found. */
 static struct iris_ops_workspace **find(iris_t *iris,
                                         const iris_ops_workspace_t *workspace)
 {
@@ -229,10 +232,10 @@ iris_status_t iris_ops_workspace_destroy(iris_t *iris,
     return status;
 }
 
-/* ---- The one of a call ---- */
+/* ---- The workspace of a call ---- */
 
-/* Makes the own one, or a larger one. The old one's memory goes when the work
- * is done that used it. */
+/* Makes the default workspace, or a larger one. The old memory is freed when
+ * the work that used it is done. */
 static iris_status_t grow(iris_t *iris, const struct iris_ops_call *call,
                           struct iris_ops_workspace *own)
 {
@@ -267,7 +270,7 @@ static iris_status_t too_small(const iris_t *iris,
                        call->workspace, preambles[call->op].allocation.name);
 }
 
-/* As a collective's: it has one stream at a time. */
+/* As for a collective: one stream at a time uses a workspace. */
 static iris_status_t use(iris_t *iris, struct iris_ops_call *call,
                          struct iris_ops_workspace *workspace)
 {

@@ -7,10 +7,11 @@
 
 #include "ops/ops_types.h"
 
-/* Finds the memory for a call that has been checked. */
+/* Finds the memory for a checked call. */
 iris_status_t iris_i_ops_workspace(iris_t *iris, struct iris_ops_call *call);
 
-/* Makes a workspace for a call. `checked`: what is wrong with that already. */
+/* Makes a workspace for a call. `checked`: the status of the caller's own
+ * checks. */
 iris_status_t iris_i_ops_make_workspace(iris_t *iris,
                                         const struct iris_ops_call *call,
                                         iris_status_t checked,

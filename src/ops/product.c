@@ -20,8 +20,8 @@
 
 #define LANES 256
 #define WGS_PER_CU 8
-/* Elements of the result that are worth a workgroup: on a GPU those of its
- * lanes, on the CPU a tile. */
+/* Number of elements of the result that justify a workgroup: on a GPU those of
+ * its lanes, on the CPU a tile. */
 #define CPU_ELEMENTS_PER_WG 2048
 
 static struct iris_d_matrix matrix_of(const iris_tensor_t *tensor)
@@ -56,7 +56,7 @@ static unsigned grid_for(const iris_t *iris, uint64_t elements)
     return (unsigned)(grid < most ? grid : most);
 }
 
-/* By the kernels of the library's own. */
+/* Multiplies by the library's own kernels. */
 static iris_status_t launch_plain(iris_t *iris,
                                   const struct iris_blas_product *what,
                                   iris_stream_t *stream)
@@ -83,8 +83,9 @@ static iris_status_t launch_on_cpu(iris_t *iris,
                                    const struct iris_blas_cpu_args *args,
                                    iris_stream_t *stream)
 {
-    /* Not as one of the library's own, which a host that waits may run itself:
-     * another library may never return, and the deadline has to pass then. */
+    /* Not as a kernel of the library: a waiting host may run those itself. A
+     * third party's library may never return, and the deadline has to pass
+     * then. */
     struct iris_launch_request request = {iris_i_blas_kernel(), 1,    1, args,
                                           sizeof *args,         false};
 
@@ -95,7 +96,7 @@ static iris_status_t launch_on_cpu(iris_t *iris,
 
 struct gpu_call {
     const struct iris_blas_cpu_args *args;
-    char why[IRIS_BLAS_WHY_BYTES]; /* empty: it was not called */
+    char why[IRIS_BLAS_WHY_BYTES]; /* empty: the library was not called */
 };
 
 static iris_status_t call_library(void *native, void *what)
@@ -128,8 +129,8 @@ static int library_adds(const struct iris_blas *blas,
            (uintptr_t)what->bias.data % IRIS_BLAS_ALIGNMENT == 0;
 }
 
-/* Any other bias goes to out ahead of the sums, which are added to it in f32.
- */
+/* Copies any other bias to out ahead of the sums, which are added to it in
+ * f32. */
 static iris_status_t put_bias(iris_t *iris, struct iris_blas_product *what,
                               iris_stream_t *stream)
 {
@@ -179,8 +180,8 @@ static iris_status_t enqueue_on_gpu(iris_t *iris,
 
 /* ---- The choice ---- */
 
-/* By a GPU's library or the core's own kernels, whose bits do not depend on how
- * rows are cut. */
+/* Multiplies by a GPU's library or the core's own kernels. Their bits do not
+ * depend on how rows are cut. */
 static iris_status_t enqueue_rows(iris_t *iris, struct iris_blas_cpu_args *args,
                                   iris_stream_t *stream)
 {
@@ -189,14 +190,14 @@ static iris_status_t enqueue_rows(iris_t *iris, struct iris_blas_cpu_args *args,
                : launch_plain(iris, &args->what, stream);
 }
 
-/* How many rows follow row `row` without a gap, with itself. */
+/* Number of rows from `row` on without a gap in between. */
 static int64_t run_of(struct iris_blas_gaps gaps, int64_t row)
 {
     return row < gaps.first ? gaps.first - row
                             : gaps.each - (row - gaps.first) % gaps.each;
 }
 
-/* A product for each run of rows that has no gap in it. */
+/* A product for each run of rows without a gap. */
 static iris_status_t enqueue_runs(iris_t *iris,
                                   const struct iris_blas_cpu_args *args,
                                   iris_stream_t *stream)

@@ -9,9 +9,9 @@
 
 #include "ops/blas.h"
 
-/* out = a * b + bias. Rows of `out` may have gaps between them. If
- * `whole` is not 0, the rows are those from `begin` on of a product of `whole`
- * rows, and have its bits; not on a CPU by a library. */
+/* out = a * b + bias. Rows of `out` may have gaps between them. If `whole` is
+ * not 0, the rows are those from `begin` on of a product of `whole` rows, and
+ * have its bits; not with a CPU's library. */
 struct iris_ops_product {
     iris_tensor_t a;
     iris_tensor_t b;

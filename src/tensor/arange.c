@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris_arange(): how many elements, from where, by which step.
+ * iris_arange(): the number of elements, the start and the step.
  */
 #include "config.h"
 
@@ -33,7 +33,7 @@ static int is_whole(const struct span *span)
            iris_i_value_is_whole(span->step);
 }
 
-/* The three as doubles, and as whole numbers where those are wanted. */
+/* The three numbers as doubles, and as integers if the dtype is an integer. */
 static iris_status_t read_span(const iris_t *iris, const struct span *span,
                                int whole, double *real_p, int64_t *whole_p)
 {
@@ -74,7 +74,7 @@ static const char no_range[] =
     "no element: end is not beyond start in the direction of step; pass a "
     "range that has some";
 
-/* Of whole numbers: exact, whatever they are. */
+/* The count for integers: exact for all values. */
 static iris_status_t count_whole(const iris_t *iris, const struct span *span,
                                  const int64_t *numbers, iris_dtype_t dtype,
                                  int64_t *count_p)
@@ -124,7 +124,7 @@ static iris_status_t count_real(const iris_t *iris, const struct span *span,
     return IRIS_OK;
 }
 
-/* Fills in the row but for where it is. */
+/* Fills in the row, except its address. */
 static iris_status_t plan(const iris_t *iris, const struct span *span,
                           struct iris_tensor_request *request,
                           struct iris_row_args *row)

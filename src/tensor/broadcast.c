@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Broadcast of numbers and of tensors: the root says where its elements are,
- * and the others' devices fetch them.
+ * Broadcast of numbers and of tensors: the root sends the address of its
+ * elements, and the others' devices fetch them.
  */
 #include "config.h"
 
@@ -60,8 +60,8 @@ iris_status_t iris_broadcast_value(iris_t *iris, iris_value_t *value_p,
 
 /* ---- Tensors ---- */
 
-/* A tensor as the root names it to the others, whose heaps are elsewhere: in
- * place of its address the offset in the heap. */
+/* A tensor as the root describes it to the others, whose heaps have other
+ * addresses: its address is replaced by the offset in the heap. */
 static iris_tensor_t name_tensor(const iris_t *iris,
                                  const iris_tensor_t *tensor)
 {
@@ -73,7 +73,7 @@ static iris_tensor_t name_tensor(const iris_t *iris,
     return named;
 }
 
-/* The tensor at the same place of this rank's heap. */
+/* The tensor at the same offset of this rank's heap. */
 static iris_tensor_t own_tensor(const iris_t *iris, const iris_tensor_t *named)
 {
     iris_tensor_t tensor = *named;
@@ -101,8 +101,8 @@ struct broadcast {
         }                                                             \
     }
 
-/* This rank's part before it meets the others: what the root's stream has
- * written is there. */
+/* This rank's part before the agreement: waits for the root's stream, so that
+ * its writes are complete. */
 static iris_status_t prepare(const struct broadcast *cast,
                              const iris_tensor_t *tensor)
 {
@@ -126,7 +126,7 @@ static iris_status_t prepare(const struct broadcast *cast,
     return iris_i_stream_synchronize(iris_i_queue(iris), cast->stream);
 }
 
-/* A receiver's: fetches the elements. */
+/* A receiver's part: fetches the elements. */
 static iris_status_t fetch(const struct broadcast *cast,
                            const iris_tensor_t *tensor)
 {
@@ -155,8 +155,8 @@ static iris_status_t fetch(const struct broadcast *cast,
                : status;
 }
 
-/* Twice they agree: that the root's elements are there, and that all have
- * them. `checked`: what is wrong already. */
+/* The members agree twice: that the root's elements are ready, and that all
+ * have them. `checked`: the status of the caller's own checks. */
 static iris_status_t run(const struct broadcast *cast,
                          const iris_tensor_t *tensor, iris_status_t checked)
 {
@@ -227,7 +227,7 @@ iris_status_t iris_tensor_broadcast(iris_t *iris, const iris_tensor_t *tensor,
 
 /* ---- Into new tensors ---- */
 
-/* What is wrong with this rank's arguments; the root's tensor by its name. */
+/* Checks this rank's arguments; on the root, also the tensor. */
 static iris_status_t check_new(const struct broadcast *cast,
                                const iris_tensor_t *tensor,
                                const iris_tensor_t *tensor_p,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Creating tensors: options, memory that is new or the program's, and the calls
- * whose tensors hold one value.
+ * Creates tensors: options, new memory or the program's, and the calls whose
+ * tensors hold one value.
  */
 #include "config.h"
 
@@ -76,7 +76,7 @@ iris_status_t iris_i_tensor_begin(iris_t *iris,
 
 /* ---- In new memory ---- */
 
-/* A call on its way through the heap's allocation. */
+/* The state of a call inside the heap's allocation. */
 struct making {
     iris_t *iris;
     const struct iris_tensor_request *request;
@@ -84,9 +84,9 @@ struct making {
     struct iris_stream *stream;
 };
 
-/* Without a stream of the program's the work on the default one is waited for
- * first: in a capture of it that fails, and the fill does not become a part of
- * the graph. */
+/* Without a stream of the program, waits for work on the default stream first.
+ * In a capture of that stream the wait fails, so the fill does not become part
+ * of the graph. */
 static iris_status_t fill_new(void *arg, void *ptr)
 {
     struct making *making = arg;
@@ -262,7 +262,7 @@ static iris_status_t fill_value(iris_t *iris, const iris_tensor_t *tensor,
     return iris_i_tensor_fill(iris, tensor, arg, stream);
 }
 
-/* The rest of a call, with a tensor that is filled with `value`. */
+/* The rest of a call whose tensor is filled with `value`. */
 static iris_status_t create_filled(iris_t *iris,
                                    struct iris_tensor_request *request,
                                    iris_value_t value, iris_tensor_t *tensor_p)
@@ -280,7 +280,7 @@ static iris_status_t create_filled(iris_t *iris,
     return iris_i_tensor_create(iris, request, tensor_p);
 }
 
-/* A call whose tensor is filled with `value`. */
+/* A whole call whose tensor is filled with `value`. */
 static iris_status_t create_full(iris_t *iris,
                                  struct iris_tensor_request request,
                                  iris_value_t value,
@@ -358,7 +358,7 @@ iris_status_t iris_full(iris_t *iris, iris_shape_t shape, iris_value_t value,
     return create_full(iris, request, value, options, tensor_p);
 }
 
-/* A malformed `like` is an error on every rank, as all that is wrong. */
+/* A malformed `like` is an error on every rank, as are all wrong arguments. */
 iris_status_t iris_zeros_like(iris_t *iris, const iris_tensor_t *like,
                               const struct iris_tensor_options *options,
                               iris_tensor_t *tensor_p)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tensors as DLPack's, and DLPack's as tensors.
+ * Conversion of tensors to and from DLPack.
  */
 #include "config.h"
 
@@ -40,9 +40,8 @@ static const struct dlpack_dtype dtypes[] = {
 
 /* ---- To ---- */
 
-/* What a consumer has: one of the structs, with the arrays it points to. All of
- * it is this block of memory, so that letting go of it needs no context that
- * lives. */
+/* The object that a consumer gets: one of the structs, with its arrays. It is a
+ * single block of memory, so that releasing it needs no live context. */
 struct exported {
     union {
         struct DLManagedTensorVersioned versioned;
@@ -51,11 +50,11 @@ struct exported {
     int64_t shape[IRIS_TENSOR_DIMS_MAX];
     int64_t strides[IRIS_TENSOR_DIMS_MAX];
     iris_t *iris;
-    void *owner; /* the memory that goes with it; NULL: none does */
+    void *owner; /* memory that is freed with it; NULL: none */
 };
 
-/* Contexts stay for those who ask whether they have ended. Their memory has
- * gone then, which is no error here. */
+/* Finalized contexts still answer queries. Their memory is gone then, which is
+ * no error here. */
 static void release(struct exported *exported)
 {
     iris_t *iris = exported->iris;
@@ -77,7 +76,7 @@ static void let_go_unversioned(struct DLManagedTensor *self)
     release((struct exported *)self);
 }
 
-/* The memory is the consumer's from now on, if it was the tensor's. */
+/* If the tensor owned its memory, the consumer owns it from now on. */
 static void describe(iris_t *iris, iris_tensor_t *tensor,
                      struct exported *exported, struct dlpack_tensor *to)
 {
@@ -198,7 +197,7 @@ static int is_near(const iris_t *iris, const struct dlpack_tensor *from)
     }
 }
 
-/* The tensor as one of ours, still where it is. */
+/* The tensor as one of ours, at its old place. */
 static iris_status_t read_tensor(const iris_t *iris, const char *call,
                                  const struct dlpack_tensor *from,
                                  iris_tensor_t *tensor_p)
@@ -251,7 +250,7 @@ static iris_status_t read_tensor(const iris_t *iris, const char *call,
     return IRIS_OK;
 }
 
-/* Collective, whatever this rank has found wrong with its own. */
+/* Collective, even if this rank has found an error in its own tensor. */
 static iris_status_t import_tensor(iris_t *iris,
                                    const struct iris_call_type *type,
                                    const struct dlpack_tensor *from,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * DLPack's structs as its ABI has them, version 1.0 and, unversioned, 0.x, so
- * that no header is needed to build (https://dmlc.github.io/dlpack/latest/
+ * DLPack's structs with the ABI of version 1.0 and of the unversioned 0.x, so
+ * that a build needs no header (https://dmlc.github.io/dlpack/latest/
  * c_api.html). tests/tensor/test_dlpack.c compares them with the header.
  */
 #ifndef IRIS_SRC_TENSOR_DLPACK_ABI_H
@@ -12,11 +12,11 @@
 #define DLPACK_ABI_MAJOR 1
 #define DLPACK_ABI_MINOR 0
 
-/* Where memory is. Those that are not named here nobody's heap is on. */
+/* Kinds of memory. No heap is in the kinds that are not listed. */
 enum dlpack_device_type {
     DLPACK_CPU = 1,
     DLPACK_CUDA = 2,
-    DLPACK_CUDA_HOST = 3, /* pinned memory of the host's */
+    DLPACK_CUDA_HOST = 3, /* pinned host memory */
     DLPACK_ROCM = 10,
     DLPACK_ROCM_HOST = 11,
     DLPACK_CUDA_MANAGED = 13,
@@ -51,7 +51,7 @@ struct dlpack_tensor {
 struct DLManagedTensor {
     struct dlpack_tensor tensor;
     void *context;
-    void (*deleter)(struct DLManagedTensor *self); /* NULL: none is needed */
+    void (*deleter)(struct DLManagedTensor *self); /* NULL: not needed */
 };
 
 struct DLManagedTensorVersioned {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A tensor as text, in brackets as NumPy and PyTorch have it.
+ * A tensor as text, in brackets as in NumPy and PyTorch.
  */
 #include "config.h"
 
@@ -16,11 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A tensor of more elements shows the ends of its dimensions only. */
+/* A tensor with more elements shows only the ends of its dimensions. */
 #define ALL_ELEMENTS 1000
 #define END_ELEMENTS 3
 
-/* A text in its making: it may need more than there is place for. */
+/* A text in progress: it may need more space than there is. */
 struct text {
     char *start;
     size_t bytes;
@@ -42,11 +42,12 @@ static void append(struct text *text, const char *format, ...)
     text->length += length > 0 ? (size_t)length : 0;
 }
 
-/* What is shown of a tensor: with `ends`, of longer dimensions the ends. */
+/* The shown part of a tensor: with `ends`, only the ends of longer
+ * dimensions. */
 struct summary {
     const iris_tensor_t *tensor;
     int ends;
-    unsigned char *elements; /* that are shown, one after another */
+    unsigned char *elements; /* the shown elements, contiguous */
     size_t element_bytes;
     size_t count; /* so far */
 };
@@ -57,7 +58,7 @@ static int is_left_out(const struct summary *summary, int dim, int64_t i)
            i >= END_ELEMENTS && i < summary->tensor->shape[dim] - END_ELEMENTS;
 }
 
-/* The index behind what is left out at i. */
+/* The index after the part that is left out at i. */
 static int64_t skip(const struct summary *summary, int dim, int64_t i)
 {
     return is_left_out(summary, dim, i)
@@ -78,7 +79,7 @@ static iris_status_t fetch_one(iris_t *iris, struct summary *summary,
     return iris_i_copy(iris_i_queue(iris), to, from, bytes, NULL);
 }
 
-/* Enqueues copies of what is shown from dimension `dim` on, in order. */
+/* Enqueues copies of the shown elements from dimension `dim` on, in order. */
 static iris_status_t fetch(iris_t *iris, struct summary *summary, int dim,
                            int64_t offset)
 {
@@ -109,7 +110,7 @@ static size_t count_shown(const struct summary *summary)
     return count;
 }
 
-/* A contiguous tensor of which all is shown comes in one piece. */
+/* A contiguous tensor that is shown completely is copied at once. */
 static iris_status_t fetch_all(iris_t *iris, struct summary *summary)
 {
     const iris_tensor_t *tensor = summary->tensor;
@@ -130,14 +131,15 @@ static iris_status_t fetch_all(iris_t *iris, struct summary *summary)
                               tensor->data, iris_tensor_bytes(tensor), NULL)
                 : fetch(iris, summary, 0, 0);
     }
-    ended = iris_stream_synchronize(iris, NULL); /* whatever was enqueued */
+    /* Waits even if enqueueing failed. */
+    ended = iris_stream_synchronize(iris, NULL);
     summary->count = 0;
     return status == IRIS_OK ? ended : status;
 }
 
 /* ---- As text ---- */
 
-/* As many digits as tell the type's numbers apart, for people. */
+/* As many digits as distinguish the type's numbers. */
 static void append_element(struct text *text, struct summary *summary)
 {
     iris_dtype_t dtype = summary->tensor->dtype;
@@ -160,7 +162,7 @@ static void append_element(struct text *text, struct summary *summary)
     }
 }
 
-/* What stands between two elements of a dimension: a line for each row. */
+/* The separator between two elements of a dimension: a line for each row. */
 static void append_between(struct text *text, const struct summary *summary,
                            int dim)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris_linspace(): the ends and the step in the arithmetic of the dtype, as
- * PyTorch has them. A complex row is two rows of real numbers.
+ * iris_linspace(): the ends and the step in the arithmetic of the dtype, as in
+ * PyTorch. A complex row is two rows of real numbers.
  */
 #include "config.h"
 
@@ -104,7 +104,7 @@ static iris_status_t fill_linspace(iris_t *iris, const iris_tensor_t *tensor,
     size_t bytes = iris_dtype_size(tensor->dtype) / (size_t)rows->count;
     iris_status_t status = IRIS_OK;
 
-    /* As it is: f64 does not hold every integer. */
+    /* Uses the value directly: f64 does not hold every integer. */
     if (tensor->shape[0] == 1) {
         return iris_i_tensor_fill(iris, tensor, rows->start, stream);
     }

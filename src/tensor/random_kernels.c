@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The object of the library with the kernels that make random numbers, for the
- * CPU and, where iriscc has a GPU compiler, for GPUs.
+ * The library's object file with the kernels that make random numbers, for the
+ * CPU and, if iriscc has a GPU compiler, for GPUs.
  */
 #include "tensor/random_kernels.h"
 

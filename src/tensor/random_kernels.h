@@ -22,8 +22,8 @@ struct iris_random_kernel {
     uint64_t per_block;
 };
 
-/* The kernel that fills elements of a dtype, by its struct iris_random_args;
- * NULL if there is none. Complex dtypes have that of their parts. */
+/* The kernel that fills elements of a dtype, from its struct iris_random_args;
+ * NULL: not supported. Complex dtypes use that of their parts. */
 struct iris_random_kernel iris_i_random_kernel(enum iris_random_kind kind,
                                                iris_dtype_t dtype);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tensors and the heaps they are on: is one symmetric, and where a peer keeps
- * it.
+ * Tensors and their heaps: whether a tensor is symmetric, and its address on a
+ * peer.
  */
 #include "config.h"
 
@@ -28,8 +28,8 @@ int iris_tensor_is_symmetric(const iris_t *iris, const iris_tensor_t *tensor)
                extent.bytes;
 }
 
-/* What is no tensor of the heap comes before what is no rank, as upstream. A
- * tensor without elements may have its address anywhere. */
+/* Checks the tensor before the rank, as upstream does. A tensor without
+ * elements may have any address. */
 iris_status_t iris_tensor_as_remote(const iris_t *iris,
                                     const iris_tensor_t *tensor, int rank,
                                     iris_tensor_t *view_p)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fills and copies of tensors of any strides: what of them is one range, and
- * what takes a kernel that reckons each element's place.
+ * Fills and copies of tensors with any strides: contiguous parts as ranges,
+ * other parts by a kernel that computes each element's address.
  */
 #include "config.h"
 
@@ -19,7 +19,7 @@
 #include <string.h>
 
 #define BLOCK 256           /* lanes of a workgroup */
-#define WG_BYTES (16 << 10) /* that are worth one */
+#define WG_BYTES (16 << 10) /* bytes that justify a workgroup */
 #define WGS_PER_CU 8
 
 iris_status_t iris_i_tensor_launch(iris_t *iris,
@@ -48,15 +48,15 @@ static iris_status_t launch(iris_t *iris, enum iris_tensor_op op,
                                 tensor, args, stream);
 }
 
-/* ---- Dimensions of one or two tensors, as few as they can be ---- */
+/* ---- Dimensions of one or two tensors, joined as far as possible ---- */
 
 struct nest {
     struct iris_d_shape shape;
     int64_t strides[2][IRIS_D_DIMS_MAX];
 };
 
-/* Puts a dimension where the first tensor's strides fall; of equal ones behind
- * the others. */
+/* Inserts a dimension in the order of the first tensor's strides, the largest
+ * first; after others with the same stride. */
 static void insert(struct nest *nest, int64_t size, int64_t stride,
                    int64_t other)
 {
@@ -81,7 +81,7 @@ static int joins(const struct nest *nest, int at)
            nest->strides[1][at - 1] == nest->strides[1][at] * size;
 }
 
-/* Joins dimensions that are dense in each other, in both tensors. */
+/* Joins dimensions that are contiguous in both tensors. */
 static void join(struct nest *nest)
 {
     int last = 0;
@@ -103,7 +103,7 @@ static void join(struct nest *nest)
     nest->shape.ndim = nest->shape.ndim == 0 ? 0 : last + 1;
 }
 
-/* Elements of no dimension are one dimension of size 1. */
+/* A tensor without dimensions becomes one dimension of size 1. */
 static void nest_of(const iris_tensor_t *tensor, const iris_tensor_t *other,
                     struct nest *nest_p)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fills of tensors of any strides, and launches of kernels that work on one.
+ * Fills of tensors with any strides, and launches of kernels that work on one
+ * tensor.
  */
 #ifndef IRIS_SRC_TENSOR_TENSOR_FILL_H
 #define IRIS_SRC_TENSOR_TENSOR_FILL_H
@@ -9,7 +10,7 @@
 
 #include "context/context_type.h"
 
-/* Enqueues the fill of a tensor of any strides with one element. */
+/* Enqueues the fill of a tensor with one element; any strides. */
 iris_status_t iris_i_tensor_fill(iris_t *iris, const iris_tensor_t *tensor,
                                  const void *element, iris_stream_t *stream);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The object of tensors that has kernels, for the CPU and, where iriscc has a
- * GPU compiler, for GPUs.
+ * The library's object file with the kernels of tensors, for the CPU and, if
+ * iriscc has a GPU compiler, for GPUs.
  */
 #include "tensor/tensor_kernels.h"
 
 #include <iris/device/kernels/fill.h>
 
-/* Of integers only the width counts: theirs wrap around, or are converted from
+/* For integers only the width matters: they wrap around, or are converted from
  * 64 bits. */
 #define ROW_CASES(op)              \
     switch (dtype) {               \

@@ -8,7 +8,7 @@
 
 #include <iris/types.h>
 
-/* What each takes is in <iris/device/kernels/fill_args.h>. */
+/* The arguments of each are in <iris/device/kernels/fill_args.h>. */
 enum iris_tensor_op {
     IRIS_TENSOR_FILL,
     IRIS_TENSOR_FILL_STRIDED,
@@ -17,7 +17,7 @@ enum iris_tensor_op {
     IRIS_TENSOR_LINSPACE,
 };
 
-/* The last two by dtype; complex elements are two rows. NULL: there is none. */
+/* The last two by dtype; complex elements are two rows. NULL: not supported. */
 const struct iris_kernel *iris_i_tensor_kernel(enum iris_tensor_op op,
                                                iris_dtype_t dtype);
 

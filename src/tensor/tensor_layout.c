@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shapes and strides: sizes, which strides a format means, and reshaping.
+ * Shapes and strides: sizes, the strides of each format, and reshaping.
  */
 #include "config.h"
 
@@ -43,7 +43,7 @@ iris_tensor_t iris_i_tensor_make(void *data, iris_dtype_t dtype,
     return tensor;
 }
 
-/* Of a shape alone: `data` and strides may still be missing. */
+/* Uses the shape alone: `data` and strides may be unset. */
 int64_t iris_tensor_numel(const iris_tensor_t *tensor)
 {
     static const struct iris_named_argument argument = {
@@ -76,8 +76,8 @@ iris_status_t iris_i_view_check(const char *call, const iris_tensor_t *tensor)
 
 /* ---- Formats ---- */
 
-/* Dense strides of the dimensions in this order, outermost first. A dimension
- * of size 0 counts as one of size 1, as in PyTorch. */
+/* Contiguous strides for dimensions in this order, outermost first. A dimension
+ * of size 0 counts as size 1, as in PyTorch. */
 static void dense_strides(const int64_t *sizes, const int *order, int ndim,
                           int64_t *strides_p)
 {
@@ -105,7 +105,7 @@ static const int *order_of(int ndim, iris_memory_format_t format)
                : natural;
 }
 
-/* Dimensions by falling strides; of equal ones the first stays first. */
+/* Sorts dimensions by falling strides; stable. */
 static void order_by_strides(const iris_tensor_t *tensor, int *order_p)
 {
     for (int i = 0; i < tensor->ndim; i++) {
@@ -120,7 +120,7 @@ static void order_by_strides(const iris_tensor_t *tensor, int *order_p)
     }
 }
 
-/* Whether the elements fill a range of memory, each place once. */
+/* Whether the elements fill a range of memory without gaps or overlaps. */
 static int is_dense(const iris_tensor_t *tensor, const int *order)
 {
     int64_t stride = 1;
@@ -169,9 +169,9 @@ int iris_tensor_is_contiguous(const iris_tensor_t *tensor,
 
 /* ---- Reshaping ---- */
 
-/* Gives the new dimensions from *next_p down, while they have no more than
- * `numel` elements, strides from `stride` up; 0: their elements are not
- * `numel`. */
+/* Gives strides, from `stride` up, to the new dimensions from *next_p down, as
+ * long as they have at most `numel` elements. Returns 0 if they do not have
+ * exactly `numel`. */
 static int split(const iris_shape_t *shape, int *next_p, int64_t numel,
                  int64_t stride, int64_t *strides_p)
 {
@@ -195,7 +195,7 @@ int iris_i_layout_reshape(const iris_tensor_t *tensor,
         dense_strides(shape->sizes, natural, shape->ndim, strides_p);
         return 1;
     }
-    /* Runs of dimensions that are dense in each other, innermost first. */
+    /* Runs of dimensions that are contiguous in each other, innermost first. */
     for (int i = tensor->ndim - 1; i >= 0; i--) {
         if (tensor->shape[i] == 1) {
             continue;

@@ -10,7 +10,8 @@
 int64_t iris_i_shape_numel(const iris_shape_t *shape);
 iris_shape_t iris_i_tensor_shape(const iris_tensor_t *tensor);
 
-/* A tensor with this shape and these strides around `data`, without owner. */
+/* A tensor with this shape and these strides at `data`. It does not own the
+ * memory. */
 iris_tensor_t iris_i_tensor_make(void *data, iris_dtype_t dtype,
                                  const iris_shape_t *shape,
                                  const int64_t *strides);
@@ -20,8 +21,8 @@ void iris_i_layout_strides(const iris_shape_t *shape,
                            iris_memory_format_t format,
                            const iris_tensor_t *like, int64_t *strides_p);
 
-/* Strides of the same elements in the same order as another shape; 0: it would
- * take a copy. */
+/* Strides for the same elements in the same order with another shape; 0: that
+ * needs a copy. */
 int iris_i_layout_reshape(const iris_tensor_t *tensor,
                           const iris_shape_t *shape, int64_t *strides_p);
 

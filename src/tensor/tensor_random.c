@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Creating tensors of random numbers: which generator, which kernel, and which
- * numbers a dtype can hold.
+ * Creates tensors of random numbers: chooses generator and kernel, and checks
+ * that the dtype can hold the numbers.
  */
 #include "config.h"
 
@@ -21,7 +21,7 @@ iris_generator_t *iris_default_generator(iris_t *iris)
                : NULL;
 }
 
-/* What a call fills its tensor with. */
+/* The numbers with which a call fills its tensor. */
 struct numbers {
     enum iris_random_kind kind;
     iris_generator_t *generator;
@@ -29,7 +29,7 @@ struct numbers {
     uint64_t range;
 };
 
-/* Numbers of so many elements: complex ones are two each. */
+/* Number of values of this number of elements: a complex one has two. */
 static uint64_t count_of(const iris_tensor_t *tensor)
 {
     return (uint64_t)iris_tensor_numel(tensor) *
@@ -45,8 +45,8 @@ static uint64_t blocks_of(const struct numbers *numbers,
     return (count_of(tensor) + per_block - 1) / per_block;
 }
 
-/* Where elements are that are not in the order they are counted in. The two
- * numbers of a complex one are a dimension of their own. */
+/* Sets the strides of elements whose memory order differs from the counting
+ * order. The two parts of a complex number are an additional dimension. */
 static void set_strides(const iris_tensor_t *tensor,
                         struct iris_random_args *args)
 {
@@ -92,8 +92,9 @@ static iris_status_t fill(iris_t *iris, const iris_tensor_t *tensor,
     return iris_i_tensor_launch(iris, kernel, tensor, &args, stream);
 }
 
-/* The rest of a call. What a failed one would have taken is there for the next:
- * ranks that were told of the failure together stay together. */
+/* The rest of a call. After a failure, the generator's numbers remain for the
+ * next call. Since all ranks learn of the failure, their generators stay
+ * equal. */
 static iris_status_t create(iris_t *iris, struct iris_tensor_request *request,
                             struct numbers *numbers, iris_tensor_t *tensor_p)
 {
@@ -158,7 +159,7 @@ iris_status_t iris_randn(iris_t *iris, iris_shape_t shape,
 
 /* ---- Integers ---- */
 
-/* All whole numbers from least to most are elements of the dtype. */
+/* The integers from `least` to `most` are exact in the dtype. */
 struct limits {
     int64_t least;
     int64_t most;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory of the program's own as a tensor of the heap.
+ * Makes memory of the program a tensor on the heap.
  */
 #include "config.h"
 
@@ -14,8 +14,8 @@
 #include "tensor/create.h"
 #include "tensor/tensor_layout.h"
 
-/* Tensors without elements have no memory to share, but they get a place, as
- * new ones do. */
+/* Tensors without elements have no memory to share, but get an address, as new
+ * ones do. */
 static iris_status_t share_nothing(iris_t *iris,
                                    const struct iris_call_type *type,
                                    const iris_tensor_t *tensor,
@@ -46,7 +46,7 @@ iris_status_t iris_i_tensor_share(iris_t *iris,
                                         .checked = what->checked};
     const struct iris_named_argument argument = {iris_i_log(iris),
                                                  what->type->name, "tensor"};
-    struct iris_tensor_extent extent = {NULL, 1}; /* of a malformed tensor */
+    struct iris_tensor_extent extent = {NULL, 1}; /* for a malformed tensor */
     iris_status_t status;
     iris_tensor_t result;
     void *symmetric;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory of the program's own as a tensor of the heap.
+ * Makes memory of the program a tensor on the heap.
  */
 #ifndef IRIS_SRC_TENSOR_TENSOR_SHARE_H
 #define IRIS_SRC_TENSOR_TENSOR_SHARE_H
@@ -9,9 +9,9 @@
 
 #include "context/context_type.h"
 
-/* What iris_tensor_as_symmetric() does, in a call of another name with the same
- * fields; `checked`: what is wrong already, the tensor is not looked at then.
- */
+/* iris_tensor_as_symmetric(), in a call of another name with the same fields.
+ * `checked`: the status of the caller's own checks; if it is an error, the
+ * tensor is not read. */
 struct iris_tensor_share {
     const struct iris_call_type *type;
     const iris_tensor_t *tensor;

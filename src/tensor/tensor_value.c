@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Numbers of a program as elements of a dtype, converted and refused as PyTorch
- * does it.
+ * Converts a program's numbers to elements of a dtype; accepts and refuses the
+ * same numbers as PyTorch.
  */
 #include "config.h"
 
@@ -16,13 +16,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What a dtype holds: all from lowest to highest, as doubles; whole or not.
- * 2^63 and 2^64 are the first that are too high for their types. */
+/* The range of a dtype: all numbers from lowest to highest, as doubles, and
+ * whether they are integers. 2^63 and 2^64 are the first numbers that are too
+ * large for their types. */
 struct range {
     double lowest;
     double highest;
     int is_signed;
-    int bits; /* of an integer; 0: a float */
+    int bits; /* width of an integer; 0: a float */
 };
 
 static double power_of_two(int exponent)
@@ -43,7 +44,7 @@ static struct range range_of(iris_dtype_t dtype)
     switch (dtype) {
     case IRIS_DTYPE_F16:
         return (struct range){-65504, 65504, 1, 0};
-    case IRIS_DTYPE_BF16: /* 2^128 less one unit in the last place */
+    case IRIS_DTYPE_BF16: /* 2^128 minus one unit in the last place */
         return (struct range){-0x1.fep127, 0x1.fep127, 1, 0};
     case IRIS_DTYPE_F32:
     case IRIS_DTYPE_COMPLEX64:
@@ -59,7 +60,7 @@ int iris_i_value_is_whole(iris_value_t value)
            value.kind == IRIS_VALUE_UINT;
 }
 
-/* The real part, as near as a double is. */
+/* The real part, as the nearest double. */
 static double number_of(iris_value_t value)
 {
     return value.kind == IRIS_VALUE_UINT  ? (double)value.as.u
@@ -67,7 +68,7 @@ static double number_of(iris_value_t value)
                                           : value.as.f[0];
 }
 
-/* What a program reads about it. */
+/* Size of the range's text for messages. */
 #define TEXT_BYTES 64
 static const char *text_of(iris_value_t value, char text[TEXT_BYTES])
 {
@@ -99,7 +100,7 @@ static iris_status_t fail_range(const struct iris_argument *argument,
                        range.lowest, range.highest);
 }
 
-/* Whole numbers below 0 wrap around in unsigned dtypes, down to -MAX. */
+/* Negative integers wrap around in unsigned dtypes, down to -MAX. */
 static int whole_fits(iris_value_t value, struct range range)
 {
     uint64_t size = value.as.i < 0 && value.kind == IRIS_VALUE_INT
@@ -115,8 +116,8 @@ static int whole_fits(iris_value_t value, struct range range)
     return size <= most;
 }
 
-/* As an integer of the dtype's, in the low bytes of *bits_p; 0: out of range.
- */
+/* Converts to an integer of the dtype, in the low bytes of *bits_p; 0: out of
+ * range. */
 static int to_integer(iris_value_t value, iris_dtype_t dtype, uint64_t *bits_p)
 {
     struct range range = range_of(dtype);
@@ -126,8 +127,8 @@ static int to_integer(iris_value_t value, iris_dtype_t dtype, uint64_t *bits_p)
         *bits_p = value.as.u;
         return whole_fits(value, range);
     }
-    /* Written so that NaN fails. The highest of 64 bits is rounded up, to what
-     * does not fit. */
+    /* Written so that NaN fails. The highest 64-bit integer rounds up to a
+     * double that does not fit. */
     if (!(number >= range.lowest && number <= range.highest &&
           number < power_of_two(range.bits - range.is_signed))) {
         return 0;
@@ -136,7 +137,7 @@ static int to_integer(iris_value_t value, iris_dtype_t dtype, uint64_t *bits_p)
     return 1;
 }
 
-/* Infinity and NaN stay what they are. */
+/* Infinity and NaN are unchanged. */
 static int float_fits(double number, iris_dtype_t dtype)
 {
     struct range range = range_of(dtype);
@@ -159,7 +160,7 @@ static void put_f32(float number, iris_dtype_t dtype, void *element_p)
     }
 }
 
-/* The float nearest to the value: whole numbers are rounded once. */
+/* The float nearest to the value: integers are rounded once. */
 static float to_f32(iris_value_t value)
 {
     return value.kind == IRIS_VALUE_UINT  ? (float)value.as.u
@@ -192,7 +193,7 @@ static int convert(iris_value_t value, iris_dtype_t dtype, void *element_p)
     uint64_t bits;
 
     if (dtype == IRIS_DTYPE_BOOL) {
-        bits = number_of(value) != 0; /* of a complex one the real part */
+        bits = number_of(value) != 0; /* of a complex number, the real part */
         memcpy(element_p, &bits, 1);
         return 1;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Numbers of calls as elements of a dtype.
+ * Converts numbers in calls to elements of a dtype.
  */
 #ifndef IRIS_SRC_TENSOR_TENSOR_VALUE_H
 #define IRIS_SRC_TENSOR_TENSOR_VALUE_H
@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-/* A number that a call got as its argument `name`. */
+/* A number passed as the argument `name`. */
 struct iris_argument {
     const struct iris_log *log;
     const char *call;
@@ -17,7 +17,7 @@ struct iris_argument {
     iris_value_t value;
 };
 
-/* As an element, converted as iris_full() says. IRIS_ERR_INVALID */
+/* Converts it to an element, as iris_full() does. IRIS_ERR_INVALID */
 iris_status_t iris_i_value_convert(const struct iris_argument *argument,
                                    iris_dtype_t dtype, void *element_p);
 int iris_i_value_is_whole(iris_value_t value);
@@ -27,10 +27,10 @@ static inline int iris_i_dtype_is_complex(iris_dtype_t dtype)
     return dtype == IRIS_DTYPE_COMPLEX64 || dtype == IRIS_DTYPE_COMPLEX128;
 }
 
-/* An integer's bits, with its sign up to the highest. */
+/* An integer's bits, sign-extended. */
 uint64_t iris_i_element_bits(const void *element, iris_dtype_t dtype);
 
-/* A number as a double; of a complex element part 0 or 1. */
+/* A number as a double; for a complex element, part 0 or 1. */
 double iris_i_element_part(const void *element, iris_dtype_t dtype, int part);
 
 #endif /* IRIS_SRC_TENSOR_TENSOR_VALUE_H */

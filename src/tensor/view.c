@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Views: the same memory as another tensor. No context takes part.
+ * Views: the same memory as another tensor. No context is needed.
  */
 #include "config.h"
 
@@ -24,7 +24,7 @@ static iris_status_t check_arguments(const char *call,
     return iris_i_view_check(call, tensor);
 }
 
-/* Counts a dimension below 0 from the end. */
+/* Negative dimensions count from the end. */
 static iris_status_t find_dim(const char *call, const iris_tensor_t *tensor,
                               const iris_tensor_t *view_p, int *dim)
 {
@@ -80,7 +80,7 @@ iris_status_t iris_tensor_wrap(void *data, iris_dtype_t dtype,
     return status;
 }
 
-/* Where Python begins or ends a slice of `size` elements. */
+/* Python's begin or end of a slice of `size` elements. */
 static int64_t clip(int64_t index, int64_t size)
 {
     index += index < 0 ? size : 0;
@@ -108,7 +108,7 @@ iris_status_t iris_tensor_slice(const iris_tensor_t *tensor, int dim,
     start = clip(start, tensor->shape[dim]);
     stop = clip(stop, tensor->shape[dim]);
     size = stop <= start ? 0 : (stop - start - 1) / step + 1;
-    if (size > 0) { /* else the start may be behind the memory */
+    if (size > 0) { /* otherwise the start may be behind the memory */
         move(&view, start * tensor->strides[dim]);
     }
     view.shape[dim] = size;
@@ -187,7 +187,7 @@ static iris_status_t fail_reshape(const iris_tensor_t *tensor, const char *why)
                        (long long)iris_tensor_numel(tensor), why);
 }
 
-/* Puts what is left in the place of a size of -1. */
+/* Replaces a size of -1 by the number of remaining elements. */
 static iris_status_t complete(const iris_tensor_t *tensor, iris_shape_t *shape)
 {
     int64_t numel = 1, whole = iris_tensor_numel(tensor);
@@ -231,7 +231,7 @@ iris_status_t iris_tensor_reshape(const iris_tensor_t *tensor,
     if (status == IRIS_OK) {
         status = complete(tensor, &shape);
     }
-    if (status == IRIS_OK) { /* sizes beside one of 0 */
+    if (status == IRIS_OK) { /* sizes beside a 0 have a limit, too */
         status = iris_i_shape_check(&argument, &shape, tensor->dtype);
     }
     if (status != IRIS_OK) {
