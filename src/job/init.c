@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris_init(): the context of a rank, and what every context does beside.
+ * iris_init(): creates the context of a rank, and attaches the parts that every
+ * context has.
  */
 #include "config.h"
 
@@ -22,8 +23,8 @@ iris_status_t iris_i_init(const struct iris_config *config,
                                iris_p);
 }
 
-/* Bad settings may be why a rank knows of no others, which wait for it: it
- * comes all the same, to say so. */
+/* Wrong settings may be the reason why a rank knows of no others, which wait
+ * for it. It joins them all the same, to tell them. */
 static void expect_others(struct iris_settings *settings)
 {
     if (settings->rank.origin != IRIS_ORIGIN_DEFAULT &&

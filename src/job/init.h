@@ -9,7 +9,7 @@
 
 #include "control/bootstrap.h"
 
-/* iris_init() for ranks this process made: `bootstrap` says who they are. */
+/* iris_init() for ranks that this process made: `bootstrap` identifies them. */
 iris_status_t iris_i_init(const struct iris_config *config,
                           const struct iris_bootstrap *bootstrap,
                           iris_t **iris_p);

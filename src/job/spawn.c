@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ranks made here: threads of this process or child processes.
+ * Makes ranks: threads of this process or child processes.
  */
 #include "config.h"
 
@@ -25,19 +25,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* One rank's failure; whoever claims it writes it, once. */
+/* One rank's failure. The rank that claims the note writes it, once. */
 struct note {
-    atomic_int rank_p1; /* rank + 1 of whoever claimed it, 0: nobody */
+    atomic_int rank_p1; /* rank + 1 of the rank that claimed it; 0: none */
     iris_status_t status;
     char message[IRIS_MESSAGE_BYTES];
 };
 
-/* What went wrong, in memory that child processes share. Ranks that are still
- * meeting look at `first`, so as not to wait for one that failed. */
+/* The failures, in memory that child processes share. Ranks in the rendezvous
+ * check `first`, so that they do not wait for a failed rank. */
 struct failure {
-    struct note first; /* whoever came first, maybe only a survivor's story */
-    struct note cause; /* what is nobody's consequence */
-    atomic_int num_ended; /* ranks that came to the end of run_rank() */
+    struct note first;    /* the first failure, perhaps only a consequence at a
+                        * survivor */
+    struct note cause;    /* the failure that is not a consequence of another */
+    atomic_int num_ended; /* number of ranks that reached the end of
+                           * run_rank() */
 };
 
 struct spawn {
@@ -56,7 +58,7 @@ struct rank_thread {
     int rank;
 };
 
-/* Keeps this thread's message if nobody has claimed the note. */
+/* Keeps this thread's message unless another rank has claimed the note. */
 static void note_down(struct note *note, int rank, iris_status_t status)
 {
     int nobody = 0;
@@ -72,7 +74,8 @@ static void record(struct failure *failure, int rank, iris_status_t status)
     note_down(&failure->first, rank, status);
 }
 
-/* The same for what goes before losses that survivors recorded. */
+/* Keeps it as the cause, which takes precedence over losses that survivors
+ * recorded. */
 static void record_cause(struct failure *failure, int rank)
 {
     note_down(&failure->cause, rank, IRIS_ERR_PEER_LOST);
@@ -84,16 +87,16 @@ static int is_status(int code)
     return strcmp(iris_status_string((iris_status_t)code), "IRIS_ERR_?") != 0;
 }
 
-/* How a rank's function ended. */
+/* The result of a rank's function. */
 struct outcome {
     int rank;
     int num_ranks;
     int code;
-    int finalized; /* it has ended its context, which was not for it to do */
+    int finalized; /* it finalized its context, which it must not do */
 };
 
-/* Notes a code that is not 0: a number of the function's own, or a status, with
- * the message that a call of this thread left while the function ran. */
+/* Records a code that is not 0: a number of the function's own, or a status,
+ * with the message of this thread's last call in the function. */
 static iris_status_t record_code(struct failure *failure,
                                  const struct outcome *outcome)
 {
@@ -122,7 +125,7 @@ static iris_status_t record_code(struct failure *failure,
     return status;
 }
 
-/* A function that returned 0. */
+/* After a function that returned 0. */
 static iris_status_t finalize(iris_t *iris, struct spawn *spawn,
                               const struct outcome *outcome)
 {
@@ -149,7 +152,7 @@ static iris_status_t run(iris_t *iris, struct spawn *spawn)
     char message[IRIS_MESSAGE_BYTES];
     iris_status_t status;
 
-    iris_i_fail_again(IRIS_OK, ""); /* what is there later is fn's */
+    iris_i_fail_again(IRIS_OK, ""); /* a later message is fn's */
     outcome.code = spawn->fn(iris, spawn->arg);
     outcome.finalized = !iris_i_is_live(iris);
     if (outcome.code == 0) {
@@ -223,7 +226,7 @@ child_main(struct spawn *spawn, int rank, pid_t parent)
 {
     iris_status_t status;
 
-    /* A parent that is killed takes its ranks with it. */
+    /* If the parent is killed, its ranks are killed, too. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) {
         _exit(1);
@@ -233,7 +236,7 @@ child_main(struct spawn *spawn, int rank, pid_t parent)
     _exit(status == IRIS_OK ? 0 : 1);
 }
 
-/* What a child's end says about its rank. */
+/* Derives a rank's result from the end of its child process. */
 static void judge_child(struct spawn *spawn, int rank, pid_t pid, int how)
 {
     if (WIFSIGNALED(how)) {
@@ -249,11 +252,12 @@ static void judge_child(struct spawn *spawn, int rank, pid_t pid, int how)
     }
 }
 
-/* Reaps in the order they end, so that one killed before it has met the others
- * is noted while they still wait for it. Only our own children are touched. */
+/* Reaps the children in the order of their ends, so that one killed before the
+ * rendezvous is recorded while the others still wait for it. Does not reap
+ * other children of the process. */
 static void wait_for_children(struct spawn *spawn, const pid_t *pids, int count)
 {
-    struct pollfd pollfds[count + 1]; /* an array of none is not allowed */
+    struct pollfd pollfds[count + 1]; /* an array of size 0 is not allowed */
     int left = count, patience_ms = -1, how = 0;
 
     for (int rank = 0; rank < count; rank++) {
@@ -354,7 +358,7 @@ static iris_status_t run_launched(struct spawn *spawn)
     return run(iris, spawn);
 }
 
-/* Called when every rank made here has ended. */
+/* Called after every rank made here has ended. */
 static iris_status_t first_failure(const struct failure *failure, int num_ranks)
 {
     int has_cause = atomic_load(&failure->cause.rank_p1) != 0;

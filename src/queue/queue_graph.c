@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Graphs: the rank's list of them, the backend's captures, and the memory that
- * launches may use on one stream at a time only.
+ * Graphs: the rank's list of them, the backend's captures, and memory that
+ * launches may use on only one stream at a time.
  */
 #include "config.h"
 
@@ -54,7 +54,7 @@ iris_status_t iris_i_capture_end(struct iris_queue *queue,
     struct iris_graph *graph = atomic_exchange(&stream->capturing, NULL);
     iris_status_t status;
 
-    /* The program may have begun the capture by its runtime's own call. */
+    /* The program may have begun the capture by a call of its runtime. */
     graph = graph == NULL ? calloc(1, sizeof *graph) : graph;
     if (graph == NULL) {
         return iris_i_fail(queue->log, IRIS_ERR_NO_MEMORY,
@@ -85,7 +85,7 @@ static struct iris_stream_mark mark_of(struct iris_stream *stream)
 }
 
 /* Whether the stream's work up to the mark is done, as far as the host knows:
- * it has waited for the stream since, or destroyed it. */
+ * it has since waited for the stream, or destroyed it. */
 static int is_done(struct iris_queue *queue,
                    const struct iris_stream_mark *mark)
 {
@@ -108,7 +108,8 @@ static int may_take(struct iris_queue *queue,
     return mark->stream == stream->number + 1 || is_done(queue, mark);
 }
 
-/* Notes that launches of the graph will use it; 0: no memory. */
+/* Notes that launches of the graph will use the memory; 0: no memory for the
+ * note. */
 static int note_use(struct iris_graph *graph, struct iris_stream_mark *mark)
 {
     struct iris_stream_mark **uses;
@@ -167,7 +168,7 @@ void iris_i_stream_mark_forget(struct iris_queue *queue,
     pthread_mutex_unlock(&queue->lock);
 }
 
-/* Takes for a launch all that the graph uses, or nothing. */
+/* Takes all memory that the graph uses for a launch, or none of it. */
 static iris_status_t take_uses(struct iris_queue *queue,
                                const struct iris_graph *graph,
                                struct iris_stream *stream)
@@ -197,7 +198,7 @@ static iris_status_t take_uses(struct iris_queue *queue,
 
 /* ---- Launches ---- */
 
-/* The link that holds the graph, or NULL; the lock is held. */
+/* The link to the graph, or NULL; the lock is held. */
 static struct iris_graph **find(struct iris_queue *queue,
                                 const struct iris_graph *graph)
 {

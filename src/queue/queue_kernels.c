@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The object with the kernels of signals and barriers, for the CPU and, where
- * iriscc has a GPU compiler, for GPUs.
+ * The library's object file with the kernels of signals and barriers, for the
+ * CPU and, if iriscc has a GPU compiler, for GPUs.
  */
 #include "queue/queue_kernels.h"
 

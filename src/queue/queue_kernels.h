@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The kernels of signals and barriers (device/kernels/), enqueued on a stream.
- * All but iris_i_wait_kernel() return what iris_i_launch() returns. C and C++.
+ * All functions except iris_i_wait_kernel() return the status of
+ * iris_i_launch(). C and C++.
  */
 #ifndef IRIS_SRC_QUEUE_QUEUE_KERNELS_H
 #define IRIS_SRC_QUEUE_QUEUE_KERNELS_H
@@ -11,7 +12,7 @@
 
 struct iris_queue;
 
-/* What iris_i_kernel_wait() launches. */
+/* The kernel that iris_i_kernel_wait() launches. */
 const struct iris_kernel *iris_i_wait_kernel(void);
 
 iris_status_t iris_i_kernel_barrier(struct iris_queue *queue,
@@ -20,21 +21,21 @@ iris_status_t iris_i_kernel_barrier(struct iris_queue *queue,
 
 /* A put, get, signal or wait. */
 struct iris_transfer {
-    const char *call; /* the public function */
-    const char *name; /* of its symmetric argument */
+    const char *call; /* name of the public function */
+    const char *name; /* name of its symmetric argument */
     void *symmetric;  /* on this rank's heap */
     void *other;      /* the near side of a put or get */
     size_t bytes;
-    int rank;       /* whose memory the far side is */
+    int rank;       /* the rank that owns the far side */
     int gets;       /* a get */
-    int adds;       /* of a signal: its value to the word's */
-    uint64_t value; /* of a signal or a wait */
+    int adds;       /* a signal: 1 adds its value to the word */
+    uint64_t value; /* for a signal or a wait */
     iris_cmp_t cmp; /* of a wait */
 };
 iris_status_t iris_i_kernel_signal(struct iris_queue *queue,
                                    const struct iris_transfer *what,
                                    iris_stream_t *stream);
-/* A put or get, of a rank of another node. */
+/* A put or get to or from a rank of another node. */
 iris_status_t iris_i_kernel_transfer(struct iris_queue *queue,
                                      const struct iris_transfer *what,
                                      iris_stream_t *stream);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How any kernel is enqueued on a stream. C and C++: what has kernels is
- * compiled for GPUs, too.
+ * Enqueues kernels on streams. C and C++: files with kernels are compiled for
+ * GPUs, too.
  */
 #ifndef IRIS_SRC_QUEUE_QUEUE_LAUNCH_H
 #define IRIS_SRC_QUEUE_QUEUE_LAUNCH_H
@@ -12,7 +12,7 @@
 
 struct iris_queue;
 
-/* A launch as a program asks for it. */
+/* A launch as the program requests it. */
 struct iris_launch_request {
     const struct iris_kernel *kernel;
     unsigned grid;
@@ -22,12 +22,12 @@ struct iris_launch_request {
     bool own; /* one of the library's kernels */
 };
 
-/* What iris_launch() does and returns. */
+/* The work of iris_launch(). */
 iris_status_t iris_i_launch(struct iris_queue *queue,
                             const struct iris_launch_request *request,
                             iris_stream_t *stream);
 
-/* What kernels start from. */
+/* The device context for kernels. */
 const int64_t *iris_i_queue_context(const struct iris_queue *queue);
 
 #endif /* IRIS_SRC_QUEUE_QUEUE_LAUNCH_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Streams: the rank's list of them, and the host's wait for their work.
+ * Streams: the rank's list of them, and the host's waits for their work.
  */
 #include "config.h"
 
@@ -17,7 +17,7 @@ static iris_status_t list(struct iris_queue *queue, iris_status_t status,
     if (status != IRIS_OK) {
         return iris_i_fail_on(queue->log, status);
     }
-    /* Behind the default stream, which stays first. */
+    /* Inserted after the default stream, which stays first. */
     pthread_mutex_lock(&queue->lock);
     stream->number = ++queue->num_streams;
     stream->next = queue->streams->next;
@@ -27,8 +27,8 @@ static iris_status_t list(struct iris_queue *queue, iris_status_t status,
     return IRIS_OK;
 }
 
-/* The heap's fence: a point in every stream. One that is made behind it has a
- * point of its own, later. */
+/* The heap's fence: a point in every stream. A stream created after the fence
+ * has a later point. */
 static int query_fence(void *arg, int anew)
 {
     struct iris_queue *queue = arg;
@@ -59,7 +59,7 @@ void iris_i_queue_close(struct iris_queue *queue)
         iris_i_capture_drop(stream);
         iris_i_device_stream_destroy(stream);
     }
-    while (queue->graphs != NULL) { /* no launch of any runs now */
+    while (queue->graphs != NULL) { /* no launch of any graph is running now */
         iris_i_graph_destroy(queue, queue->graphs);
     }
 }
@@ -111,7 +111,7 @@ iris_status_t iris_i_stream_create_around(struct iris_queue *queue,
     iris_status_t status =
         iris_i_device_stream_wrap(queue->backend, native, &stream);
 
-    /* A device without a runtime has one default stream, this rank's. */
+    /* A device without a runtime has one default stream, this rank's own. */
     if (status == IRIS_ERR_UNSUPPORTED && native == NULL) {
         *stream_p = queue->streams;
         return IRIS_OK;
@@ -119,7 +119,8 @@ iris_status_t iris_i_stream_create_around(struct iris_queue *queue,
     return list(queue, status, stream, stream_p);
 }
 
-/* Waits for the stream's work, too, as observers are told. */
+/* Waits for the stream's work first: observers are told that a destroy does
+ * so. */
 static void complete_and_free(struct iris_queue *queue, iris_stream_t *stream)
 {
     struct iris_host_event event = {.op = IRIS_HOST_SYNCHRONIZE,
@@ -136,7 +137,7 @@ void iris_i_stream_destroy(struct iris_queue *queue, iris_stream_t *stream)
 {
     struct iris_stream *before;
 
-    if (stream == queue->streams) { /* wrapped above: it stays */
+    if (stream == queue->streams) { /* the wrapped default stream: it stays */
         (void)iris_i_stream_synchronize(queue, stream);
         return;
     }
@@ -174,7 +175,7 @@ iris_status_t iris_i_stream_synchronize(struct iris_queue *queue,
     status = iris_i_queue_synchronize(stream);
     iris_i_control_wait_stream(control, -1);
     if (status == IRIS_OK) {
-        iris_i_capture_drop(stream); /* one that the runtime has ended */
+        iris_i_capture_drop(stream); /* a capture that the runtime has ended */
         atomic_fetch_add_explicit(&stream->waits, 1, memory_order_relaxed);
     }
     return iris_i_hooks_after(queue->hooks, &event,

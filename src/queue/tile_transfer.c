@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tiles that are put and got on a stream: as few copies of rows as their
+ * Puts and gets of tiles on a stream, with as few copies of rows as their
  * strides allow.
  */
 #include "config.h"
@@ -11,14 +11,14 @@
 #include "queue/queue_stream.h"
 #include "queue/transfer.h"
 
-/* Steps of a copy along rows or columns; strides are in bytes. */
+/* The steps of a copy along rows or columns; strides are in bytes. */
 struct steps {
     size_t count;
     int64_t dst;
     int64_t src;
 };
 
-/* A copy: `apart` times rows of neighbouring bytes. */
+/* A copy: `apart` rows of contiguous bytes. */
 struct plan {
     char *dst;
     const char *src;
@@ -27,7 +27,7 @@ struct plan {
     struct steps apart;
 };
 
-/* One tile of a call, with what both sides have, and the memory of each. */
+/* One tile of a call: the part that both sides have, and the memory of each. */
 struct tile_copy {
     iris_tile_t dst;
     iris_tile_t src;
@@ -45,7 +45,7 @@ static void swap(struct plan *plan)
     plan->apart = rows;
 }
 
-/* Steps that go down on both sides are made from the other end. */
+/* If steps are negative on both sides, starts from the other end. */
 static void turn(struct plan *plan, struct steps *steps)
 {
     int64_t last = (int64_t)steps->count - 1;
@@ -58,13 +58,13 @@ static void turn(struct plan *plan, struct steps *steps)
     }
 }
 
-/* Whether they are of pieces that lie one behind another on both sides. */
+/* Whether the steps are between pieces that are contiguous on both sides. */
 static bool are_close(const struct steps *steps, size_t bytes)
 {
     return steps->dst == (int64_t)bytes && steps->src == (int64_t)bytes;
 }
 
-/* Makes the pieces larger by what lies one behind another. */
+/* Joins contiguous pieces to larger ones. */
 static void join(struct plan *plan, struct steps *steps)
 {
     if (are_close(steps, plan->row_bytes)) {
@@ -73,7 +73,7 @@ static void join(struct plan *plan, struct steps *steps)
     }
 }
 
-/* Whether one copy of rows can make the steps. */
+/* Whether one copy of rows can do the steps. */
 static bool are_rows(const struct plan *plan, const struct steps *steps)
 {
     return steps->count > 1 && steps->dst >= (int64_t)plan->row_bytes &&
@@ -170,8 +170,8 @@ static iris_status_t enqueue_tile(struct iris_queue *queue,
 
 /* ---- Checks ---- */
 
-/* From a tile's first element to its last along rows or columns, in bytes;
- * false: more than there can be. */
+/* Bytes from a tile's first element to its last along rows or columns; false:
+ * too large. */
 static bool reach(uint32_t count, int64_t stride, uint32_t elem_bytes,
                   int64_t *reach_p)
 {
@@ -185,7 +185,7 @@ static bool reach(uint32_t count, int64_t stride, uint32_t elem_bytes,
     return true;
 }
 
-/* Fills in a tile's lowest address, and the bytes from there to its end. */
+/* Computes a tile's lowest address, and the bytes from there to its end. */
 static iris_status_t find_range(struct iris_queue *queue,
                                 const iris_tile_t *tile,
                                 struct iris_heap_range *range)
@@ -234,7 +234,7 @@ static iris_status_t find_far(struct iris_queue *queue, int rank,
     return status;
 }
 
-/* Tile `i` of a call with the far side's addresses. Without elements its
+/* Tile `i` of a call with the far side's addresses. If it has no elements,
  * dst.rows is 0, and nothing else is filled in. */
 static iris_status_t find_tile(struct iris_queue *queue,
                                const struct iris_tile_transfer *what, size_t i,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tiles that are put and got on a stream.
+ * Puts and gets of tiles on a stream.
  */
 #ifndef IRIS_SRC_QUEUE_TILE_TRANSFER_H
 #define IRIS_SRC_QUEUE_TILE_TRANSFER_H
@@ -9,17 +9,17 @@
 
 #include "queue/queue.h"
 
-/* Tiles of one put or get. */
+/* The tiles of one put or get. */
 struct iris_tile_transfer {
-    const char *call;       /* the public function */
-    const iris_tile_t *dst; /* `count` of each */
+    const char *call;       /* name of the public function */
+    const iris_tile_t *dst; /* `count` tiles */
     const iris_tile_t *src;
     size_t count;
-    int rank; /* whose the far side is */
-    int gets; /* a get: that is src, else dst */
+    int rank; /* the rank that owns the far side */
+    int gets; /* 1: a get, whose far side is src; 0: a put, with dst */
 };
 
-/* Where an argument is wrong nothing is enqueued. */
+/* If an argument is wrong, this enqueues nothing. */
 iris_status_t iris_i_enqueue_tiles(struct iris_queue *queue,
                                    const struct iris_tile_transfer *what,
                                    iris_stream_t *stream);

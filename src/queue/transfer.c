@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Copies, fills and signals on a stream, of this rank's memory and its peers'.
+ * Copies, fills and signals on a stream, in this rank's memory and its peers'.
  */
 #include "config.h"
 
@@ -26,7 +26,7 @@ static iris_status_t check_ranges(struct iris_queue *queue,
                : status;
 }
 
-/* A copy or fill: the event says of what, and all but the target. */
+/* A copy or fill. The event describes it, except for the target. */
 static iris_status_t enqueue(struct iris_queue *queue,
                              struct iris_host_event *event, void *dst,
                              iris_stream_t *stream)
@@ -109,7 +109,7 @@ iris_status_t iris_i_transfer_find_remote(struct iris_queue *queue,
                                  what->rank, remote_p);
 }
 
-/* To or from a rank that only kernels reach. Observers see the kernel. */
+/* A transfer with a rank that only kernels reach. Observers see the kernel. */
 static iris_status_t enqueue_by_proxy(struct iris_queue *queue,
                                       const struct iris_transfer *what,
                                       iris_stream_t *stream)
@@ -146,7 +146,7 @@ iris_status_t iris_i_enqueue_transfer(struct iris_queue *queue,
                : status;
 }
 
-/* Also checks that it is one whole word of the program's. */
+/* Also checks that it is one whole word of the program's memory. */
 static iris_status_t find_signal(struct iris_queue *queue,
                                  const struct iris_transfer *what,
                                  iris_stream_t **stream_p, void **remote_p)
@@ -179,7 +179,7 @@ static iris_status_t enqueue_signal(struct iris_queue *queue,
                                     const struct iris_transfer *what,
                                     void *remote, iris_stream_t *stream)
 {
-    /* No queue adds by itself, or reaches another node. */
+    /* No queue can add by itself, or reach another node. */
     iris_status_t status =
         what->adds || remote == NULL
             ? IRIS_ERR_UNSUPPORTED

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Copies, fills and signals on a stream, of this rank's memory and its peers'.
+ * Copies, fills and signals on a stream, in this rank's memory and its peers'.
  */
 #ifndef IRIS_SRC_QUEUE_TRANSFER_H
 #define IRIS_SRC_QUEUE_TRANSFER_H
@@ -13,8 +13,8 @@ iris_status_t iris_i_copy(struct iris_queue *queue, void *dst, const void *src,
 iris_status_t iris_i_fill(struct iris_queue *queue, void *dst, int value,
                           size_t bytes, iris_stream_t *stream);
 
-/* Finds the far side: all of it is in this rank's heap as the program has it.
- * The stream, too, is looked up, first. NULL: only kernels reach the rank. */
+/* Finds the far side, which must be entirely in the program's part of this
+ * rank's heap. Resolves the stream first. NULL: only kernels reach the rank. */
 iris_status_t iris_i_transfer_find_remote(struct iris_queue *queue,
                                           const struct iris_transfer *what,
                                           iris_stream_t **stream_p,
@@ -25,7 +25,8 @@ iris_status_t iris_i_enqueue_transfer(struct iris_queue *queue,
                                       const struct iris_transfer *what,
                                       iris_stream_t *stream);
 
-/* IRIS_HOST_SIGNAL or IRIS_HOST_WAIT; and whether a signal would be refused. */
+/* IRIS_HOST_SIGNAL or IRIS_HOST_WAIT; and a check whether a signal would be
+ * refused. */
 iris_status_t iris_i_enqueue_word(struct iris_queue *queue,
                                   enum iris_host_op op,
                                   const struct iris_transfer *what,
