@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What all instances have alike: their fault.
+ * Code for all instances: their fault.
  */
 #include "config.h"
 
@@ -31,7 +31,7 @@ iris_status_t iris_i_fault_set(struct iris_backend *backend,
 
 iris_status_t iris_i_fault_check(const struct iris_backend *backend)
 {
-    /* The lock is no part of what a const instance promises to keep. */
+    /* A const instance does not promise that the lock does not change. */
     struct iris_fault *fault = (struct iris_fault *)(uintptr_t)&backend->fault;
     iris_status_t status;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The backend interface: what a kind of device must offer, in three tables on
- * an instance. docs/backends.md is the manual; calls.h has the only callers.
+ * The backend interface: the functions that a kind of device must offer, in
+ * three tables on an instance. docs/backends.md is the manual; only calls.h
+ * calls the slots.
  */
 #ifndef IRIS_SRC_BACKEND_BACKEND_H
 #define IRIS_SRC_BACKEND_BACKEND_H
@@ -20,8 +21,8 @@
 
 #define IRIS_HANDLE_BYTES 128
 
-/* The core commits memory in multiples of this, or of page_bytes if that is
- * more. */
+/* The core commits memory in multiples of this size, or of page_bytes if that
+ * is larger. */
 #define IRIS_COMMIT_BYTES ((size_t)65536)
 
 struct iris_kernel;
@@ -29,90 +30,96 @@ struct iris_backend;
 struct iris_graph;
 struct iris_stream;
 
-/* How one rank's memory is named to another: bytes, and for some backends a
- * file descriptor that the control plane moves between processes. */
+/* A handle by which one rank gives another access to its memory: bytes, and for
+ * some backends a file descriptor that the control plane sends between
+ * processes. */
 struct iris_heap_handle {
-    int fd; /* -1: none; owned by whoever holds the handle */
+    int fd; /* -1: none; owned by the holder of the handle */
     uint32_t num_bytes;
     unsigned char bytes[IRIS_HANDLE_BYTES];
 };
 
-/* What commit() of a heap does, and who sees it. */
+/* The effect of a heap's commit(), and its visibility to peers. */
 enum iris_commit {
-    IRIS_COMMIT_NOTHING, /* alloc has committed all there will ever be */
-    IRIS_COMMIT_SHARED,  /* peers see it through the mapping they have */
-    IRIS_COMMIT_PRIVATE, /* peers map each committed range by its own handle */
+    IRIS_COMMIT_NOTHING, /* alloc has already committed everything */
+    IRIS_COMMIT_SHARED,  /* peers see it through their existing mapping */
+    IRIS_COMMIT_PRIVATE, /* peers map each committed range by a separate
+                          * handle */
 };
 
-/* A heap this rank has allocated. `cookie` is the backend's. */
+/* A heap that this rank has allocated. `cookie` belongs to the backend. */
 struct iris_heap_region {
     void *base;
     size_t bytes;
-    size_t window;       /* where in every mapping of the heap the addresses
-                          * begin that are for external memory */
-    size_t window_bytes; /* 0: there are none */
+    size_t window;       /* offset, in every mapping of the heap, of the
+                          * addresses for external memory */
+    size_t window_bytes; /* size of the window; 0: there is no window */
     enum iris_commit commit;
-    int guarded;        /* nothing else begins where the heap ends */
-    size_t ahead_bytes; /* that nothing else has, ahead of every mapping */
+    int guarded;        /* no other memory begins where the heap ends */
+    size_t ahead_bytes; /* reserved bytes ahead of every mapping */
     void *cookie;
 };
 
-/* Whose memory heaps are, to other libraries: the host's, or that of a GPU of
- * one vendor's runtime. */
+/* The kind of memory of heaps, for other libraries: the host's, or that of a
+ * GPU with one vendor's runtime. */
 enum iris_memory_kind {
     IRIS_MEMORY_HOST,
     IRIS_MEMORY_CUDA,
     IRIS_MEMORY_ROCM,
 };
 
-/* What an open instance is. */
+/* The properties of an open instance. */
 struct iris_device_info {
     char name[64];
     int device_id;
     int num_cus;       /* workgroups of a kernel that run at once */
     int wavefront;     /* lanes that run in lockstep; 1 on the CPU */
-    int num_xccs;      /* dies with an L2 of their own; 0: not known */
-    int64_t clock_khz; /* of the clock kernels read; 0: none */
-    uint64_t watch;    /* struct iris_dev_watch as kernels map it; 0: none */
+    int num_xccs;      /* dies, each with its own L2; 0: unknown */
+    int64_t clock_khz; /* rate of the clock that kernels read; 0: no clock */
+    uint64_t watch;    /* struct iris_dev_watch as kernels map it; 0: no
+                        * watch */
     size_t page_bytes; /* memory comes in multiples of this */
     int has_graphs;    /* 0: capture_begin is unsupported */
     enum iris_memory_kind memory;
 };
 
-/* What this machine has of a backend's devices, without opening one: for
+/* The devices of a backend on this machine, found without opening one: for
  * iris-info. */
 #define IRIS_SURVEY_DEVICES 16
 struct iris_survey {
-    char runtime[96]; /* "HIP 5.2.3, driver 5.2.3"; versions as they are told */
-    int num_devices;  /* all there are; the arrays have the first 16 */
+    char runtime[96]; /* "HIP 5.2.3, driver 5.2.3"; versions in the runtime's
+                       * format */
+    int num_devices;  /* total number; the arrays have the first 16 */
     struct {
         char name[64];
-        char pci[16]; /* "0000:c1:00.0"; empty: none */
+        char pci[16]; /* "0000:c1:00.0"; empty: unknown */
         size_t memory_bytes;
         uint32_t access;  /* bit i: can map memory of device i */
-        uint32_t atomics; /* bit i: and its atomics work there */
+        uint32_t atomics; /* bit i: and its atomics work on that memory */
     } devices[IRIS_SURVEY_DEVICES];
 };
 
-/* Memory of the program that could be mapped into the heap's window. */
+/* Memory of the program that can be mapped into the heap's window. */
 struct iris_external {
-    size_t bytes;  /* of the whole allocation, which is what can be mapped */
-    size_t offset; /* in it, of what was asked for */
-    void *cookie;  /* the backend's hold on it; of an allocation that is mapped
-                    * still the same as before, of any other another */
+    size_t bytes;  /* of the whole allocation, which is the unit of mapping */
+    size_t offset; /* offset of the requested part */
+    void *cookie;  /* the backend's reference. It is the same as before for
+                    * an allocation that is still mapped, and differs for any
+                    * other. */
 };
 
-/* One launch, as iris_launch() checked it. */
+/* One launch, after iris_launch() has checked it. */
 struct iris_launch {
     const struct iris_kernel *kernel;
     unsigned grid;
     unsigned block;
     const void *args; /* copied before the slot returns */
-    bool own;         /* the library's: all its waits are the library's */
-    uint64_t call;    /* id of the host's event of the call; 0: none */
+    bool own;         /* a kernel of the library: all its waits are the
+                       * library's */
+    uint64_t call;    /* id of the host's event for the call; 0: no event */
 };
 
-/* A copy of rows; no pitch is less than row_bytes, which is not 0. */
+/* A copy of rows. No pitch is less than row_bytes, which is not 0. */
 struct iris_copy_rows {
     void *dst;
     const void *src;
@@ -122,34 +129,36 @@ struct iris_copy_rows {
     size_t rows; /* 2 or more */
 };
 
-/* Where an address is. */
+/* The place of an address. */
 struct iris_location {
-    int rank; /* on whose heap */
+    int rank; /* the rank whose heap contains it */
     size_t offset;
     size_t start; /* the nearest allocation there, of `bytes`; 0: none known */
     size_t bytes;
 };
 
-/* A wait inside a kernel that has taken a while, as the flight record keeps it.
- * Zeroed at first, but for `slot`. */
+/* A long wait inside a kernel, as the flight record keeps it. Initially zero,
+ * except for `slot`. */
 struct iris_wait_note {
-    int slot;  /* the core's; -1 at first */
+    int slot;  /* used by the core; -1 initially */
     int ended; /* 1: the kernel ends because of a deadline or a peer */
     const struct iris_stream *stream;
-    const char *kernel; /* NULL: not known, nor are stream, grid and own */
+    const char *kernel; /* NULL: unknown; then stream, grid and own are
+                         * unknown, too */
     uint32_t workgroup;
     uint32_t grid;
-    uint32_t begun; /* workgroups of the grid; 0: not known */
+    uint32_t begun; /* workgroups of the grid; 0: unknown */
     uint32_t done;
     int own;             /* the kernel is the library's */
     int op;              /* enum iris_op; 0: repeats atomic operations */
-    const void *address; /* as this rank has it, of the word; NULL: not known */
+    const void *address; /* of the word, in this rank's address space; NULL:
+                          * unknown */
     uint32_t bytes;      /* of the word */
-    int is_unsigned;     /* value and seen are */
+    int is_unsigned;     /* 1: value and seen are unsigned */
     iris_cmp_t cmp;
     int64_t value;
     int64_t seen;
-    int is_known; /* the core's, as are the next three; 0: a new wait */
+    int is_known; /* used by the core, as are the next three; 0: a new wait */
     int64_t first_seen;
     int64_t last_seen;
     int64_t change_ns;
@@ -157,124 +166,130 @@ struct iris_wait_note {
     int64_t now_ns;
 };
 
-/* What a backend asks of the core; `core` comes back as first argument. All are
- * thread-safe, and never NULL. */
+/* Functions of the core for backends. `core` is the first argument. All are
+ * thread-safe and never NULL. */
 struct iris_core_ops {
-    /* Why a wait for a word on this rank's heap is not over, or, with NULL, one
-     * for another node: "rank 2 has not come to it"; empty: it is not known. */
+    /* Writes the reason why a wait for a word on this rank's heap has not
+     * ended: "rank 2 has not come to it". NULL means a wait for another node.
+     * Empty: unknown. */
     void (*describe_late)(void *core, const void *word, char *text,
                           size_t bytes);
 
-    /* Keeps what a workgroup waits for where other processes can read it;
-     * called again while it does. */
+    /* Publishes a workgroup's wait for other processes; called again while the
+     * wait lasts. */
     void (*note_wait)(void *core, struct iris_wait_note *note);
 
-    /* The wait of that note is over. */
+    /* The wait of that note has ended. */
     void (*wait_over)(void *core, struct iris_wait_note *note);
 
-    /* Fills *place_p, or returns 0: it is on no rank's heap. Called from the
-     * handler of a signal, of a thread that runs a kernel. */
+    /* Fills *place_p, or returns 0 if the address is on no rank's heap. Called
+     * from a signal handler, on a thread that runs a kernel. */
     int (*locate)(void *core, const void *address,
                   struct iris_location *place_p);
 };
 
-/* What the core tells an instance when it opens one. */
+/* The parameters with which the core opens an instance. */
 struct iris_backend_params {
     int rank;
     int num_ranks;
-    int device;          /* which of survey()'s; the core's placement chose */
-    int ranks_on_device; /* rank threads and processes that share it, 1: none */
-    int num_cus;         /* workgroups at once, of a device that has no number
-                          * of its own (the CPU) */
-    int vmem;            /* heaps that grow and take external memory */
-    int vmem_if_needed;  /* if not, and heaps could not be shared otherwise */
-    const char *memory;  /* of heaps, where a device has several: "auto", "fine"
-                          * (grained) or "uncached"; lives as long as `core` */
-    size_t heap_bytes;   /* of each rank */
-    const struct iris_waiter *waiter; /* who waits for device work; lives as
+    int device;          /* index in survey(); the core's placement chose it */
+    int ranks_on_device; /* rank threads and processes that share the device;
+                          * 1: not shared */
+    int num_cus;         /* workgroups at once, for a device without a fixed
+                          * number (the CPU) */
+    int vmem;            /* heaps that grow and accept external memory */
+    int vmem_if_needed;  /* the same, but only if heaps could not be shared
+                          * otherwise */
+    const char *memory;  /* kind of memory for heaps, if a device has
+                          * several: "auto", "fine" (grained) or "uncached";
+                          * lives as long as `core` */
+    size_t heap_bytes;   /* of each rank's heap */
+    const struct iris_waiter *waiter; /* for waits for device work; lives as
                                        * long as `core` */
-    int64_t device_timeout_ms;        /* of a wait inside a kernel; 0: none */
-    const struct iris_log *log;       /* who speaks in messages */
+    int64_t device_timeout_ms;        /* limit of a wait inside a kernel; 0:
+                                       * no limit */
+    const struct iris_log *log;       /* the rank for messages */
     const struct iris_core_ops *core_ops;
     void *core;
-    /* The library's own, with struct iris_wait_args; NULL: it has no use. */
+    /* The library's kernel for struct iris_wait_args; NULL: it is not
+     * needed. */
     const struct iris_kernel *wait;
-    /* Who watches CPU kernels, asked at each launch; NULL: nobody. */
+    /* Observers of CPU kernels, read at each launch; NULL: none. */
     struct iris_hooks *hooks;
-    /* Where CPU kernels leave requests to ranks of other nodes; NULL there or
-     * here: there are no such ranks. */
+    /* The ring for CPU kernels' requests to ranks of other nodes. If it is
+     * NULL, or this pointer is, there are no such ranks. */
     struct iris_dev_ring *const *ring;
 };
 
-/* ---- What the registry knows ----------------------------------------------
- */
+/* ---- Types in the registry ---------------------------------------------- */
 
 /* A kind of backend: static, const, thread-safe. */
 struct iris_backend_type {
-    const char *name; /* what users type */
-    int is_gpu;    /* its devices can stand in for several, shared by ranks */
-    int simulates; /* stands for a GPU: placement may put its ranks on one */
+    const char *name; /* name in settings */
+    int is_gpu;       /* ranks may share one of its devices, as a stand-in for
+                    * several */
+    int simulates;    /* simulates a GPU: placement may put its ranks on a real
+                    * one */
 
-    /* Can this backend run here? IRIS_OK, or IRIS_ERR_BACKEND with why, or
-     * IRIS_ERR_LIMIT or IRIS_ERR_NO_MEMORY: it might, with more of what the
-     * message names. *num_devices_p: how many devices it can use here, at
-     * least 1. Leaves nothing open. */
+    /* Whether this backend can run here. IRIS_OK; IRIS_ERR_BACKEND with the
+     * reason; IRIS_ERR_LIMIT or IRIS_ERR_NO_MEMORY if it might run with more of
+     * the resource in the message. *num_devices_p is the number of usable
+     * devices, at least 1. Leaves nothing open. */
     iris_status_t (*probe)(int *num_devices_p);
 
-    /* What these devices are; for people, and takes its time. Leaves nothing
-     * open. IRIS_ERR_BACKEND: there are none. */
+    /* Describes these devices for users; slow. Leaves nothing open.
+     * IRIS_ERR_BACKEND: there are no devices. */
     iris_status_t (*survey)(struct iris_survey *survey_p);
 
-    /* Opens an instance for one rank; *params is copied, what it points to
-     * outlives the instance. The core closes it. */
+    /* Opens an instance for one rank. *params is copied; the objects it points
+     * to outlive the instance. The core closes it. */
     iris_status_t (*open)(const struct iris_backend_params *params,
                           struct iris_backend **backend_p);
 };
 
 /* ---- The three tables ------------------------------------------------------
  *
- * Every slot is filled: a backend that lacks something names the stub of
- * stubs.h, which returns IRIS_ERR_UNSUPPORTED and says so. A slot returns a
- * status and sets this thread's message when it fails, or is a destructor and
- * returns nothing. Outputs are written only on success. "Thread-safe" means
- * from any thread, on one instance.
- */
+ * Every slot is filled. A backend that lacks a function uses the stub of
+ * stubs.h, which returns IRIS_ERR_UNSUPPORTED with a message. A slot returns a
+ * status, and sets this thread's message when it fails; destructors return
+ * nothing. Outputs are written only on success. "Thread-safe" means from any
+ * thread, on one instance. */
 
-/* The device itself, and the making of what works on it. */
+/* The device itself, and the creation of streams and graphs. */
 struct iris_device_ops {
     /* Fills *info_p. Thread-safe. */
     void (*info)(const struct iris_backend *backend,
                  struct iris_device_info *info_p);
 
-    /* Makes a stream; it is the core's to destroy. */
+    /* Makes a stream; the core destroys it. */
     iris_status_t (*stream_create)(struct iris_backend *backend,
                                    struct iris_stream **stream_p);
 
-    /* A stream around one that the program made with the device's own runtime
-     * and destroys itself, after stream_destroy. */
+    /* Wraps a stream that the program made with the device's own runtime. The
+     * program destroys it itself, after stream_destroy. */
     iris_status_t (*stream_wrap)(struct iris_backend *backend, void *native,
                                  struct iris_stream **stream_p);
 
-    /* Ends what still waits on the stream, then frees it. */
+    /* Ends waiting work of the stream, then frees it. */
     void (*stream_destroy)(struct iris_stream *stream);
 
-    /* No launch of the graph runs any more. */
+    /* No launch of the graph is running any more. */
     void (*graph_destroy)(struct iris_backend *backend, void *graph);
 
-    /* Forgets the instance's fault (see struct iris_fault): waits until what
-     * was enqueued before has been skipped or ended, then lets work run again.
-     * IRIS_ERR_STATE: a kernel cannot be ended, or the device's runtime does
-     * not work any more; the fault stays. */
+    /* Clears the instance's fault (see struct iris_fault): waits until earlier
+     * work has been skipped or ended, then lets work run again. IRIS_ERR_STATE:
+     * a kernel cannot be ended, or the device's runtime no longer works; the
+     * fault stays. */
     iris_status_t (*clear_fault)(struct iris_backend *backend);
 
-    /* All streams and heaps are gone by now. */
+    /* Called after all streams and heaps are gone. */
     void (*close)(struct iris_backend *backend);
 };
 
-/* Heaps, and how they get memory. `at` is an address in this rank's heap or its
- * window or, for import_range and decommit, in a peer's; addresses and sizes
- * are multiples of page_bytes but for external memory. From the thread that
- * makes collective calls. */
+/* Heaps, and their memory. `at` is an address in this rank's heap or its window
+ * or, for import_range and decommit, in a peer's. Addresses and sizes are
+ * multiples of page_bytes, except for external memory. Called from the thread
+ * that makes collective calls. */
 struct iris_memory_ops {
     /* Allocates this rank's heap: `bytes` of device memory that peers can map,
      * zeroed. region_p->commit says whether it is memory or only addresses. The
@@ -285,16 +300,17 @@ struct iris_memory_ops {
     /* No peer uses the heap any more. */
     void (*free)(struct iris_backend *backend, struct iris_heap_region *region);
 
-    /* Names the heap for other ranks, and with IRIS_COMMIT_PRIVATE the memory
-     * at its start, if there is some. The descriptor in *handle_p, if any, is
-     * the caller's to close. */
+    /* Makes a handle of the heap for other ranks. With IRIS_COMMIT_PRIVATE, the
+     * handle also covers the memory at its start, if there is any. The caller
+     * closes the descriptor in *handle_p, if any. */
     iris_status_t (*export_heap)(struct iris_backend *backend,
                                  const struct iris_heap_region *region,
                                  struct iris_heap_handle *handle_p);
 
-    /* Maps a peer's heap from its handle, which stays the caller's. Works in
+    /* Maps a peer's heap from its handle, which the caller keeps. Works in
      * another process and in another rank thread of the same process.
-     * IRIS_ERR_UNREACHABLE: this device has no access to that one's memory. */
+     * IRIS_ERR_UNREACHABLE: this device has no access to the other one's
+     * memory. */
     iris_status_t (*import_heap)(struct iris_backend *backend,
                                  const struct iris_heap_handle *handle,
                                  size_t bytes, void **base_p);
@@ -303,30 +319,30 @@ struct iris_memory_ops {
     void (*unimport_heap)(struct iris_backend *backend, void *base,
                           size_t bytes);
 
-    /* Puts zeroed memory at `at`, where there is none, so that touching it
-     * cannot fault, here and for all devices of this process that can reach
-     * this rank's. IRIS_ERR_NO_MEMORY */
+    /* Commits zeroed memory to the addresses at `at`, so that accesses
+     * cannot fault. It is for this device and all devices of this process that
+     * can reach this rank's. IRIS_ERR_NO_MEMORY */
     iris_status_t (*commit)(struct iris_backend *backend, void *at,
                             size_t bytes);
 
-    /* Undoes one commit, import_range or map_external; nothing at `at`: does
-     * nothing. No device work uses it any more. free and unimport_heap undo
-     * what is left. */
+    /* Undoes one commit, import_range or map_external; does nothing if there is
+     * no memory at `at`. No device work uses it any more. free and
+     * unimport_heap undo the remaining ones. */
     void (*decommit)(struct iris_backend *backend, void *at, size_t bytes);
 
-    /* Names what commit or map_external has put at `at`, as export_heap does.
-     */
+    /* Makes a handle of the memory that commit or map_external has put at `at`,
+     * like export_heap. */
     iris_status_t (*export_range)(struct iris_backend *backend, void *at,
                                   struct iris_heap_handle *handle_p);
 
-    /* Maps a peer's range, of `most` bytes or fewer, from its handle, which
-     * stays the caller's. Only in another process than the peer's. */
+    /* Maps a peer's range, of at most `most` bytes, from its handle, which the
+     * caller keeps. Not in the peer's own process. */
     iris_status_t (*import_range)(struct iris_backend *backend, void *at,
                                   size_t most,
                                   const struct iris_heap_handle *handle);
 
-    /* Takes hold of the program's memory at `ptr`, of which `bytes` are meant,
-     * until release_external. IRIS_ERR_UNSUPPORTED: it cannot be mapped a
+    /* Takes a reference to the program's memory at `ptr`, of which `bytes` are
+     * used, until release_external. IRIS_ERR_UNSUPPORTED: it cannot be mapped a
      * second time and in other processes; the message says why. */
     iris_status_t (*hold_external)(struct iris_backend *backend,
                                    const void *ptr, size_t bytes,
@@ -334,28 +350,29 @@ struct iris_memory_ops {
     void (*release_external)(struct iris_backend *backend,
                              struct iris_external *external);
 
-    /* As commit, with the memory that is held; it stays until decommit,
-     * whatever the program does with its own mapping of it. */
+    /* Like commit, with the referenced memory. It stays until decommit, even if
+     * the program removes its own mapping. */
     iris_status_t (*map_external)(struct iris_backend *backend, void *at,
                                   struct iris_external *external);
 };
 
-/* A function that gives the runtime's stream work. */
+/* A function that enqueues work on the runtime's stream. */
 typedef iris_status_t (*iris_native_call_t)(void *native, void *what);
 
-/* Work in stream order. Enqueueing never waits for device work, but where the
- * queue is full and, for `copy`, between the device and pageable host memory of
- * more than a few megabytes: params.waiter
- * says when to stop. bytes > 0. Thread-safe. */
+/* Work in stream order. Enqueueing never waits for device work, with two
+ * exceptions: the queue is full, or `copy` moves more than a few megabytes
+ * between the device and pageable host memory. Then params.waiter says when to
+ * stop. bytes > 0. Thread-safe. */
 struct iris_queue_ops {
-    /* Blocks until all that was enqueued before the call is done. Returns the
-     * instance's fault if there is one. When params.waiter ends the wait,
-     * that becomes the fault and ends waiting kernels. */
+    /* Blocks until all work enqueued before the call is done. Returns the
+     * instance's fault if there is one. If params.waiter ends the wait, its
+     * reason becomes the fault and ends waiting kernels. */
     iris_status_t (*synchronize)(struct iris_stream *stream);
 
-    /* Whether all that was enqueued before a point is done; never waits. The
-     * first call, with *target_p 0, makes that point, and later ones pass on
-     * what it left there. 0 is always right: not as far as is known. */
+    /* Whether all work enqueued before a point is done; never waits. The first
+     * call, with *target_p 0, sets that point; later calls pass the value back.
+     * Returning 0 is always correct: it means that it is not known to be
+     * done. */
     int (*query)(struct iris_stream *stream, uint64_t *target_p);
 
     iris_status_t (*copy)(struct iris_stream *stream, void *dst,
@@ -363,9 +380,9 @@ struct iris_queue_ops {
     iris_status_t (*set)(struct iris_stream *stream, void *dst, int value,
                          size_t bytes);
 
-    /* Copies rows, each `pitch` bytes behind the last, on either side.
-     * IRIS_ERR_UNSUPPORTED (always, or such memory or pitches): the core copies
-     * them one by one. */
+    /* Copies rows, with these pitches on the two sides. IRIS_ERR_UNSUPPORTED
+     * (always, or for such memory or pitches): the core copies them one by
+     * one. */
     iris_status_t (*copy_rows)(struct iris_stream *stream,
                                const struct iris_copy_rows *rows);
     iris_status_t (*launch)(struct iris_stream *stream,
@@ -374,34 +391,35 @@ struct iris_queue_ops {
     /* Enqueues the store of a signal, on any rank's heap, that releases all
      * earlier work of the stream at system scope; and a wait for this rank's
      * own signal that acquires. `place` is translated. IRIS_ERR_UNSUPPORTED
-     * (always, in a capture, or that comparison): the core launches a
+     * (always, in a capture, or for that comparison): the core launches a
      * kernel. */
     iris_status_t (*signal)(struct iris_stream *stream, uint64_t *place,
                             uint64_t value);
     iris_status_t (*wait)(struct iris_stream *stream, uint64_t *place,
                           iris_cmp_t cmp, uint64_t value);
 
-    /* What the stream does next waits for all that `other`, of the same
-     * instance, was given before. If `other` is
-     * captured, the stream's work comes into that capture, too; whose stream has
-     * to follow it before the capture ends. */
+    /* Later work of the stream waits for all earlier work of `other`, on the
+     * same instance. If `other` is capturing, this stream joins that capture;
+     * the capturing stream has to follow this stream before the capture
+     * ends. */
     iris_status_t (*follow)(struct iris_stream *stream,
                             struct iris_stream *other);
 
-    /* Work enqueued between capture_begin and capture_end is not run but kept;
-     * graph_launch enqueues all of it. The graph is the core's to destroy. */
+    /* Work enqueued between capture_begin and capture_end does not run but is
+     * recorded; graph_launch enqueues all of it. The core destroys the
+     * graph. */
     iris_status_t (*capture_begin)(struct iris_stream *stream);
     iris_status_t (*capture_end)(struct iris_stream *stream, void **graph_p);
     iris_status_t (*graph_launch)(struct iris_stream *stream, void *graph);
 
-    /* The runtime's stream behind this one; NULL: there is none, or it is the
-     * runtime's default stream. */
+    /* The runtime's stream behind this one; NULL: there is no runtime, or it is
+     * the runtime's default stream. */
     void *(*native)(struct iris_stream *stream);
 
     /* Runs `function` in this thread, for a library that enqueues work on the
-     * runtime's stream itself: the device is current, captures of the program's
-     * forbid nothing, and the work counts as the stream's. Returns what
-     * `function` returns. */
+     * runtime's stream itself. The device is current, the program's captures
+     * forbid no call, and the work counts as the stream's. Returns the result
+     * of `function`. */
     iris_status_t (*call)(struct iris_stream *stream,
                           iris_native_call_t function, void *what);
 };
@@ -415,15 +433,14 @@ struct iris_queue_ops {
 /* ---- Instances -------------------------------------------------------------
  */
 
-/* What ended work of this instance: the first of it, and from then on the
- * answer of every call that needs the device, until clear_fault or close.
+/* The first error that ended work of this instance. From then on, every call
+ * that needs the device returns it, until clear_fault or close.
  *
  *   IRIS_OK       work runs
- *   another       work is skipped, kernels that wait end, calls return this
- */
+ *   another       work is skipped, kernels that wait end, calls return this */
 struct iris_fault {
     _Atomic int status;
-    pthread_mutex_t lock; /* guards the message, and setting status */
+    pthread_mutex_t lock; /* guards the message and changes of status */
     char message[IRIS_MESSAGE_BYTES];
 };
 
@@ -436,32 +453,32 @@ struct iris_backend {
     struct iris_fault fault;
 };
 
-/* A stream; instances embed it first. `next` and `fence` are the core's until
- * it destroys the stream, and 0 at the start. */
+/* A stream; instances embed it first. `next` and `fence` belong to the core
+ * until it destroys the stream, and are 0 initially. */
 struct iris_stream {
     struct iris_backend *backend;
     struct iris_stream *next;
-    uint64_t fence; /* what query is asked about */
-    /* The core's own, 0 at first: its number among the rank's streams, how
-     * often the host has waited for it, and what it captures. */
+    uint64_t fence; /* the point for query */
+    /* Used by the core, 0 initially: the stream's number in the rank, the
+     * number of waits of the host for it, and the graph that it captures. */
     uint64_t number;
     atomic_ullong waits;
     struct iris_graph *_Atomic capturing;
 };
 
-/* Fills in a new instance; type and tables are set. */
+/* Initialises a new instance; type and tables are set. */
 void iris_i_backend_made(struct iris_backend *backend);
 
-/* Makes `status`, with `message`, the instance's fault unless it has one;
- * returns the fault's status. Thread-safe. */
+/* Makes `status`, with `message`, the instance's fault unless it has one.
+ * Returns the fault's status. Thread-safe. */
 iris_status_t iris_i_fault_set(struct iris_backend *backend,
                                iris_status_t status, const char *message);
 
-/* IRIS_OK, or the fault, its message now this thread's: the same every time.
- * Thread-safe, and one load where there is none. */
+/* IRIS_OK, or the fault; sets this thread's message to the fault's.
+ * Thread-safe, and a single load if there is no fault. */
 iris_status_t iris_i_fault_check(const struct iris_backend *backend);
 
-/* For clear_fault, once nothing of the old work runs. */
+/* For clear_fault, when none of the old work is running. */
 void iris_i_fault_clear(struct iris_backend *backend);
 
 /* "==" and the like, for messages. */

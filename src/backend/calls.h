@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Calls into a backend: one thin function for each slot of backend.h, whose
- * contract is the slot's. Nothing else reaches through the tables.
+ * Calls into a backend: one thin function for each slot of backend.h, with the
+ * slot's contract. No other code uses the tables.
  *
- * What enqueues work, or waits for it, first returns the instance's fault if
- * there is one.
+ * Functions that enqueue work, or wait for it, first return the instance's
+ * fault if there is one.
  */
 #ifndef IRIS_SRC_BACKEND_CALLS_H
 #define IRIS_SRC_BACKEND_CALLS_H
@@ -56,7 +56,7 @@ iris_i_device_clear_fault(struct iris_backend *backend)
     return backend->device->clear_fault(backend);
 }
 
-/* NULL is fine. */
+/* `backend` may be NULL. */
 static inline void iris_i_device_close(struct iris_backend *backend)
 {
     if (backend != NULL) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is said of members of a group that make different collective calls.
+ * Messages about members of a group that make different collective calls.
  */
 #include "config.h"
 
@@ -70,7 +70,7 @@ static int is_product(const struct iris_compared *call)
            call->op < IRIS_COMPARED_GATHER;
 }
 
-/* "iris_all_reduce of 500 f32"; what most calls differ in. */
+/* "iris_all_reduce of 500 f32": the values in which most calls differ. */
 static void say(const struct iris_compared *call, char text[CALL_TEXT])
 {
     const unsigned long long sizes[] = {call->sizes[0], call->sizes[1],
@@ -93,7 +93,7 @@ static void say(const struct iris_compared *call, char text[CALL_TEXT])
     }
 }
 
-/* Behind that, where it is the same of both, what else there is. */
+/* If those are equal in both calls, adds the other values. */
 static void say_more(const struct iris_compared *call, char text[CALL_TEXT])
 {
     size_t used = strlen(text);
@@ -105,7 +105,7 @@ static void say_more(const struct iris_compared *call, char text[CALL_TEXT])
         snprintf(text + used, CALL_TEXT - used, " (counts %08x)",
                  (unsigned)call->sizes[1]);
     } else if (call->op > IRIS_COMPARED_REDUCE) {
-        return; /* messages of pairs have no more */
+        return; /* messages of pairs have no other values */
     } else if (call->op == IRIS_COMPARED_REDUCE) {
         snprintf(text + used, CALL_TEXT - used, " (%s, root %d, variant %s)",
                  iris_reduce_op_name((iris_reduce_op_t)call->reduce),

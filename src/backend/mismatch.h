@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Calls that members of a group compare: how they are packed, and what is said
- * of two that differ.
+ * Calls that members of a group compare: their packed format, and the message
+ * about two that differ.
  */
 #ifndef IRIS_SRC_BACKEND_MISMATCH_H
 #define IRIS_SRC_BACKEND_MISMATCH_H
@@ -12,8 +12,8 @@
 #include <iris/status.h>
 
 /* The public functions: X(NAME, name). The collectives are in the order of enum
- * iris_ccl_op, those after the broadcast from REDUCE on; the products are in that
- * of enum iris_ops_op. Programs have the value of GATHER. */
+ * iris_ccl_op; those after the broadcast start at REDUCE. The products are in
+ * the order of enum iris_ops_op. Programs contain the value of GATHER. */
 #define IRIS_COMPARED_ROWS(X)                              \
     X(ALL_REDUCE, "iris_all_reduce")                       \
     X(ALL_GATHER, "iris_all_gather")                       \
@@ -24,7 +24,7 @@
     X(ALL_GATHER_MATMUL, "iris_all_gather_matmul")         \
     X(MATMUL_ALL_GATHER, "iris_matmul_all_gather")         \
     X(MATMUL_REDUCE_SCATTER, "iris_matmul_reduce_scatter") \
-    X(GATHER, "iris_wg_gather") /* of workgroups */        \
+    X(GATHER, "iris_wg_gather") /* for workgroups */       \
     X(REDUCE, "iris_reduce")                               \
     X(GATHER_TO, "iris_gather")                            \
     X(SCATTER_FROM, "iris_scatter")                        \
@@ -41,21 +41,22 @@ enum iris_compared_op {
         IRIS_COMPARED_NUM_OPS,
 };
 
-/* A call, of which struct iris_dev_call has what fits. */
+/* A call. struct iris_dev_call has the parts that fit. */
 struct iris_compared {
     int op; /* enum iris_compared_op */
     int dtype;
     int reduce;
     int variant;
-    int root;          /* of a product: its chunks */
-    uint64_t sizes[3]; /* count and rows; bytes of messages, and of all_gatherv
-                        * a hash of the counts; or M, N and K of a product */
+    int root;          /* of a product: number of chunks */
+    uint64_t sizes[3]; /* count and rows; bytes of messages, or for
+                        * all_gatherv a hash of the counts; or M, N and K of
+                        * a product */
 };
 
 struct iris_dev_call iris_i_compared_pack(const struct iris_compared *call);
 
-/* The message of IRIS_ERR_MISMATCH or, of a workspace that was left in the
- * middle of a step, of IRIS_ERR_INVALID: the status. */
+/* Sets the message of IRIS_ERR_MISMATCH and returns it. For a workspace that
+ * was left in the middle of a step, it is IRIS_ERR_INVALID. */
 iris_status_t iris_i_mismatch_describe(const struct iris_dev_mismatch *mismatch,
                                        char *text, size_t bytes);
 

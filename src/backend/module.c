@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The core as a module sees it: errors and log lines go to the library that
- * loaded it, which keeps the thread's last error. Part of modules, not of the
- * core.
+ * The core's functions inside a module: errors and log lines go to the library
+ * that loaded it, which keeps the thread's last error. Part of modules, not of
+ * the core.
  */
 #include "config.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Backends that are loaded at run time, so that a library built with them runs
- * on machines that lack their device's runtime: what the core and such a module
- * tell each other.
+ * on machines without their device's runtime: the interface between the core
+ * and such a module.
  */
 #ifndef IRIS_SRC_BACKEND_MODULE_H
 #define IRIS_SRC_BACKEND_MODULE_H
@@ -14,9 +14,9 @@
 #include "base/images.h"
 #include "base/host_wait.h"
 
-/* Both sides are built together; a module left behind by another build is
- * refused: one of another version, or for which what both sides use has other
- * sizes. A change that keeps all sizes counts the version up. */
+/* The core and its modules are built together. A module of another build is
+ * refused: one with another version, or with other sizes of the shared structs.
+ * Increase the version for changes that keep all sizes. */
 #define IRIS_MODULE_VERSION "iris " PACKAGE_VERSION " module 6"
 #define IRIS_MODULE_STRUCTS(X) \
     X(iris_module_core)        \
@@ -42,8 +42,8 @@
     X(iris_wait_type)          \
     X(iris_waiter)
 
-/* Each struct's size. The first member is this one's own, which tells whether
- * the others may be looked at. */
+/* The size of each struct. The first member is this struct's own size: the
+ * others may be read only if it matches. */
 struct iris_module_layout {
     size_t bytes;
 #define IRIS_MODULE_MEMBER(name) size_t name;
@@ -58,7 +58,7 @@ struct iris_module_layout {
             IRIS_MODULE_STRUCTS(IRIS_MODULE_SIZE) \
     }
 
-/* What the module needs of the core. The first two never change place. */
+/* The functions of the core for modules. The first two never move. */
 struct iris_module_core {
     const char *version;
     const struct iris_module_layout *layout;
@@ -70,10 +70,10 @@ struct iris_module_core {
                 const char *message);
     /* Visits each image of GPU code in the program. */
     void (*each_image)(iris_image_visit_t visit, void *arg);
-    /* An object that is unloaded takes its images and kernels along, and the
-     * next may have others at the same addresses. So images have serial
-     * numbers, which are never used again (0: it is none), and it is counted
-     * how many have gone. Not from a visit. */
+    /* An unloaded object takes its images and kernels along, and the next
+     * object may have others at the same addresses. Therefore images have
+     * serial numbers, which are never used again (0: not an image), and the
+     * core counts removed images. Not to be called from a visit. */
     uint64_t (*image_serial)(const void *image);
     uint64_t (*images_removed)(void);
     void (*wait_start)(struct iris_wait *wait);
@@ -81,14 +81,14 @@ struct iris_module_core {
     void (*wait_moment)(struct iris_wait *wait, int64_t ms);
 };
 
-/* The one symbol a module exports. NULL: built for another core. `core` lives
- * as long as the process. */
+/* The only exported symbol of a module. NULL: built for another core. `core`
+ * lives as long as the process. */
 #define IRIS_MODULE_SYMBOL "iris_backend_module"
 typedef const struct iris_backend_type *(*iris_module_entry_t)(
     const struct iris_module_core *core);
 
-/* A module's entry does this: takes note of the core, whose functions
- * (iris_i_fail(), iris_i_warning(), ...) it may call from then on. */
+/* Called by a module's entry: stores the core, whose functions (iris_i_fail(),
+ * iris_i_warning(), ...) the module may call from then on. */
 const struct iris_backend_type *
 iris_i_module_open(const struct iris_module_core *core,
                    const struct iris_backend_type *type);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The backends of this build by name, loading those that are modules.
+ * The backends of this build by name; loads those that are modules.
  */
 #include "config.h"
 
@@ -15,18 +15,18 @@
 
 #define MAX_BACKENDS 8
 
-/* Best first. `type` is set at once, by a module when it is loaded, or by
- * iris_i_registry_add(). */
+/* In order of preference. `type` is set from the start, by a module when it is
+ * loaded, or by iris_i_registry_add(). */
 static struct entry {
     const char *name;
-    int built; /* 0: configure can have it, this build has not */
+    int built; /* 0: configure supports it, but this build does not have it */
     const struct iris_backend_type *type;
 } entries[MAX_BACKENDS] = {
     {"hip", HAVE_HIP, NULL},
     {"sim", 1, &iris_i_sim_type},
 };
 
-/* Guards what modules change in the entries. */
+/* Guards the members of the entries that change. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static iris_status_t core_fail(const struct iris_log *log, iris_status_t status,
@@ -50,7 +50,7 @@ static void core_log(const struct iris_log *log, iris_log_level_t level,
     }
 }
 
-/* What the module's entry function gives, or NULL with the message set. */
+/* The result of the module's entry function, or NULL with the message set. */
 static const struct iris_backend_type *enter(iris_module_entry_t entry,
                                              const char *name, const char *path)
 {
@@ -87,8 +87,8 @@ static const struct iris_backend_type *enter(iris_module_entry_t entry,
     return type;
 }
 
-/* Loads a module once for the process: it stays, since the device's runtime
- * cannot be unloaded. Only success is remembered. */
+/* Loads a module once for the process. It stays loaded, since the device's
+ * runtime cannot be unloaded. Only success is remembered. */
 static const struct iris_backend_type *load(const char *name,
                                             const char *folder)
 {
@@ -113,7 +113,7 @@ static const struct iris_backend_type *load(const char *name,
     return type;
 }
 
-/* "hip, sim": what this build has. */
+/* "hip, sim": the backends of this build. */
 static void list(char *text, size_t bytes)
 {
     size_t length = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Slots of backends that lack something. They are compiled into modules too.
+ * Stubs for slots of backends that lack a function. They are compiled into
+ * modules, too.
  */
 #include "config.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a kernel on a CPU thread asks of that thread (iris/device/cpu.h): who it
- * is, whether to go on waiting, who watches it.
+ * The functions that a kernel on a CPU thread calls (iris/device/cpu.h): its
+ * identity, whether to go on waiting, and its observers.
  */
 #include "config.h"
 
@@ -19,21 +19,22 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* Where an observer says who runs, so many polls take no time of their own. */
+/* If an observer schedules the workgroups, the clock is read only once per this
+ * number of polls. */
 #define POLLS_PER_LOOK 256
 
-/* A workgroup while it runs; lives in the frame that called the kernel. */
+/* A running workgroup. It lives in the stack frame that called the kernel. */
 struct workgroup {
     struct iris_cpu_wg cpu;
     const struct iris_cpu_job *job;
-    struct iris_wait wait;      /* of type NULL: none that takes long */
-    int64_t wait_end_ns;        /* when that has taken longer than any may */
-    struct iris_wait_note note; /* what the flight record has of it */
+    struct iris_wait wait;      /* type NULL: no long wait */
+    int64_t wait_end_ns;        /* time limit of the wait */
+    struct iris_wait_note note; /* its note in the flight record */
     jmp_buf end;
 };
 
-/* The thread's own, like the processor it stands for: kernels reach it without
- * an argument. NULL outside a kernel. */
+/* Thread-local, like the processor that the thread simulates: kernels reach it
+ * without an argument. NULL outside a kernel. */
 static _Thread_local struct workgroup *current;
 
 const struct iris_cpu_wg *
@@ -51,7 +52,7 @@ struct iris_cpu_wg *iris_cpu_self(void)
     return current != NULL ? &current->cpu : NULL;
 }
 
-/* A word that a spin loop works on; it may be any rank's. */
+/* The word that a spin loop accesses; it may be on any rank. */
 static int64_t read_spun(const struct iris_cpu_wg *cpu)
 {
     const void *at = cpu->spin_address;
@@ -66,8 +67,8 @@ static int64_t read_spun(const struct iris_cpu_wg *cpu)
                                                memory_order_relaxed);
 }
 
-/* What the workgroup waits for, or if it does not wait, repeats operations on.
- */
+/* The word that the workgroup waits for; if it does not wait, the word on which
+ * it repeats operations. */
 static void take_word(struct iris_wait_note *note,
                       const struct iris_cpu_wg *cpu)
 {
@@ -82,8 +83,8 @@ static void take_word(struct iris_wait_note *note,
     note->seen = waits ? cpu->wait_seen : read_spun(cpu);
 }
 
-/* Puts the wait under way into the flight record. Nothing says that a wait is
- * over: readers see that its time stands still. */
+/* Writes the current wait to the flight record. Nothing records the end of a
+ * wait: readers see that its time no longer changes. */
 static void note_wait(struct workgroup *self, int64_t now, int ended)
 {
     const struct iris_backend_params *params = self->job->params;
@@ -107,7 +108,7 @@ static void note_wait(struct workgroup *self, int64_t now, int ended)
     params->core_ops->note_wait(params->core, note);
 }
 
-/* Leaves the answer that the workgroup waited for to the proxy. */
+/* Lets the proxy handle the answer for which the workgroup waited. */
 static void leave_pending(struct iris_cpu_wg *cpu)
 {
     struct iris_dev_slot *slot = cpu->pending;
@@ -123,8 +124,8 @@ static void leave_pending(struct iris_cpu_wg *cpu)
     cpu->pending = NULL;
 }
 
-/* Leaves the kernel, having noted for the host what the workgroup waited for.
- * Frames of the kernel are dropped as they are. */
+/* Leaves the kernel, after noting the workgroup's wait for the host. The
+ * kernel's stack frames are dropped without cleanup. */
 static _Noreturn void end_workgroup(struct workgroup *self)
 {
     leave_pending(&self->cpu);
@@ -135,7 +136,7 @@ static _Noreturn void end_workgroup(struct workgroup *self)
 static _Noreturn void stop(struct workgroup *self, iris_status_t status,
                            enum iris_cpu_stop why)
 {
-    if (why != IRIS_CPU_STOP_REFUSED) { /* while others have not ended yet */
+    if (why != IRIS_CPU_STOP_REFUSED) { /* before the others have ended */
         note_wait(self, iris_i_now_ns(), 1);
     }
     self->job->ops->stop(self->job->stream, status, why, &self->cpu);
@@ -150,7 +151,7 @@ iris_status_t iris_i_cpu_late(const struct iris_backend_params *params)
                        params->rank, (long long)params->waiter->timeout_ms);
 }
 
-/* ---- Waits that take long ---- */
+/* ---- Long waits ---- */
 
 static void keep_note(struct iris_wait *wait, enum iris_wait_phase phase)
 {
@@ -158,7 +159,8 @@ static void keep_note(struct iris_wait *wait, enum iris_wait_phase phase)
     note_wait(wait->arg, wait->now_ns, 0);
 }
 
-/* The wait's own limit, or that of whoever runs the stream to wait for it. */
+/* Reports the wait's own limit, or the limit of the host thread that runs the
+ * stream while it waits for it. */
 static iris_status_t fail_late(const struct iris_wait *wait)
 {
     const struct workgroup *self = wait->arg;
@@ -173,8 +175,8 @@ static iris_status_t fail_late(const struct iris_wait *wait)
                              (long long)params->device_timeout_ms);
 }
 
-/* Only a wait for a word has a limit of its own, and only whoever waits for the
- * stream warns. */
+/* Only a wait for a word has its own limit, and only a thread that waits for
+ * the stream warns. */
 static void begin_wait(struct workgroup *self)
 {
     static const struct iris_wait_type for_word = {
@@ -195,7 +197,7 @@ static void begin_wait(struct workgroup *self)
 
 /* ---- Accesses ---- */
 
-/* What the address must be a multiple of; the bulk operations take any. */
+/* The required alignment of the address; the bulk operations need none. */
 static size_t alignment_of(const struct iris_cpu_event *event)
 {
     switch (event->op) {
@@ -215,8 +217,8 @@ static size_t alignment_of(const struct iris_cpu_event *event)
     return event->bytes == 0 ? 1 : event->bytes;
 }
 
-/* Whether a workgroup may do what the event says: a GPU would fault or corrupt,
- * a CPU says what is wrong. */
+/* Checks whether a workgroup may do the operation of the event. A GPU would
+ * fault or corrupt memory; a CPU reports the error. */
 static iris_status_t check_access(const struct iris_cpu_wg *cpu,
                                   const struct iris_cpu_event *event)
 {
@@ -255,7 +257,7 @@ void iris_cpu_observe(struct iris_cpu_wg *cpu,
 {
     iris_status_t status = IRIS_OK;
 
-    if (cpu->watched != 0) { /* first: a checker can say more than we */
+    if (cpu->watched != 0) { /* first: a checker's message has more details */
         status = iris_i_hooks_device(current->job->params->hooks, event);
     }
     if (status == IRIS_OK && !event->after) {
@@ -318,7 +320,7 @@ void iris_cpu_poll(struct iris_cpu_wg *cpu)
         return;
     }
     if (cpu->polls++ < iris_i_paces[IRIS_PACE_WORKGROUP].pauses) {
-        self->wait.type = NULL; /* a new wait, or nearly */
+        self->wait.type = NULL; /* a new wait, or possibly one */
         iris_d_pause();
         return;
     }
@@ -368,11 +370,11 @@ void iris_i_cpu_job_run(const struct iris_cpu_job *job, uint32_t id)
     if (self.cpu.watched != 0) {
         (void)iris_i_hooks_turn(params->hooks, &self.cpu, IRIS_TURN_BEGIN);
     }
-    /* end_workgroup() comes back here. Nothing below depends on a variable
-     * that changed since. */
+    /* end_workgroup() returns to here. The code below uses no variable that
+     * changed in between. */
     if (_setjmp(self.end) == 0) {
         job->kernel->cpu_entry(&wg, job->args);
-        if (self.cpu.posted) { /* a kernel's end releases */
+        if (self.cpu.posted) { /* the end of a kernel releases */
             iris_d_far_flush(&self.cpu);
         }
     }
@@ -405,7 +407,8 @@ void iris_i_cpu_job_begin(struct iris_cpu_job *job,
 void iris_i_cpu_job_end(const struct iris_cpu_job *job,
                         struct iris_host_event *event, iris_status_t status)
 {
-    int stopped = atomic_load(job->stopped); /* what ended it, if that did */
+    /* The status that ended it, if it was ended. */
+    int stopped = atomic_load(job->stopped);
 
     (void)iris_i_hooks_after(job->params->hooks, event,
                              status == IRIS_OK ? (iris_status_t)stopped

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The GPU backend, over the HIP runtime: the types that its files share. On
- * NVIDIA GPUs hip_nvidia.h stands for HIP's header.
+ * The GPU backend, with the HIP runtime: the types that its files share. On
+ * NVIDIA GPUs, hip_nvidia.h replaces HIP's header.
  */
 #ifndef IRIS_SRC_BACKEND_HIP_HIP_H
 #define IRIS_SRC_BACKEND_HIP_HIP_H
@@ -21,7 +21,7 @@
 
 #include "backend/backend.h"
 
-/* HIP since 5.7 and 7. */
+/* In HIP since 5.7 and 7. */
 #ifndef hipDeviceMallocUncached
 #define hipDeviceMallocUncached 0x3
 #endif
@@ -34,28 +34,31 @@
 
 /* ---- Streams ----
  *
- * A stream is two numbers: `submitted` calls, of which `completed` are done.
- * Both only grow; a stream is idle where they are equal, full where they are
- * far apart, and a piece of memory that call n uses is free once n calls are
- * completed. Behind them is a ring of events, each with the number that is
- * completed when it has come. What is captured is not counted; of a stream that
- * the program has, too, a wait of the host counts as a call that stands for the
- * program's own work before it.
+ * A stream has two numbers: `submitted` calls, of which `completed` are done.
+ * Both only grow. A stream is idle if they are equal, and full if they are far
+ * apart. Memory that call n uses is free once n calls are completed. A ring of
+ * events backs them; each event has the number of calls that are completed when
+ * it has occurred. Captured calls are not counted. In a stream that the program
+ * uses, too, a wait of the host counts as a call that represents the program's
+ * own earlier work.
  *
- * Locks, in this order: a stream's lock, held over the call that enqueues,
- * which a full queue of the driver's may hold up, so that who waits for the
- * stream only tries it; that of the list of streams, held over copies of single
- * words and calls that never block; the watch's.
- */
+ * Locks, in this order:
+ * - a stream's lock, held during the call that enqueues. A full queue of the
+ *   driver may block that call, so a thread that waits for the stream only
+ *   tries the lock;
+ * - the lock of the list of streams, held during copies of single words and
+ *   calls that never block;
+ * - the watch's lock. */
 #define HIP_EVENTS 16
 #define HIP_STREAM_WAITS 64
 
 struct hip_event {
-    hipEvent_t event; /* NULL: never needed so far */
+    hipEvent_t event; /* NULL: not needed so far */
     uint64_t number;
 };
 
-/* A wait that a stream does without a kernel, so that it can be ended. */
+/* A wait that a stream does without a kernel, recorded so that it can be
+ * ended. */
 struct hip_wait {
     uint64_t number;
     uint64_t *place;
@@ -68,21 +71,22 @@ struct hip_stream {
     struct hip_backend *hip;
     hipStream_t native;
     bool owned;
-    atomic_bool shared; /* the program has `native`, too, and may enqueue */
+    atomic_bool shared; /* the program uses `native`, too, and may enqueue */
 
     _Atomic uint64_t submitted;
     _Atomic uint64_t completed;
-    _Atomic uint64_t wanted; /* the last that somebody waits for */
+    _Atomic uint64_t wanted; /* the highest number that some thread waits for */
 
     pthread_mutex_t lock; /* guards these: */
-    bool capturing;       /* as of the call that enqueues */
+    bool capturing;       /* state at the current enqueue */
     struct hip_event events[HIP_EVENTS];
-    uint64_t num_recorded; /* events so far */
-    uint64_t num_passed;   /* of them, have come */
-    uint64_t recorded;     /* number of the last event */
-    hipEvent_t followed;   /* where another stream waits; NULL: none has yet */
+    uint64_t num_recorded; /* number of recorded events */
+    uint64_t num_passed;   /* number of events that have occurred */
+    uint64_t recorded;     /* number of completed calls at the last event */
+    hipEvent_t followed;   /* for streams that follow this one; NULL: not
+                            * needed yet */
 
-    /* Under the lock of the list of streams. */
+    /* Guarded by the lock of the list of streams. */
     struct hip_stream *next;
     uint64_t clear_at;
     struct hip_wait waits[HIP_STREAM_WAITS]; /* a ring */
@@ -90,8 +94,8 @@ struct hip_stream {
     uint64_t end_wait;
 };
 
-/* Pageable host memory is staged in pinned blocks, so that its copies are
- * asynchronous; each with the work that used it last. */
+/* Pinned blocks through which pageable host memory is copied asynchronously.
+ * Each records the work that used it last. */
 #define HIP_STAGE_BLOCKS 64
 #define HIP_STAGE_BLOCK_BYTES ((size_t)65536)
 
@@ -100,10 +104,10 @@ struct hip_block {
     uint64_t number;
 };
 
-/* An instance's pinned memory, all of which the GPU maps. */
+/* An instance's pinned memory. The GPU maps all of it. */
 struct hip_pinned {
     struct iris_dev_watch watch;
-    uint64_t unread; /* streams write it */
+    uint64_t unread; /* written by streams */
     uint64_t copied; /* the same */
     _Atomic uint64_t released;
     _Alignas(4096) char blocks[HIP_STAGE_BLOCKS][HIP_STAGE_BLOCK_BYTES];
@@ -111,27 +115,28 @@ struct hip_pinned {
 
 /* ---- Memory ---- */
 
-/* What the runtime has given and gets back. */
+/* Memory that the runtime has allocated and gets back. */
 struct hip_memory {
     enum hip_memory_kind {
         HIP_DEVICE,
         HIP_PINNED,    /* of the host */
-        HIP_RANGE,     /* memory at an address, and the hold on it */
-        HIP_ADDRESSES, /* without memory */
+        HIP_RANGE,     /* memory at an address, and its reference */
+        HIP_ADDRESSES, /* addresses without memory */
     } kind;
-    void *ptr;                              /* NULL: nothing */
-    size_t bytes;                           /* but for HIP_DEVICE */
+    void *ptr;                              /* NULL: no memory */
+    size_t bytes;                           /* unused for HIP_DEVICE */
     hipMemGenericAllocationHandle_t handle; /* HIP_RANGE */
 };
 
-/* Memory at an address of a heap, by the runtime's virtual memory calls. */
+/* Memory at an address of a heap, made by the runtime's virtual memory
+ * calls. */
 struct hip_range {
     struct hip_range *next;
     struct hip_memory memory;
 };
 
 struct hip_vmem {
-    size_t granularity; /* of mappings; 0: the pool allocator */
+    size_t granularity; /* of mappings; 0: the pool allocator is used */
     bool uncached;      /* the type of this rank's memory */
     struct hip_range *ranges;
     int num_devices; /* that use this rank's memory; its own is the last */
@@ -143,30 +148,33 @@ struct hip_import {
     struct hip_import *next;
     void *base;
     size_t bytes;
-    bool local;               /* a rank thread's, by its own pointer; else: */
-    struct hip_memory memory; /* the addresses of vmem, or what IPC opened */
+    bool local;               /* a rank thread's heap, used by its own
+                               * pointer; else: */
+    struct hip_memory memory; /* addresses of virtual memory, or the pointer
+                               * that IPC opened */
 };
 
 /* ---- The instance ---- */
 
-/* A kernel's code on this backend's device, found once. */
+/* A kernel's code on this backend's device, looked up once. */
 #define HIP_FUNCTION_SLOTS 256
 
 struct hip_function {
     const struct iris_kernel *kernel;
-    uint64_t removed; /* images from the program, when it was found */
+    uint64_t removed; /* number of removed images at the lookup */
     hipFunction_t function;
 };
 
-/* What all of a GPU's contexts in this process share: also native streams for
- * what may not queue behind a kernel that waits. */
+/* State that all contexts of a GPU in this process share, with native streams
+ * for work that must not queue behind a kernel that waits. */
 struct hip_gpu {
     atomic_uint num_users; /* open backends */
-    atomic_bool tried;     /* whether copies pass kernels that wait */
-    atomic_bool prepared;  /* has memory for more streams */
+    atomic_bool tried;     /* whether it was tested that copies pass kernels
+                            * that wait */
+    atomic_bool prepared;  /* memory for more streams was allocated */
     atomic_bool shares;    /* IPC handles can be made */
-    hipStream_t fill;      /* new memory; may find no compute unit free */
-    hipStream_t copy;      /* single words */
+    hipStream_t fill;      /* fills new memory; may find no free compute unit */
+    hipStream_t copy;      /* copies single words */
 };
 
 struct hip_backend {
@@ -174,26 +182,28 @@ struct hip_backend {
     struct iris_backend_params params;
     int device;
 #if IRIS_HIP_NVIDIA
-    hipCtx_t context; /* the device's */
+    hipCtx_t context; /* the device's primary context */
 #endif
     char pci[HIP_PCI_BYTES];
     struct iris_device_info info;
     struct iris_heap_region heap;
-    struct hip_memory heap_memory; /* or addresses, as the runtime gave them */
-    bool heap_freed;               /* while the heap is freed */
+    struct hip_memory heap_memory; /* memory or addresses, as returned by the
+                                    * runtime */
+    bool heap_freed;               /* the heap is being freed */
     struct hip_import *imports;    /* in no order */
     struct hip_vmem vmem;
-    unsigned num_contexts; /* of this process on the GPU, when it was opened */
+    unsigned num_contexts; /* contexts of this process on the GPU at its
+                            * opening */
     struct hip_gpu *gpu;
-    struct iris_stream *filler; /* around gpu->fill */
+    struct iris_stream *filler; /* wraps gpu->fill */
     bool warned_of_atomics;
 
-    pthread_mutex_t watch_lock; /* for what the host changes of the watch */
-    struct hip_pinned *pinned;  /* the GPU maps it at info.watch */
-    struct iris_wait_note note; /* of the wait that a lane notes; slot -1: it is
-                                 * over, as far as is known */
-    _Atomic uint64_t note_beat; /* of the last that was taken */
-    _Atomic int64_t note_ns;    /* when it was; 0: the wait is over */
+    pthread_mutex_t watch_lock; /* for changes of the watch by the host */
+    struct hip_pinned *pinned;  /* the GPU maps its watch at info.watch */
+    struct iris_wait_note note; /* the wait that a lane notes; slot -1: it
+                                 * has ended, as far as known */
+    _Atomic uint64_t note_beat; /* beat of the last note read */
+    _Atomic int64_t note_ns;    /* time of that note; 0: the wait has ended */
 
     pthread_mutex_t streams_lock; /* guards these: */
     struct hip_stream *streams;
@@ -202,8 +212,8 @@ struct hip_backend {
     pthread_mutex_t functions_lock;
     struct hip_function functions[HIP_FUNCTION_SLOTS];
 
-    /* A kernel that could not be ended still uses the heaps: all that can be
-     * reached from here stays. */
+    /* A kernel that could not be ended still uses the heaps. All memory
+     * reachable from here stays. */
     atomic_bool stuck;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Calls of the runtime: what a thread of the program has before and after, and
- * errors as statuses.
+ * Calls of the runtime: the state of a program's thread before and after, and
+ * the translation of errors.
  */
 #include "config.h"
 
@@ -28,7 +28,7 @@ iris_status_t iris_i_hip_refuse(const struct hip_backend *hip,
 iris_status_t iris_i_hip_fail(const struct hip_backend *hip, hipError_t error,
                               const char *format, ...)
 {
-    char message[700]; /* there is room behind it */
+    char message[700]; /* leaves room for the runtime's text */
     va_list args;
 
     if (error == hipSuccess) {
@@ -53,7 +53,7 @@ iris_status_t iris_i_hip_fail_captured(const struct hip_backend *hip,
                              what);
 }
 
-/* ROCm 10: a handle cannot be made or opened now and then (rocm-systems #8178,
+/* ROCm 10: a handle sometimes cannot be made or opened (rocm-systems #8178,
  * #10609, #11892), or a descriptor is not ready yet (pull request 8293). */
 bool iris_i_hip_try_again(hipError_t error, int *tries)
 {
@@ -80,19 +80,20 @@ int iris_i_hip_attribute(const struct hip_backend *hip,
 
 /* ---- The calling thread ---- */
 
-/* All: what this library asks in a thread would be an error while a capture in
- * global mode is under way in any other, and void that capture. */
+/* Needed around all calls. While any other thread captures in global mode, this
+ * library's queries in this thread would return an error and void that
+ * capture. */
 static hipStreamCaptureMode exchange_mode(hipStreamCaptureMode mode)
 {
     return hipThreadExchangeStreamCaptureMode(&mode) == hipSuccess
                ? mode
-               : hipStreamCaptureModeRelaxed; /* nothing to put back */
+               : hipStreamCaptureModeRelaxed; /* nothing to restore */
 }
 
 #if IRIS_HIP_NVIDIA
-/* CUDA 12 and 13: a thread of the program has a device in name only until it
- * uses it, and to make it current again would make a context there. So contexts
- * are pushed and popped. */
+/* CUDA 12 and 13: a thread of the program has a device only nominally until it
+ * uses it. Making that device current again would create a context there. So
+ * contexts are pushed and popped. */
 static int make_current(const struct hip_backend *hip)
 {
     return hipCtxPushCurrent(hip->context) == hipSuccess ? hip->device : -1;
@@ -106,15 +107,15 @@ static void put_back(int device)
     (void)hipCtxPopCurrent(&left);
 }
 
-/* It is the runtime's own, and kept: memory whose freeing is deferred outlives
- * its backend. */
+/* The runtime's own context, which stays: memory whose freeing is deferred
+ * outlives its backend. */
 hipError_t iris_i_hip_attach(struct hip_backend *hip)
 {
     return hipDevicePrimaryCtxRetain(&hip->context, hip->device);
 }
 #else
-/* HIP 5.2: even the device that is current is set, since to a thread that is
- * new to the runtime that may mean nothing yet. */
+/* HIP 5.2: sets even the current device, since it may have no effect yet in a
+ * thread that is new to the runtime. */
 static int make_current(const struct hip_backend *hip)
 {
     int device;

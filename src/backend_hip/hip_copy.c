@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Copies and fills. Host memory that is not pinned goes through a stage of
- * pinned blocks, since the runtime would make the host wait for the stream.
+ * pinned blocks: otherwise the runtime would make the host wait for the stream.
  */
 #include "config.h"
 
@@ -16,13 +16,13 @@
 
 #include <string.h>
 
-/* Calls of a copy that is staged beyond the first, at most. */
+/* The most calls of a staged copy after the first. */
 #define MORE_CALLS 2
 
 /* ---- The stage ---- */
 
-/* Takes as many free blocks in one piece for what the stream does next: the
- * first one's number, or as many as there are. */
+/* Finds this number of adjacent free blocks for the stream's next work. Returns
+ * the first one's index, or the number of blocks if there is no room. */
 static size_t take_blocks(const struct hip_stream *stream, size_t count)
 {
     struct hip_backend *hip = stream->hip;
@@ -44,7 +44,7 @@ static size_t take_blocks(const struct hip_stream *stream, size_t count)
     return run == count ? end - run : HIP_STAGE_BLOCKS;
 }
 
-/* Pinned memory for what the stream does next, or NULL. */
+/* Pinned memory for the stream's next work, or NULL. */
 static char *take_stage(struct hip_stream *stream, size_t bytes)
 {
     struct hip_backend *hip = stream->hip;
@@ -61,7 +61,8 @@ static char *take_stage(struct hip_stream *stream, size_t bytes)
 
 /* ---- Copies ---- */
 
-/* Whether the address is in a heap this backend has mapped: device memory. */
+/* Whether the address is in a heap that this backend has mapped. Then it is
+ * device memory. */
 static bool is_heap(const struct hip_backend *hip, const void *ptr)
 {
     uintptr_t at = (uintptr_t)ptr;
@@ -74,9 +75,9 @@ static bool is_heap(const struct hip_backend *hip, const void *ptr)
     return found;
 }
 
-/* Memory that the GPU does not know: neither device nor pinned. Where that
- * cannot be found out the runtime has to do with it what it can: the CPU must
- * not touch what may be device memory. */
+/* Whether the GPU does not know the memory: neither device nor pinned. If that
+ * is unknown, the runtime has to make the copy, because the CPU must not access
+ * memory that may be on the device. */
 static bool is_pageable(const struct hip_backend *hip, const void *ptr)
 {
     hipPointerAttribute_t what;
@@ -91,16 +92,17 @@ static bool is_pageable(const struct hip_backend *hip, const void *ptr)
                                : error == hipErrorInvalidValue;
 }
 
-/* The runtime's own, which makes the host wait for pageable memory. */
+/* The runtime's own copy, which makes the host wait if the memory is
+ * pageable. */
 static hipError_t copy_direct(struct hip_stream *stream, void *dst,
                               const void *src, size_t bytes)
 {
     return hipMemcpyAsync(dst, src, bytes, hipMemcpyDefault, stream->native);
 }
 
-/* From the host to the device. The stage is filled at once, unless an errand of
- * this process has yet to write the source: then in the stream's order, since
- * the stream may wait for that errand's. */
+/* Copies from the host to the device. Fills the stage at once, unless an errand
+ * of this process has not written the source yet. Then the stage is filled in
+ * the stream's order, since the stream may wait for that errand's stream. */
 static hipError_t put_staged(struct hip_stream *stream,
                              const struct hip_errand *copy, char *stage)
 {
@@ -167,8 +169,8 @@ static iris_status_t do_copy(struct hip_stream *stream, void *what)
                            copy->bytes, copy->src, copy->dst);
 }
 
-/* What is too much for the stage waits for the stream here, where the peers and
- * the deadline are watched, and not where the runtime would. */
+/* If the copy is too large for the stage, this waits for the stream here, where
+ * it watches the peers and the deadline. The runtime's wait does not. */
 iris_status_t iris_i_hip_copy(struct iris_stream *base, void *dst,
                               const void *src, size_t bytes)
 {
@@ -187,7 +189,7 @@ static iris_status_t do_copy_rows(struct hip_stream *stream, void *what)
     const struct hip_backend *hip = stream->hip;
     const struct iris_copy_rows *rows = what;
 
-    /* No runtime takes longer pitches, and no stage has rows. */
+    /* No runtime accepts larger pitches, and the stage has no rows. */
     if (rows->dst_pitch > INT32_MAX || rows->src_pitch > INT32_MAX ||
         is_pageable(hip, rows->src) || is_pageable(hip, rows->dst)) {
         return IRIS_ERR_UNSUPPORTED;

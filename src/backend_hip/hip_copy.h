@@ -7,8 +7,8 @@
 
 #include "backend_hip/hip.h"
 
-/* Fills new memory of the heap with zeros, and waits for that, as for a stream:
- * IRIS_ERR_TIMEOUT and the like if it does not come to an end by itself. */
+/* Fills new memory of the heap with zeros, and waits for that as for a stream:
+ * IRIS_ERR_TIMEOUT and similar if it does not end by itself. */
 iris_status_t iris_i_hip_zero(struct hip_backend *hip, void *base,
                               size_t bytes);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Deferred free: memory and addresses go back to the runtime when nobody else
- * uses the GPU. Giving them back waits for all that runs there, such as another
- * rank thread's kernel, and that may wait for this rank. It does not wait for
- * what runs on other GPUs, though a rank thread's kernel there may write to a
- * heap here.
+ * Deferred free: memory and addresses go back to the runtime when no other
+ * context uses the GPU. Freeing waits for all work on that GPU, such as another
+ * rank thread's kernel, and that kernel may wait for this rank. It does not
+ * wait for work on other GPUs, although a rank thread's kernel there may write
+ * to a heap here.
  */
 #include "config.h"
 
@@ -17,20 +17,23 @@
 struct deferred {
     struct deferred *next;
     int device;
-    bool of_heap; /* that is gone; rank threads may have imported it */
+    bool of_heap; /* of a freed heap, which rank threads may have imported */
     struct hip_memory memory;
 };
 
 static pthread_mutex_t deferred_lock = PTHREAD_MUTEX_INITIALIZER;
-/* All under the lock. The newest is the first. */
+/* All guarded by the lock. The newest is the first. */
 static struct deferred *deferred;
-/* But for the streams, which have a lock of their own. */
+/* Except the streams, which have their own lock. */
 static struct hip_gpu gpus[HIP_MAX_DEVICES];
-/* One has a kernel that could not be ended; may be read without. */
+/* Some GPU has a kernel that could not be ended; may be read without the
+ * lock. */
 static atomic_bool any_stuck;
-/* Imports of rank threads' heaps, which keep all heaps from being freed. */
+/* Number of imports of rank threads' heaps. While there are any, no heap is
+ * freed. */
 static int num_imports;
-/* Held while memory goes, since addresses go after what is mapped there. */
+/* Held while memory is freed: addresses are freed after the memory mapped
+ * there. */
 static pthread_mutex_t freeing_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void free_now(const struct hip_memory *memory)
@@ -52,9 +55,8 @@ static void free_now(const struct hip_memory *memory)
     }
 }
 
-/* Whether it is of the device (-1: of one that nobody uses, where nobody else
- * comes by) and, unless `bytes` is 0, mapped there, and may go. The lock is
- * held. */
+/* Whether it can be freed and matches: it belongs to the device (-1: to any without users, which may never get another user) and, unless `bytes`
+ * is 0, is mapped there. The lock is held. */
 static bool is_meant(const struct deferred *one, int device, const char *at,
                      size_t bytes)
 {
@@ -68,7 +70,7 @@ static bool is_meant(const struct deferred *one, int device, const char *at,
              at < start + one->memory.bytes));
 }
 
-/* In the order they came, which is the reverse of the list's. */
+/* Frees in the order of arrival, which is the reverse of the list's. */
 bool iris_i_hip_free_deferred(int device, const void *at, size_t bytes)
 {
     struct deferred **link = &deferred, *all = NULL, *one;
@@ -97,7 +99,7 @@ bool iris_i_hip_free_deferred(int device, const void *at, size_t bytes)
     return any;
 }
 
-/* A forked child has none of its parent's memory or contexts; the lock is
+/* A forked child does not have its parent's memory and contexts. The lock is
  * held. */
 static void forget_parent(void)
 {
@@ -180,11 +182,11 @@ void iris_i_hip_free_later(const struct hip_backend *hip,
         deferred = one;
         one = NULL;
     } else {
-        defer = in_use; /* without memory to note it, it stays */
+        defer = in_use; /* without memory for the record, it is not freed */
     }
     pthread_mutex_unlock(&deferred_lock);
     free(one);
-    if (!defer) { /* what came before goes before */
+    if (!defer) { /* earlier ones are freed first */
         (void)iris_i_hip_free_deferred(hip->device, NULL, 0);
         free_now(memory);
     }
@@ -192,8 +194,8 @@ void iris_i_hip_free_later(const struct hip_backend *hip,
 
 /* ---- Pinned memory ---- */
 
-/* Every context needs the same; of many that come and go while another stays,
- * what is deferred would have no end. */
+/* Every context needs the same amount. If many contexts come and go while
+ * another stays, deferred memory would grow without limit; so it is reused. */
 hipError_t iris_i_hip_pin(struct hip_backend *hip)
 {
     struct deferred **link = &deferred, *one;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Descriptors of memory: whose they are when the runtime has exported one, and
- * what to say when the process has no more.
+ * Descriptors of memory: their owner after an export by the runtime, and the
+ * message if the process has no more.
  */
 #include "config.h"
 
@@ -15,7 +15,7 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 
-/* Descriptors that a process has for other things, roughly. */
+/* Rough number of descriptors that a process uses otherwise. */
 #define OTHERS 256
 
 static hipError_t export(hipMemGenericAllocationHandle_t handle, int *fd_p)
@@ -30,10 +30,10 @@ static hipError_t export(hipMemGenericAllocationHandle_t handle, int *fd_p)
     return error;
 }
 
-/* ROCm 7.14 gives away the descriptor that it keeps for the handle: who closes
- * that gets the same number at the next export, and with it no file or another
- * one (rocm-systems #7786, #8440). Two exports tell: other runtimes make a new
- * one each time, which the caller closes. */
+/* ROCm 7.14 returns the descriptor that it keeps for the handle. A caller that
+ * closes it gets the same number at the next export, but it refers to no file
+ * or another one (rocm-systems #7786, #8440). Two exports find this out: other
+ * runtimes make a new descriptor each time, which the caller closes. */
 hipError_t iris_i_hip_export_fd(hipMemGenericAllocationHandle_t handle,
                                 int *fd_p)
 {
@@ -44,7 +44,7 @@ hipError_t iris_i_hip_export_fd(hipMemGenericAllocationHandle_t handle,
         return error;
     }
     error = export(handle, &again);
-    if (error != hipSuccess) { /* one that is kept is always there */
+    if (error != hipSuccess) { /* a kept descriptor always exists */
         close(fd);
         return error;
     }
@@ -73,9 +73,9 @@ static bool are_used_up(void)
     return false;
 }
 
-/* ROCm 7.14 keeps a descriptor for each handle, and says that memory is out
- * when it gets none (rocm-systems #10604). The limit is the program's to raise:
- * select() takes no descriptor from 1024 on. */
+/* ROCm 7.14 keeps a descriptor for each handle, and reports a lack of memory if
+ * it gets none (rocm-systems #10604). Only the program may raise the limit:
+ * select() accepts no descriptor from 1024 on. */
 bool iris_i_hip_lacks_descriptors(const struct hip_backend *hip, size_t bytes,
                                   iris_status_t *status_p)
 {

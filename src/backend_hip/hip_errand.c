@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Errands: what the host does when a stream gets there. They are listed until
- * they have run, so that no stream counts as done before its errands, and host
- * memory that one is going to write is not read before that.
+ * Errands: work that the host does in a stream's order. They are listed until
+ * they have run. So no stream counts as done before its errands, and host
+ * memory that an errand will write is not read before that.
  */
 #include "config.h"
 
@@ -14,13 +14,14 @@
 struct pending {
     struct pending *next;
     struct hip_errand what;
-    const struct hip_stream *stream; /* NULL: called off */
-    uint64_t number;                 /* the stream's, of this errand's call */
+    const struct hip_stream *stream; /* NULL: cancelled */
+    uint64_t number;                 /* the number of this errand's call in
+                                      * the stream */
     bool begun;
 };
 
 static pthread_mutex_t pending_lock = PTHREAD_MUTEX_INITIALIZER;
-/* In the order they were sent, those of all ranks of this process. */
+/* In the order of their enqueueing, for all ranks of this process. */
 static struct pending *pending;
 
 /* Removes it, if it is still listed; the lock is held. */
@@ -44,8 +45,8 @@ static void end_errand(struct pending *one)
     free(one);
 }
 
-/* Runs in a thread of the runtime's. After the GPU has failed it may come at
- * any time, even when the backend is gone. */
+/* Runs in a thread of the runtime. After a failure of the GPU it may be called
+ * at any time, even when the backend is gone. */
 static void run_errand(hipStream_t native, hipError_t error, void *argument)
 {
     struct pending *one = argument;
@@ -99,7 +100,7 @@ bool iris_i_hip_errand_writes(const void *ptr, size_t bytes)
          one = one->next) {
         uintptr_t dst = (uintptr_t)one->what.dst;
 
-        /* Neither end is computed: it could wrap around. */
+        /* Computes neither end: it could wrap around. */
         found = at < dst ? dst - at < bytes : at - dst < one->what.bytes;
     }
     pthread_mutex_unlock(&pending_lock);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * External memory: the program's own, as far as it can be mapped behind the
- * heap, since it was made by the runtime's virtual memory calls, to be
- * exported.
+ * External memory: the program's memory, mapped behind the heap. That is
+ * possible if the runtime's virtual memory calls made it, for export.
  */
 #include "config.h"
 
@@ -16,8 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Runtimes call it an error, and tools report it, to be asked for the handle of
- * memory of the host. */
+/* Asks first: runtimes treat the query for a handle of host memory as an error,
+ * and tools report it. */
 static bool is_device(const struct hip_backend *hip, const void *ptr)
 {
     hipPointerAttribute_t what;
@@ -27,8 +26,8 @@ static bool is_device(const struct hip_backend *hip, const void *ptr)
            what.devicePointer != NULL && what.device == hip->device;
 }
 
-/* Why the whole that the handle holds cannot be mapped or exported; NULL: it
- * can, and the rest is filled in. */
+/* The reason why the handle's whole allocation cannot be mapped or exported.
+ * NULL: it can, and the other outputs are set. */
 static const char *unfit(const struct hip_backend *hip, void *ptr, size_t bytes,
                          hipMemGenericAllocationHandle_t handle,
                          struct iris_external *external)
@@ -107,7 +106,7 @@ iris_status_t iris_i_hip_hold_external(struct iris_backend *backend,
     return IRIS_OK;
 }
 
-/* The program has the memory, so that nothing waits for this. */
+/* The program still has the memory, so this waits for nothing. */
 void iris_i_hip_release_external(struct iris_backend *backend,
                                  struct iris_external *external)
 {
@@ -120,8 +119,8 @@ void iris_i_hip_release_external(struct iris_backend *backend,
     external->cookie = NULL;
 }
 
-/* From here on the handle is the range's: the program's own hold and mapping
- * may go. */
+/* From here on the range owns the handle; the program's own reference and
+ * mapping may go. */
 iris_status_t iris_i_hip_map_external(struct iris_backend *backend, void *at,
                                       struct iris_external *external)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The instance's fault, and the watch (struct iris_dev_watch) by which the host
- * ends kernels that wait and lanes report that they gave up. `stop` stays set
- * until the fault is cleared.
+ * The instance's fault, and the watch (struct iris_dev_watch). The host ends
+ * kernels that wait by the watch, and lanes report through it that they gave
+ * up. `stop` stays set until the fault is cleared.
  */
 #include "config.h"
 
@@ -22,15 +22,16 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What the host writes to `stop`; a lane that reports writes 1. */
+/* The value that the host writes to `stop`; a lane that reports writes 1. */
 #define STOPPED_BY_HOST 2
-/* How long a lane that has written `stop` may take to make its report ready.
- * Kernels of other processes may have their turns on the GPU in between. */
+/* Time that a lane has, after writing `stop`, to complete its report. Kernels
+ * of other processes may take turns on the GPU in between. */
 #define READY_MS 100
-/* How long ended kernels may take before they are given up. */
+/* Time that ended kernels have before they are given up. */
 #define GRACE_MS 2000
 #define NS_PER_MS 1000000
-/* A lane that waits notes it 32 times a second: one that has not is done. */
+/* A waiting lane writes its note 32 times a second. After this time without
+ * one, the wait has ended. */
 #define STALE_NS 500000000
 
 iris_status_t iris_i_hip_watch_open(struct hip_backend *hip)
@@ -48,7 +49,7 @@ iris_status_t iris_i_hip_watch_open(struct hip_backend *hip)
                            sizeof(struct hip_pinned));
 }
 
-/* Words of the watch, as the host shares them with kernels. */
+/* Words of the watch, which the host shares with kernels. */
 static _Atomic uint32_t *stop_of(struct hip_backend *hip)
 {
     return (_Atomic uint32_t *)&hip->pinned->watch.stop;
@@ -86,7 +87,7 @@ static void describe_report(struct hip_backend *hip, char *message,
         late[0] == '\0' ? ". Look at who should have written it" : ": ", late);
 }
 
-/* ---- Notes of waits that go on ---- */
+/* ---- Notes of current waits ---- */
 
 static int64_t ns_of(const struct hip_backend *hip, uint64_t ticks)
 {
@@ -95,8 +96,7 @@ static int64_t ns_of(const struct hip_backend *hip, uint64_t ticks)
                : (int64_t)(ticks / (uint64_t)hip->info.clock_khz) * NS_PER_MS;
 }
 
-/* Which kernel it is, and on which stream, a lane does not know: the core finds
- * what it can. */
+/* A lane does not know its kernel and stream: the core finds them if it can. */
 static void fill_note(const struct hip_backend *hip,
                       const struct iris_dev_watch *watch, int64_t now,
                       struct iris_wait_note *note)
@@ -104,7 +104,7 @@ static void fill_note(const struct hip_backend *hip,
     int64_t begin = now - ns_of(hip, watch->note_waited);
     char *address = (char *)hip->heap.base + watch->note_offset;
 
-    /* The same wait has begun then, as near as ticks and polls tell. */
+    /* The same wait, as far as its ticks and polls show. */
     if (note->slot < 0 || note->address != address ||
         note->value != (int64_t)watch->note_expected ||
         begin - note->begin_ns > STALE_NS) {
@@ -121,7 +121,7 @@ static void fill_note(const struct hip_backend *hip,
     note->now_ns = now;
 }
 
-/* Ends the note of a wait, which itself may have been ended. */
+/* Ends the note of a wait; the wait itself may have been ended. */
 static void end_note(struct hip_backend *hip, int ended)
 {
     const struct iris_backend_params *params = &hip->params;
@@ -140,7 +140,7 @@ static void end_note(struct hip_backend *hip, int ended)
     hip->note_ns = 0;
 }
 
-/* A note that has come. One that has not come again for long is over. */
+/* Reads a new note. A note that was not renewed for long has ended. */
 static void take_note(struct hip_backend *hip)
 {
     _Atomic uint64_t *beat_of = (_Atomic uint64_t *)&hip->pinned->watch.beat;
@@ -165,7 +165,7 @@ static void take_note(struct hip_backend *hip)
     params->core_ops->note_wait(params->core, &hip->note);
 }
 
-/* Looks before it takes the lock: it is called over and over. */
+/* Checks before it takes the lock, because it is called very often. */
 static void look_for_note(struct hip_backend *hip)
 {
     uint64_t beat = *(_Atomic uint64_t *)&hip->pinned->watch.beat;
@@ -192,7 +192,7 @@ void iris_i_hip_raise(struct hip_backend *hip, iris_status_t status)
     pthread_mutex_unlock(&hip->watch_lock);
 }
 
-/* What a lane reported that has ended itself. */
+/* Notes the report of a lane that has ended itself. */
 static void note_report(struct hip_backend *hip)
 {
     const struct iris_dev_watch report = hip->pinned->watch;
@@ -219,7 +219,7 @@ static void note_report(struct hip_backend *hip)
     params->core_ops->wait_over(params->core, &note);
 }
 
-/* A lane has set `stop`: the one that has the claim makes its report next. */
+/* A lane has set `stop`: the lane with the claim completes its report next. */
 static void take_report(struct hip_backend *hip)
 {
     char message[IRIS_MESSAGE_BYTES];
@@ -254,7 +254,7 @@ iris_status_t iris_i_hip_check(struct hip_backend *hip)
     if (status != IRIS_OK || *stop_of(hip) == 0) {
         return status;
     }
-    pthread_mutex_lock(&hip->watch_lock); /* against raising and clearing */
+    pthread_mutex_lock(&hip->watch_lock); /* excludes raising and clearing */
     if (*stop_of(hip) != 0 && iris_i_fault_check(&hip->base) == IRIS_OK) {
         take_report(hip);
     }
@@ -280,9 +280,9 @@ bool iris_i_hip_end_work(struct hip_backend *hip, bool (*is_done)(void *arg),
     return done;
 }
 
-/* The word in device memory that lanes compete for goes back to 0. By a copy,
- * since a fill may be a kernel that finds no compute unit free. It shows as
- * well whether the runtime works. */
+/* Resets the word in device memory that lanes compete for. Uses a copy, since a
+ * fill may be a kernel that finds no free compute unit. The copy also shows
+ * whether the runtime works. */
 static bool free_claim(struct hip_backend *hip)
 {
     static const int64_t zero;
@@ -293,7 +293,7 @@ static bool free_claim(struct hip_backend *hip)
     return iris_i_hip_copy_word(hip, context + word * sizeof zero, &zero);
 }
 
-/* Notes what the streams have now. */
+/* Records the current work of the streams. */
 static void mark_all(struct hip_backend *hip)
 {
     pthread_mutex_lock(&hip->streams_lock);
@@ -304,7 +304,7 @@ static void mark_all(struct hip_backend *hip)
     pthread_mutex_unlock(&hip->streams_lock);
 }
 
-/* Whether all streams are done with what they had then. */
+/* Whether all streams have done the recorded work. */
 static bool all_done(void *arg)
 {
     struct hip_backend *hip = arg;
@@ -320,7 +320,7 @@ static bool all_done(void *arg)
     return done;
 }
 
-/* Kernels that came meanwhile may wait from here on. */
+/* From here on, later kernels may wait. */
 static void reset(struct hip_backend *hip)
 {
     pthread_mutex_lock(&hip->watch_lock);

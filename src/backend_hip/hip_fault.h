@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The instance's fault, and the watch by which kernels end.
+ * The instance's fault, and the watch that ends kernels.
  */
 #ifndef IRIS_SRC_BACKEND_HIP_HIP_FAULT_H
 #define IRIS_SRC_BACKEND_HIP_HIP_FAULT_H
@@ -13,11 +13,11 @@ iris_status_t iris_i_hip_watch_open(struct hip_backend *hip);
  * wait. */
 void iris_i_hip_raise(struct hip_backend *hip, iris_status_t status);
 
-/* The fault, which a lane may have reported just now; or IRIS_OK. */
+/* The fault, including one that a lane has just reported; or IRIS_OK. */
 iris_status_t iris_i_hip_check(struct hip_backend *hip);
 
-/* After a fault: waits until `is_done` says that work is, or for two seconds:
- * what has not ended by then does not. */
+/* After a fault: waits until `is_done` is true, at most two seconds. Work that
+ * has not ended by then is given up. */
 bool iris_i_hip_end_work(struct hip_backend *hip, bool (*is_done)(void *arg),
                          void *arg);
 

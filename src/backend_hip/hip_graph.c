@@ -17,8 +17,8 @@ struct hip_graph {
     size_t num_nodes;
 };
 
-/* Relaxed, since a kernel's image is loaded at its first launch, maybe in a
- * capture, which the other modes forbid. */
+/* Relaxed mode: a kernel's image is loaded at its first launch, which may be in
+ * a capture, and the other modes forbid that. */
 static iris_status_t do_begin(struct hip_stream *stream, void *what)
 {
     const struct hip_backend *hip = stream->hip;
@@ -38,7 +38,7 @@ iris_status_t iris_i_hip_capture_begin(struct iris_stream *stream)
     return iris_i_hip_enqueue(stream, 1, do_begin, NULL);
 }
 
-/* Makes what was captured ready to be launched. */
+/* Instantiates the captured graph. */
 static hipError_t make_ready(struct hip_stream *stream, struct hip_graph *graph)
 {
     hipGraph_t captured = NULL;
@@ -50,7 +50,8 @@ static hipError_t make_ready(struct hip_stream *stream, struct hip_graph *graph)
     if (captured != NULL) {
         (void)hipGraphDestroy(captured);
     }
-    graph->num_nodes += graph->num_nodes == 0; /* a launch is something */
+    graph->num_nodes += graph->num_nodes == 0; /* a launch counts as at least
+                                                * one */
     return error;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * This rank's heap, of fine-grained device memory, and the peers': mapped by
- * IPC handle, or by the descriptors of vmem, in another process, and used as
- * they are by rank threads of the same one. (What differs with
- * IRIS_ALLOCATOR=vmem is in hip_vmem.c.)
+ * This rank's heap, in fine-grained device memory, and the peers' heaps.
+ * Another process maps a heap by IPC handle, or by the descriptors of virtual
+ * memory. Rank threads of the same process use its address. (hip_vmem.c has the
+ * differences for IRIS_ALLOCATOR=vmem.)
  */
 #include "config.h"
 
@@ -24,7 +24,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- This rank's ---- */
+/* ---- This rank's heap ---- */
 
 static void free_memory(const struct hip_backend *hip, void *raw)
 {
@@ -33,7 +33,7 @@ static void free_memory(const struct hip_backend *hip, void *raw)
     iris_i_hip_free_later(hip, &memory);
 }
 
-/* NULL: what runtimes call an error, of whatever name. */
+/* NULL for any error of the runtime. */
 static void *allocate(const struct hip_backend *hip, size_t bytes,
                       hipError_t *error_p)
 {
@@ -50,8 +50,8 @@ static void *allocate(const struct hip_backend *hip, size_t bytes,
     return *error_p == hipSuccess ? raw : NULL;
 }
 
-/* Bytes from an address to the next that offsets in a heap may have to be
- * multiples of. */
+/* Bytes from an address to the next one at the largest alignment of offsets in
+ * a heap. */
 static size_t gap(const void *raw)
 {
     return -(uintptr_t)raw % IRIS_ALIGNMENT_MAX;
@@ -71,7 +71,7 @@ static iris_status_t pool_alloc(struct hip_backend *hip, size_t bytes,
     }
     if (raw == NULL) {
         (void)hipMemGetInfo(&free_bytes, &total_bytes);
-        /* A runtime may find another name for what no GPU could have. */
+        /* A runtime may use another error for a size that no GPU could have. */
         error = total_bytes != 0 && bytes > total_bytes ? hipErrorOutOfMemory
                                                         : error;
         return iris_i_hip_fail(hip, error,
@@ -115,23 +115,23 @@ static void heap_free(struct iris_backend *backend,
 
 /* ---- Handles ---- */
 
-/* What a handle's bytes hold. A pid is unique only in its namespace, whose
- * number has 32 bits. */
+/* The bytes of a handle. A pid is unique only in its namespace, whose number
+ * has 32 bits. */
 struct hip_handle {
     char *base; /* in that process */
     uint64_t bytes;
     uint32_t pid_namespace;
     int32_t pid;
     int32_t rank;
-    int32_t vmem; /* the allocator, which all ranks must share */
+    int32_t vmem; /* the allocator, which must be the same on all ranks */
     char pci[HIP_PCI_BYTES];
     union {
-        uint64_t offset;    /* pool: of the heap in its allocation */
+        uint64_t offset;    /* pool: offset of the heap in its allocation */
         uint64_t committed; /* vmem: bytes of memory behind the descriptor */
     };
-    int32_t error;         /* pool: why there is no `ipc`; 0: there is */
+    int32_t error;         /* pool: the error if there is no `ipc`; else 0 */
     int32_t legacy;        /* with HSA_ENABLE_IPC_MODE_LEGACY=1 */
-    hipIpcMemHandle_t ipc; /* pool: of the whole allocation */
+    hipIpcMemHandle_t ipc; /* pool: handle of the whole allocation */
 };
 
 _Static_assert(sizeof(struct hip_handle) <= IRIS_HANDLE_BYTES,
@@ -146,13 +146,13 @@ static uint32_t pid_namespace(void)
 
 /* ---- Reach ---- */
 
-/* Is it a heap of another rank thread of this process? */
+/* Whether it is the heap of another rank thread of this process. */
 static bool is_here(const struct hip_handle *theirs)
 {
     return theirs->pid == getpid() && theirs->pid_namespace == pid_namespace();
 }
 
-/* Says once if atomics on a peer's heap need not be atomic, as over PCIe. */
+/* Warns once if atomics on a peer's heap may not be atomic, as over PCIe. */
 static void warn_of_atomics(struct hip_backend *hip, int peer,
                             const struct hip_handle *theirs)
 {
@@ -173,9 +173,9 @@ static void warn_of_atomics(struct hip_backend *hip, int peer,
                    theirs->rank);
 }
 
-/* Gives kernels here access to the peer's GPU; *can_p: it can be had. On NVIDIA
- * that takes a context on the peer's GPU, and opening a handle or mapping
- * memory by request does it by itself. */
+/* Gives kernels here access to the peer's GPU; *can_p: it is possible. On
+ * NVIDIA that needs a context on the peer's GPU, and opening a handle or
+ * mapping virtual memory does it implicitly. */
 static hipError_t enable(const struct hip_backend *hip, int peer,
                          const struct hip_handle *theirs, int *can_p)
 {
@@ -188,7 +188,7 @@ static hipError_t enable(const struct hip_backend *hip, int peer,
     return error == hipErrorPeerAccessAlreadyEnabled ? hipSuccess : error;
 }
 
-/* Can this rank's GPU reach the peer's? */
+/* Whether this rank's GPU can reach the peer's. */
 static iris_status_t check_reach(struct hip_backend *hip,
                                  const struct hip_handle *theirs)
 {
@@ -279,8 +279,8 @@ static iris_status_t heap_export(struct iris_backend *backend,
 
 /* ---- Importing ---- */
 
-/* The runtime counts how often a handle is open: other contexts of this process
- * may have it, too. */
+/* The runtime counts the opens of a handle: other contexts of this process may
+ * have opened it, too. */
 static iris_status_t pool_import(struct hip_backend *hip,
                                  const struct hip_handle *theirs,
                                  struct hip_import *import)
@@ -393,7 +393,7 @@ static void heap_unimport(struct iris_backend *backend, void *base,
         link = &(*link)->next;
     }
     mapped = *link;
-    if (mapped == NULL) { /* nothing of ours */
+    if (mapped == NULL) { /* not one of ours */
         return;
     }
     *link = mapped->next;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The GPU backend's tables, its module's entry, and opening an instance: which
- * device, and what it is.
+ * The GPU backend's tables, its module's entry, and the opening of an instance:
+ * the choice of the device, and its properties.
  */
 #include "config.h"
 
@@ -42,7 +42,7 @@ static iris_status_t hip_probe(int *count_p)
                        IRIS_HIP_NVIDIA ? "nvidia-smi" : "rocminfo");
 }
 
-/* Which devices reach which: bit i of a mask for device i. */
+/* The access between devices: bit i of a mask for device i. */
 static void survey_peers(struct iris_survey *survey, int device, int count)
 {
     for (int peer = 0; peer < count; peer++) {
@@ -60,7 +60,7 @@ static void survey_peers(struct iris_survey *survey, int device, int count)
     }
 }
 
-/* HIP counts millions of major versions and CUDA thousands. */
+/* HIP counts major versions in tens of millions, CUDA in thousands. */
 static void name_version(int version, char *text, size_t bytes)
 {
     if (IRIS_HIP_NVIDIA) {
@@ -117,11 +117,12 @@ static iris_status_t describe(struct hip_backend *hip)
     info->device_id = hip->device;
     info->num_cus =
         iris_i_hip_attribute(hip, hipDeviceAttributeMultiprocessorCount, 1);
-    /* Kernels of all ranks on the device wait for others. */
+    /* Kernels of all ranks on the device wait for each other, so they share its
+     * compute units. */
     info->num_cus /= hip->params.ranks_on_device;
     info->num_cus += info->num_cus == 0;
     info->wavefront = iris_i_hip_attribute(hip, hipDeviceAttributeWarpSize, 64);
-    info->num_xccs = 0; /* HIP does not say */
+    info->num_xccs = 0; /* HIP does not tell */
     info->clock_khz = iris_i_hip_clock_khz(hip);
     info->page_bytes = 1;
     info->has_graphs = 1;
@@ -187,8 +188,8 @@ static const struct iris_queue_ops queue_ops = {
 
 static const struct iris_backend_type hip_type;
 
-/* Heaps by virtual memory calls, whose descriptors take another way to other
- * processes; where these calls do not work either, what is shared fails. */
+/* Uses virtual memory for heaps: its descriptors reach other processes in
+ * another way. If these calls do not work either, sharing fails. */
 static void use_vmem(struct hip_backend *hip)
 {
     if (iris_i_hip_vmem_open(hip) != IRIS_OK) {
@@ -206,7 +207,7 @@ static void use_vmem(struct hip_backend *hip)
                    hip->params.rank, hip->device);
 }
 
-/* What takes the device; close() undoes it. */
+/* The part of opening that uses the device; close() undoes it. */
 static iris_status_t open_here(struct hip_backend *hip)
 {
     HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Launching kernels: finding a kernel's code for this GPU, once. Ahead of the
- * first launch of ranks that share a GPU, whether copies pass kernels that
+ * Launches kernels: finds a kernel's code for this GPU, once. Before the first
+ * launch of ranks that share a GPU, tests whether copies pass kernels that
  * wait.
  */
 #include "config.h"
@@ -20,12 +20,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How long a copy may take beside a kernel that waits. */
+/* Time that a copy may take beside a kernel that waits. */
 #define COPY_MS 1000
 
 /* An image of GPU code that is loaded on a device, for all contexts of the
- * process together. It stays: where the program unloads an object with its
- * image, graphs and streams may still have its kernels. */
+ * process. It stays: after the program unloads an object with its image, graphs
+ * and streams may still have its kernels. */
 struct hip_image {
     struct hip_image *next;
     const void *image;
@@ -34,8 +34,8 @@ struct hip_image {
     hipModule_t module;
 };
 
-/* Held over all that loads code: with ROCm 7.2.3 threads that load at once may
- * wait for each other for ever (legacy-rocm-build #6577). */
+/* Held around all loading of code: with ROCm 7.2.3, threads that load at once
+ * may wait for each other forever (legacy-rocm-build #6577). */
 static pthread_mutex_t images_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct hip_image *images;
 
@@ -66,7 +66,8 @@ static hipError_t load_image(const struct hip_backend *hip, const void *image,
     return hipSuccess;
 }
 
-/* One that is not for this GPU matters when a kernel of it is launched. */
+/* An image that is not for this GPU is an error only when one of its kernels is
+ * launched. */
 static void load_ahead(void *argument, const void *image, uint64_t serial)
 {
     hipModule_t module;
@@ -115,8 +116,8 @@ static iris_status_t load_function(const struct hip_backend *hip,
     return fail_function(hip, kernel, error);
 }
 
-/* The kernel's code on this device, from the table or loaded into it. Once an
- * image has gone any kernel may be another. */
+/* The kernel's code on this device, from the table or newly loaded. After an
+ * image was removed, any kernel address may belong to another kernel. */
 static iris_status_t find_function(struct hip_backend *hip,
                                    const struct iris_kernel *kernel,
                                    hipFunction_t *function_p)
@@ -164,7 +165,7 @@ static bool launch_lane(struct hip_backend *hip, hipStream_t native,
 
 static pthread_mutex_t try_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Has a kernel wait for the host. */
+/* Launches a kernel that waits for the host. */
 static bool start_wait(struct hip_stream *stream)
 {
     struct hip_backend *hip = stream->hip;
@@ -178,7 +179,8 @@ static bool start_wait(struct hip_stream *stream)
     return launch_lane(hip, stream->native, hip->params.wait, &args);
 }
 
-/* Half of what a wait inside a kernel may take is less than all of it. */
+/* Uses half of the limit of a wait inside a kernel, so that it ends before the
+ * limit. */
 static bool copy_in_time(const struct hip_backend *hip)
 {
     int64_t most = hip->params.device_timeout_ms;
@@ -197,9 +199,9 @@ static bool copy_in_time(const struct hip_backend *hip)
     return error != hipErrorNotReady;
 }
 
-/* Streams may share a hardware queue, where a copy waits behind another rank's
- * kernel, and that for the copy. Launches of other ranks wait for the answer,
- * so no kernel of theirs is in the way. */
+/* Streams may share a hardware queue. There a copy waits behind another rank's
+ * kernel, and the kernel waits for the copy. Other ranks' launches wait for the
+ * result of this test, so none of their kernels is in the way. */
 static void try_copy(struct hip_stream *stream)
 {
     struct hip_backend *hip = stream->hip;
@@ -226,7 +228,7 @@ static void try_copy(struct hip_stream *stream)
 
 /* ---- Launching ---- */
 
-/* A kernel that the program compiled with hipcc or nvcc itself has an entry. */
+/* A kernel that the program compiled with hipcc or nvcc has its own entry. */
 static iris_status_t do_launch(struct hip_stream *stream, void *what)
 {
     struct hip_backend *hip = stream->hip;

@@ -7,7 +7,8 @@
 
 #include "backend_hip/hip.h"
 
-/* Loads all of the program's GPU code: later it could wait for a kernel. */
+/* Loads all of the program's GPU code now: later, loading could wait for a
+ * kernel. */
 void iris_i_hip_load_images(struct hip_backend *hip);
 
 IRIS_SLOT(iris_i_hip_launch, queue, launch);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * HIP's NVIDIA platform, as far as this library goes: exactly the HIP calls it
- * makes, on the CUDA runtime and, where that has no such call, the driver.
- * (HIP's own headers do not compile against CUDA 13.)
+ * HIP's NVIDIA platform, as far as this library needs it: exactly the HIP calls
+ * that it makes, on the CUDA runtime and, if that has no such call, the driver.
+ * (HIP's own headers do not compile with CUDA 13.)
  */
 #ifndef IRIS_SRC_BACKEND_HIP_HIP_NVIDIA_H
 #define IRIS_SRC_BACKEND_HIP_HIP_NVIDIA_H
@@ -15,7 +15,8 @@
 
 /* ---- Errors ---- */
 
-/* The runtime's and the driver's types differ, but not their numbers. */
+/* The types of the runtime and the driver differ, but their numbers are the
+ * same. */
 #define hipError_t unsigned
 #define hipSuccess 0U
 #define hipErrorNotReady cudaErrorNotReady
@@ -95,7 +96,7 @@ hipMemGetAddressRange(hipDeviceptr_t *base, size_t *bytes, hipDeviceptr_t ptr)
     return ret;
 }
 
-/* ---- Memory by request ---- */
+/* ---- Virtual memory ---- */
 
 #define hipMemGenericAllocationHandle_t CUmemGenericAllocationHandle
 #define hipMemAllocationProp CUmemAllocationProp
@@ -171,7 +172,7 @@ static inline hipError_t hipMemAddressReserve(void **ptr, size_t bytes,
 #define hipGraphDestroy cudaGraphDestroy
 #define hipGraphExecDestroy cudaGraphExecDestroy
 
-/* A default stream is one of the current device. (The runtime has this call
+/* A default stream belongs to the current device. (The runtime has this call
  * since 12.8.) */
 static inline hipError_t hipStreamGetDevice(hipStream_t stream, int *device)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A stream as two numbers: how much it was given, and how much of that is done.
+ * A stream's two numbers: calls submitted, and calls completed.
  */
 #include "config.h"
 
@@ -8,13 +8,13 @@
 
 #include "backend_hip/hip_errand.h"
 
-/* An event is recorded behind so many calls. */
+/* Number of calls between two recorded events. */
 #define EVENT_EVERY 64
-/* Back-pressure: a stream takes no more with so many calls to do, nor one that
- * would make it more than the second number. Where a queue of the driver's is
- * full it holds up the call and watches nothing (CUDA 13.0, H200: with 1021
- * calls to do, or 734 kernels of 4 KB of arguments). A graph counts there as
- * its nodes at most. */
+/* Back-pressure: a stream accepts no more calls from this number of incomplete
+ * calls on, and no call that would exceed the second number. If a queue of the
+ * driver is full, the driver blocks the call and watches nothing (CUDA 13.0,
+ * H200: with 1021 incomplete calls, or 734 kernels with 4 KB of arguments). A
+ * graph counts as at most its number of nodes. */
 #define FULL 512
 #define FULL_WITH_LARGE 1000
 
@@ -31,15 +31,16 @@ bool iris_i_hip_capturing(struct hip_stream *stream)
     hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
     hipError_t error = hipStreamIsCapturing(stream->native, &status);
 
-    /* The second: the default stream, which would disturb another's capture. */
+    /* The second error: the default stream, which would disturb another
+     * stream's capture. */
     return error == hipSuccess ? status != hipStreamCaptureStatusNone
                                : error == hipErrorStreamCaptureImplicit;
 }
 
 /* ---- The ring of events; the stream's lock is held ---- */
 
-/* Records an event behind all that was submitted, if there is one left.
- * Without, the next one will do: what it says holds for this one, too. */
+/* Records an event after all submitted calls, if one is free. Otherwise the
+ * next event will do: it also covers these calls. */
 static hipError_t record(struct hip_stream *stream)
 {
     struct hip_event *one = &stream->events[stream->num_recorded % HIP_EVENTS];
@@ -59,15 +60,15 @@ static hipError_t record(struct hip_stream *stream)
     return error;
 }
 
-/* Of a failed device, too: what it has left to do will not be done. */
+/* Also for a failed device: its remaining work will not be done. */
 static void complete_all(struct hip_stream *stream)
 {
     raise_number(&stream->completed, stream->submitted);
     stream->num_passed = stream->num_recorded;
 }
 
-/* A stream is not done before its errands have run, whatever the runtime says:
- * HIP's marker of a callback completes before the callback runs. */
+/* A stream is not done before its errands have run, even if the runtime says
+ * so: HIP's marker of a callback completes before the callback runs. */
 static hipError_t unless_before(uint64_t limit, uint64_t number,
                                 hipError_t error)
 {
@@ -90,8 +91,9 @@ hipError_t iris_i_hip_update(struct hip_stream *stream)
         }
     }
     if (error == hipSuccess && stream->completed < stream->submitted) {
-        /* One that is captured must not be asked. Of one that the program has,
-         * too, a call of its own may be held up, and who asks with it. */
+        /* A stream that is capturing must not be queried. In a stream that the
+         * program uses, too, a call of the program may block, and a query would
+         * block with it. */
         error = stream->shared || iris_i_hip_capturing(stream)
                     ? hipErrorNotReady
                     : hipStreamQuery(stream->native);
@@ -103,7 +105,8 @@ hipError_t iris_i_hip_update(struct hip_stream *stream)
     return error;
 }
 
-/* Whether the device fails; nor can a stream be asked that is captured. */
+/* Whether the error is a failure of the device. A query of a capturing stream
+ * is not one. */
 static bool is_failure(hipError_t error)
 {
     return error != hipSuccess && error != hipErrorNotReady &&
@@ -116,7 +119,8 @@ hipError_t iris_i_hip_poll(struct hip_stream *stream, uint64_t *target_p)
     hipError_t error = hipSuccess;
 
     raise_number(&stream->wanted, *target_p);
-    /* Who enqueues has it, and may be held up behind what is to be ended. */
+    /* Another thread that enqueues holds the lock, and may be blocked behind
+     * the work that should be ended. */
     if (pthread_mutex_trylock(&stream->lock) == 0) {
         if (*target_p == 0) {
             *target_p = ++stream->submitted;
@@ -163,7 +167,8 @@ static bool is_full(const struct hip_stream *stream, size_t calls)
     return left >= FULL || (left > 0 && left + calls > FULL_WITH_LARGE);
 }
 
-/* What has to be completed before so many calls find space: never 0. */
+/* Number of completed calls at which this number of calls finds space: never
+ * 0. */
 static uint64_t room_for(const struct hip_stream *stream, size_t calls)
 {
     uint64_t kept = calls < FULL_WITH_LARGE ? FULL_WITH_LARGE - calls : 0;
@@ -172,7 +177,7 @@ static uint64_t room_for(const struct hip_stream *stream, size_t calls)
     return stream->submitted - kept;
 }
 
-/* What comes into a capture needs no space. */
+/* Captured calls need no space. */
 uint64_t iris_i_hip_begin(struct hip_stream *stream, size_t calls)
 {
     pthread_mutex_lock(&stream->lock);
@@ -186,8 +191,8 @@ uint64_t iris_i_hip_begin(struct hip_stream *stream, size_t calls)
         pthread_mutex_unlock(&stream->lock);
         return target;
     }
-    /* Else who waits for a stream that always gets more would wait for that,
-     * too. */
+    /* Otherwise a thread that waits for a stream with constantly new work would
+     * wait for that work, too. */
     if (stream->wanted > stream->completed) {
         if (stream->wanted > stream->recorded) {
             (void)record(stream);

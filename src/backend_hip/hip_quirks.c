@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Quirks of runtimes and drivers. Each says with which it was seen.
+ * Quirks of runtimes and drivers, each with the version in which it was
+ * observed.
  */
 #include "config.h"
 
@@ -15,9 +16,10 @@
 #include <time.h>
 
 /* CUDA 13.0: streams of many rank threads on one GPU must not share hardware
- * queues, where a kernel that waits would hold up the one it waits for; 32 is
- * the most. HIP: the same. Nor may loading a kernel wait for one that runs,
- * which this does not reach where the program has begun to use CUDA. */
+ * queues: there, a kernel that waits would delay the one that it waits for. 32
+ * is the maximum. HIP: the same. Loading a kernel must not wait for a running
+ * one either. This setting has no effect if the program has already begun to
+ * use CUDA. */
 void iris_i_hip_set_environment(void)
 {
     (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
@@ -27,9 +29,9 @@ void iris_i_hip_set_environment(void)
 
 /* ---- Streams and graphs ---- */
 
-/* CUDA 13.0, H200: streams that have had no work share a queue: if one stream's
- * first kernels wait, another's first may never run. So the first work is one
- * that does not wait; an event does not count. */
+/* CUDA 13.0, H200: streams without any previous work share a queue. If one
+ * stream's first kernels wait, another's first kernel may never run. So the
+ * first work is one that does not wait; an event does not count. */
 hipError_t iris_i_hip_give_first_work(const struct hip_backend *hip,
                                       hipStream_t native)
 {
@@ -42,20 +44,20 @@ hipError_t iris_i_hip_give_first_work(const struct hip_backend *hip,
     return error == hipErrorNotSupported ? hipSuccess : error;
 }
 
-/* CUDA 13.0, H200: a process has memory for some 34 streams and graphs on a GPU
- * at first. To take more waits for all that runs there, and all other calls
- * wait for that: for ever, if a kernel waits for a rank whose thread is in such
- * a call. The memory stays when streams are gone. */
+/* CUDA 13.0, H200: initially, a process has memory for about 34 streams and
+ * graphs on a GPU. Allocating more waits for all work on the GPU, and all other
+ * calls wait for that: forever, if a kernel waits for a rank whose thread is in
+ * such a call. The memory stays when streams are destroyed. */
 #define NUM_STREAMS 256
-/* CUDA 13.0: so many streams run at once, whatever the environment asks for.
- * Each context has a stream at least, and there are the two for all. */
+/* CUDA 13.0: the most streams that run at once, regardless of the environment.
+ * Each context has at least one stream, and there are the two shared ones. */
 #define MOST_QUEUES 32
 
-/* The same for some 4000 kernels and copies in graphs. */
+/* The same for about 4000 kernels and copies in graphs. */
 #define NUM_NODES 16384
 
-/* Makes a graph of copies within the GPU's memory (no others take what kernels
- * in graphs need), which are never done. */
+/* Makes a graph of copies within the GPU's memory, which never run. (Other
+ * kinds of copies do not take the memory that kernels in graphs need.) */
 static hipError_t make_graph(hipStream_t native, uint64_t *words)
 {
     hipGraphExec_t exec;
@@ -111,8 +113,8 @@ void iris_i_hip_prepare(const struct hip_backend *hip)
     const char *text = getenv(variable);
     unsigned long queues = text == NULL ? 0 : strtoul(text, NULL, 10);
 
-    /* Before a second one's kernels can wait for the first's. Behind one that
-     * cannot be ended it would never come back. */
+    /* Before a second context's kernels can wait for the first's. Behind a
+     * kernel that cannot be ended, this would never return. */
     if (HIP_QUEUE_WAITS && hip->num_contexts == 2 && !hip->gpu->prepared &&
         !iris_i_hip_any_stuck()) {
         make_streams(hip);
@@ -130,7 +132,7 @@ void iris_i_hip_prepare(const struct hip_backend *hip)
 }
 
 #if !IRIS_HIP_NVIDIA
-/* HIP has it since 5.6; the runtime may be newer than the headers. */
+/* In HIP since 5.6; the runtime may be newer than the headers. */
 extern hipError_t hipStreamGetDevice(hipStream_t stream, hipDevice_t *device)
     __attribute__((weak));
 #endif
@@ -155,9 +157,10 @@ extern __typeof__(cuModuleEnumerateFunctions) cuModuleEnumerateFunctions
     __attribute__((weak));
 extern __typeof__(cuFuncLoad) cuFuncLoad __attribute__((weak));
 
-/* CUDA 13.0: a lane has 1 KB of its own at first. Memory for more is taken when
- * a kernel that needs it is launched first, which waits for kernels that wait;
- * so it is taken here. 1 KB on top is for tools that change kernels. */
+/* CUDA 13.0: initially, a lane has 1 KB of local memory. Memory for more is
+ * allocated at the first launch of a kernel that needs it, and that waits for
+ * kernels that wait. So it is allocated here. The additional 1 KB is for tools
+ * that change kernels. */
 static void reserve_local(size_t bytes)
 {
     size_t has = 0;
@@ -168,9 +171,9 @@ static void reserve_local(size_t bytes)
     }
 }
 
-/* CUDA 13.0: where the program has begun to use CUDA before this library could
- * ask for eager loading, a kernel is loaded when it is launched first, and that
- * waits for kernels that wait. */
+/* CUDA 13.0: if the program began to use CUDA before this library could ask for
+ * eager loading, a kernel is loaded at its first launch, and that waits for
+ * kernels that wait. */
 void iris_i_hip_load_functions(hipModule_t module)
 {
     CUfunction *functions;
@@ -197,7 +200,7 @@ void iris_i_hip_load_functions(hipModule_t module)
     reserve_local((size_t)most);
 }
 #else
-/* HIP: they are on the device once their module is. */
+/* HIP: functions are on the device once their module is. */
 void iris_i_hip_load_functions(hipModule_t module)
 {
     (void)module;
@@ -206,9 +209,9 @@ void iris_i_hip_load_functions(hipModule_t module)
 
 /* ---- Memory ---- */
 
-/* ROCm 7: with HSA_ENABLE_IPC_MODE_LEGACY=1, which images for containers set,
- * no IPC handle can be made (rocm-systems #2209). That is found out once: what
- * is made for it stays until nobody else uses the GPU. */
+/* ROCm 7: with HSA_ENABLE_IPC_MODE_LEGACY=1, which container images set, no IPC
+ * handle can be made (rocm-systems #2209). That is tested once: the memory
+ * allocated for the test stays until no context uses the GPU. */
 bool iris_i_hip_can_share(const struct hip_backend *hip)
 {
     struct hip_memory memory = {.kind = HIP_DEVICE};
@@ -243,7 +246,7 @@ static bool is_mi200(const struct hip_backend *hip)
 #endif
 }
 
-/* HIP says it since 5.4, and an emulator says 0. CDNA 2's manual: "constant
+/* HIP tells it since 5.4, and an emulator returns 0. CDNA 2's manual: "constant
  * 25MHz clock". */
 int64_t iris_i_hip_clock_khz(const struct hip_backend *hip)
 {
@@ -257,16 +260,16 @@ int64_t iris_i_hip_clock_khz(const struct hip_backend *hip)
     return khz > 0 ? khz : is_mi200(hip) ? 25000 : 100000;
 }
 
-/* Kernels of MI200 that wait for each other in ordinary memory hang: what a
- * peer writes there is not seen (openxla/xla #48069). */
+/* Kernels of MI200 that wait for each other in ordinary memory hang: they do
+ * not see a peer's writes there (openxla/xla #48069). */
 static bool cannot_share_ordinary(const struct hip_backend *hip)
 {
     return hip->params.num_ranks > 1 && is_mi200(hip);
 }
 
-/* HIP before 7 has no uncached type, and later ones refuse to say its
- * granularity (rocm-systems pull request 847): so a piece is made. NVIDIA's
- * caches keep nothing that other devices change. */
+/* HIP before 7 has no uncached type, and later versions refuse to tell its
+ * granularity (rocm-systems pull request 847), so a piece is made as a test.
+ * NVIDIA's caches keep no data that other devices change. */
 iris_status_t iris_i_hip_choose_type(struct hip_backend *hip,
                                      hipMemAllocationProp prop)
 {
@@ -303,7 +306,7 @@ iris_status_t iris_i_hip_choose_type(struct hip_backend *hip,
     return IRIS_OK;
 }
 
-/* Where the memory begins that is mapped without a gap up to an address. */
+/* The start of the memory that is mapped without a gap up to an address. */
 static char *run_start(const struct hip_backend *hip, char *at)
 {
     const struct hip_range *range = hip->vmem.ranges;
@@ -320,9 +323,9 @@ static char *run_start(const struct hip_backend *hip, char *at)
     return at;
 }
 
-/* HIP 6.4 to 7.2 may refuse a range that does not begin with the first that is
- * mapped in reserved addresses (rocm-systems #2516, #2667, pull request 6977):
- * then access is set again for what is mapped before it, too. */
+/* HIP 6.4 to 7.2 may refuse a range that does not begin with the first mapping
+ * in its reserved addresses (rocm-systems #2516, #2667, pull request 6977).
+ * Then access is set again, including the memory that is mapped before it. */
 hipError_t iris_i_hip_set_access(const struct hip_backend *hip,
                                  const struct hip_memory *what,
                                  const hipMemAccessDesc *access, size_t count)
@@ -340,7 +343,7 @@ hipError_t iris_i_hip_set_access(const struct hip_backend *hip,
 }
 
 /* By its type, since memory of another GPU may have no address on this one. HIP
- * before 6 has no type for it, and mostly returns an error. */
+ * before 6 has no type for unknown memory, and mostly returns an error. */
 bool iris_i_hip_is_unknown(const hipPointerAttribute_t *what)
 {
 #if IRIS_HIP_NVIDIA || HIP_VERSION_MAJOR >= 6
@@ -351,7 +354,7 @@ bool iris_i_hip_is_unknown(const hipPointerAttribute_t *what)
 #endif
 }
 
-/* As HIP_VERSION counts it; 0: not known. CUDA has none of what follows. */
+/* In the format of HIP_VERSION; 0: unknown. CUDA lacks the following quirks. */
 static int runtime_version(void)
 {
     int version = 0;
@@ -361,7 +364,7 @@ static int runtime_version(void)
                                                           : 0;
 }
 
-/* HIP before 7.1 took the address of a descriptor to import, since then it
+/* HIP before 7.1 took the address of a descriptor to import. Since then it
  * takes the descriptor, as CUDA does. */
 void *iris_i_hip_os_handle(int *fd)
 {
@@ -371,9 +374,9 @@ void *iris_i_hip_os_handle(int *fd)
                                               : (void *)(uintptr_t)*fd;
 }
 
-/* HIP before 7.14 crashes when it is asked for the handle of memory that its
- * virtual memory calls did not make (rocm-systems #5807), and gives the handle
- * of other memory without a hold on it (#2696). */
+/* HIP before 7.14 crashes at the query for the handle of memory that its
+ * virtual memory calls did not make (rocm-systems #5807). For other memory it
+ * returns the handle without a reference (#2696). */
 const char *iris_i_hip_cannot_retain(void)
 {
     return runtime_version() < 71400000

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Quirks of runtimes and drivers; hip_quirks.c says with which each was seen.
+ * Quirks of runtimes and drivers; hip_quirks.c names the versions in which each
+ * was observed.
  */
 #ifndef IRIS_SRC_BACKEND_HIP_HIP_QUIRKS_H
 #define IRIS_SRC_BACKEND_HIP_HIP_QUIRKS_H
@@ -17,18 +18,18 @@
 /* Sets variables that the runtime reads when it begins. */
 void iris_i_hip_set_environment(void);
 
-/* Gives a stream its first work. */
+/* Enqueues a stream's first work. */
 hipError_t iris_i_hip_give_first_work(const struct hip_backend *hip,
                                       hipStream_t native);
 
-/* Makes the GPU take the memory that streams need, and warns where kernels of
- * the contexts cannot all run at once. */
+/* Makes the GPU allocate the memory that streams need, and warns if the kernels
+ * of the contexts cannot all run at once. */
 void iris_i_hip_prepare(const struct hip_backend *hip);
 
 /* Loads all of a module's functions now. */
 void iris_i_hip_load_functions(hipModule_t module);
 
-/* The GPU of a stream; left as it was where the runtime does not say. */
+/* The GPU of a stream; unchanged if the runtime does not tell. */
 hipError_t iris_i_hip_stream_device(hipStream_t native, int *device_p);
 
 /* Whether this is memory that the runtime does not know. */
@@ -40,20 +41,20 @@ bool iris_i_hip_can_share(const struct hip_backend *hip);
 /* The rate of the clock that kernels read. */
 int64_t iris_i_hip_clock_khz(const struct hip_backend *hip);
 
-/* The type of memory for heaps that grow: hip->vmem.uncached. `prop` is that
- * of other memory for them. */
+/* The type of memory for heaps that grow: sets hip->vmem.uncached. `prop`
+ * describes other memory for them. */
 iris_status_t iris_i_hip_choose_type(struct hip_backend *hip,
                                      hipMemAllocationProp prop);
 
-/* Lets devices use memory that is mapped. */
+/* Gives devices access to mapped memory. */
 hipError_t iris_i_hip_set_access(const struct hip_backend *hip,
                                  const struct hip_memory *what,
                                  const hipMemAccessDesc *access, size_t count);
 
-/* How a descriptor is passed to be imported. */
+/* The form in which a descriptor is passed to the import. */
 void *iris_i_hip_os_handle(int *fd);
 
-/* Why the program's memory cannot be held; NULL: it can. */
+/* The reason why the program's memory cannot be referenced; NULL: it can. */
 const char *iris_i_hip_cannot_retain(void);
 
 #endif /* IRIS_SRC_BACKEND_HIP_HIP_QUIRKS_H */

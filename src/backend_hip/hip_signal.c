@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Signals and waits that streams do without a kernel, where the runtime's
- * queues can (HIP_QUEUE_WAITS).
+ * Signals and waits that streams do without a kernel, if the runtime's queues
+ * can (HIP_QUEUE_WAITS).
  */
 #include "config.h"
 
@@ -12,7 +12,7 @@
 #include "backend_hip/hip_synchronize.h"
 #include "backend_hip/hip_waits.h"
 
-/* It is listed before the stream has it, so that a fault finds it. */
+/* Lists the wait before the stream gets it, so that a fault finds it. */
 static iris_status_t do_wait(struct hip_stream *stream, void *what)
 {
     struct hip_backend *hip = stream->hip;
@@ -63,8 +63,8 @@ iris_status_t iris_i_hip_signal(struct iris_stream *stream, uint64_t *place,
                            : IRIS_ERR_UNSUPPORTED;
 }
 
-/* GE is a signed comparison of the difference with 0, which is that of what is
- * waited for as long as that is below 2^63. */
+/* GE compares the signed difference with 0. That equals an unsigned comparison
+ * with the awaited value as long as the value is below 2^63. */
 iris_status_t iris_i_hip_wait(struct iris_stream *stream, uint64_t *place,
                               iris_cmp_t cmp, uint64_t value)
 {

@@ -16,11 +16,11 @@
 
 #include <stdlib.h>
 
-/* ---- Streams that all of a GPU's contexts in this process share ---- */
+/* ---- Streams shared by all contexts of a GPU in this process ---- */
 
 static pthread_mutex_t services_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* A new stream that has had its first work. */
+/* A new stream after its first work. */
 static hipError_t create_native(const struct hip_backend *hip,
                                 hipStream_t *native_p)
 {
@@ -102,7 +102,7 @@ static void unlist(struct hip_stream *stream)
     pthread_mutex_unlock(&hip->streams_lock);
 }
 
-/* Frees one that has no work. */
+/* Frees an idle stream. */
 static void destroy(struct hip_stream *stream)
 {
     iris_i_hip_call_off_errands(stream);
@@ -134,7 +134,7 @@ iris_status_t iris_i_hip_streams_open(struct hip_backend *hip)
     return status;
 }
 
-/* The last context that leaves the GPU takes what they shared along. */
+/* The last context that leaves the GPU destroys the shared streams. */
 void iris_i_hip_streams_close(struct hip_backend *hip)
 {
     if (hip->filler != NULL && !hip->stuck) {
@@ -165,8 +165,8 @@ iris_status_t iris_i_hip_stream_create(struct iris_backend *backend,
     return status;
 }
 
-/* It may be new. One that has work, or is captured, is not. An error is for who
- * gives it work to find. */
+/* The stream may be new. It is not if it has work, or is capturing. The next
+ * enqueue reports an error. */
 static void begin_work(const struct hip_backend *hip, hipStream_t native,
                        hipStreamCaptureStatus capture)
 {
@@ -251,13 +251,13 @@ static iris_status_t do_follow(struct hip_stream *stream, void *what)
     const struct hip_stream *other = what;
     hipError_t error = hipStreamWaitEvent(stream->native, other->followed, 0);
 
-    /* What counts the stream's work must not ask it any more. */
+    /* Functions that count the stream's work must not query it any more. */
     stream->capturing = stream->capturing || other->capturing;
     return iris_i_hip_fail(stream->hip, error, "a wait for another stream");
 }
 
-/* If somebody marks the other stream once more meanwhile, the wait is for more
- * of its work. */
+/* If another thread marks the other stream again in between, the wait covers
+ * more of its work. */
 iris_status_t iris_i_hip_follow(struct iris_stream *stream,
                                 struct iris_stream *other)
 {
@@ -278,7 +278,8 @@ static void end_capture(struct hip_stream *stream)
     }
 }
 
-/* One whose work does not end stays, with all that the work may use. */
+/* A stream whose work does not end is not freed, nor is the memory that the
+ * work may use. */
 void iris_i_hip_stream_destroy(struct iris_stream *base)
 {
     struct hip_stream *stream = (struct hip_stream *)base;

@@ -7,8 +7,9 @@
 
 #include "backend_hip/hip.h"
 
-/* Opens the streams for fills and copies that all contexts of a GPU share in this
- * process, if they are not open yet, and this context's own stream for fills. */
+/* Opens the streams for fills and copies that all contexts of a GPU in this
+ * process share, unless they are open, and this context's own stream for
+ * fills. */
 iris_status_t iris_i_hip_streams_open(struct hip_backend *hip);
 void iris_i_hip_streams_close(struct hip_backend *hip);
 

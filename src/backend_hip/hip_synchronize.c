@@ -12,14 +12,14 @@
 #include "backend_hip/hip_queue.h"
 #include "backend_hip/hip_waits.h"
 
-/* What is waited for: that so much of a stream is completed. */
+/* The awaited number of a stream's completed calls. */
 struct work {
     struct hip_stream *stream;
     uint64_t target;
     const char *what;
 };
 
-/* A device that fails is done, with a fault. */
+/* If the device fails, the wait is done, with a fault. */
 static bool is_done(void *arg)
 {
     struct work *work = arg;
@@ -61,8 +61,9 @@ static iris_status_t fail_late(const struct iris_wait *wait)
 static const struct iris_wait_type work_wait = {
     .pace = IRIS_PACE_QUEUE, .fate = fate, .late = fail_late};
 
-/* Waits until so much is completed, or what cannot be ended is given up. The
- * fault, if there is one: what ends the wait becomes it. */
+/* Waits until this number is completed, or work that cannot be ended is given
+ * up. Returns the fault, if there is one: the reason that ends the wait becomes
+ * the fault. */
 static iris_status_t wait_for(struct work *work, bool *finished_p)
 {
     struct hip_backend *hip = work->stream->hip;

@@ -10,14 +10,15 @@
 
 #define HIP_WORK "work on a stream was"
 
-/* Waits until all that was enqueued before is done, or that cannot be had:
- * *finished_p. Returns the fault, if there is one. `what` is the subject of a
- * message, with its verb. */
+/* Waits until all earlier work is done (*finished_p), or is given up. Returns
+ * the fault, if there is one. `what` is the subject of a message, with its
+ * verb. */
 iris_status_t iris_i_hip_wait_all(struct hip_stream *stream, const char *what,
                                   bool *finished_p);
 
-/* Calls `enqueue` with the stream's lock held, once there is room for so many
- * calls of the runtime; its status, or why it was not called. */
+/* Calls `enqueue` with the stream's lock held, once there is room for this
+ * number of runtime calls. Returns its status, or the reason why it was not
+ * called. */
 typedef iris_status_t (*hip_enqueue_t)(struct hip_stream *stream, void *what);
 iris_status_t iris_i_hip_enqueue(struct iris_stream *stream, size_t calls,
                                  hip_enqueue_t enqueue, void *what);

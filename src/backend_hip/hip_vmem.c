@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Heaps as addresses that get memory when it is needed, by the runtime's
- * virtual memory calls. Each piece of memory is one handle, which a descriptor
- * brings to other processes; so is external memory, which is mapped behind the
- * heap.
+ * Heaps as reserved addresses with memory committed on demand, by the runtime's
+ * virtual memory calls. Each piece of memory is one handle, and a descriptor
+ * transfers it to other processes. So does external memory, which is mapped
+ * behind the heap.
  */
 #include "config.h"
 
@@ -40,8 +40,8 @@ static size_t round_up(size_t bytes, size_t unit)
 
 /* ---- Ranges ---- */
 
-/* Where the range at this address is listed; the list's end if there is none.
- */
+/* The link to the range at this address; the list's end if there is no such
+ * range. */
 static struct hip_range **find(struct hip_backend *hip, const void *at)
 {
     struct hip_range **link = &hip->vmem.ranges;
@@ -59,7 +59,7 @@ hipError_t iris_i_hip_range_map(struct hip_backend *hip,
     hipError_t error = range == NULL ? hipErrorOutOfMemory : hipSuccess;
 
     if (error == hipSuccess) {
-        /* What was unmapped here may not be so yet. */
+        /* Earlier unmappings at this address may have been deferred. */
         (void)iris_i_hip_free_deferred(hip->device, what->ptr, what->bytes);
         error = hipMemMap(what->ptr, what->bytes, 0, what->handle, 0);
     }
@@ -90,9 +90,9 @@ static void unmap(struct hip_backend *hip, struct hip_range **link)
 
 /* ---- Addresses ---- */
 
-/* Those that can be used begin at a multiple of what offsets in a heap may have
- * to be multiples of. More than asked for are taken, since runtimes are free to
- * ignore an alignment. */
+/* The usable addresses begin at the largest alignment of offsets in a heap.
+ * This reserves more than needed, since runtimes are free to ignore an
+ * alignment. */
 static hipError_t reserve(const struct hip_backend *hip, size_t bytes,
                           struct hip_memory *raw_p, void **base_p)
 {
@@ -221,7 +221,7 @@ iris_status_t iris_i_hip_vmem_export(struct hip_backend *hip, const void *at,
                                  range->memory.bytes);
 }
 
-/* Maps another process's memory, whose descriptor stays the caller's. */
+/* Maps another process's memory. The caller keeps the descriptor. */
 static iris_status_t import_at(struct hip_backend *hip, void *at,
                                uint64_t bytes, int fd)
 {
@@ -240,7 +240,7 @@ static iris_status_t import_at(struct hip_backend *hip, void *at,
                                  (size_t)bytes);
 }
 
-/* A range's handle holds its size. */
+/* A range's handle keeps its size. */
 iris_status_t iris_i_hip_export_range(struct iris_backend *backend, void *at,
                                       struct iris_heap_handle *handle_p)
 {
@@ -312,8 +312,8 @@ static void add_device(struct hip_vmem *vmem, int device)
     access->flags = hipMemAccessFlagsProtReadWrite;
 }
 
-/* Whoever in this process may use the heap: rank threads on other devices
- * address it as we do. */
+/* All devices in this process that may use the heap: rank threads on other
+ * devices use the same addresses. */
 static void find_devices(struct hip_backend *hip)
 {
     int count = 0, can = 0;
@@ -349,7 +349,7 @@ iris_status_t iris_i_hip_vmem_open(struct hip_backend *hip)
                                  granularity);
     }
     hip->vmem.granularity = granularity;
-    /* The core commits a heap in pieces of no less. */
+    /* The core commits a heap in pieces of at least this size. */
     page = granularity < IRIS_COMMIT_BYTES ? IRIS_COMMIT_BYTES : granularity;
     while (page < hip->params.heap_bytes / HIP_MOST_PIECES) {
         page *= 2;

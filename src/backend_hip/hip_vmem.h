@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Heaps as addresses that get memory when it is needed: makes hip->vmem, and
- * what slots do for such heaps. A mapping has the window behind the heap.
+ * Heaps as reserved addresses with memory committed on demand: makes hip->vmem,
+ * and implements the slots for such heaps. A mapping includes the window behind
+ * the heap.
  */
 #ifndef IRIS_SRC_BACKEND_HIP_HIP_VMEM_H
 #define IRIS_SRC_BACKEND_HIP_HIP_VMEM_H
@@ -12,20 +13,19 @@ iris_status_t iris_i_hip_vmem_open(struct hip_backend *hip);
 iris_status_t iris_i_hip_vmem_alloc(struct hip_backend *hip, size_t bytes,
                                     struct iris_heap_region *region_p);
 
-/* What is exported is the memory that begins there; nothing, if there is
- * none. */
+/* Exports the memory that begins there; nothing, if there is no memory. */
 iris_status_t iris_i_hip_vmem_export(struct hip_backend *hip, const void *at,
                                      uint64_t *bytes_p, int *fd_p);
 iris_status_t iris_i_hip_vmem_import(struct hip_backend *hip, int rank,
                                      uint64_t committed, int fd,
                                      struct hip_import *import);
 
-/* Frees memory or addresses, and what is mapped there. */
+/* Frees memory or addresses, and the mappings there. */
 void iris_i_hip_vmem_free(struct hip_backend *hip,
                           const struct hip_memory *memory);
 
-/* Maps memory for the last `num_devices` of `access`. The handle is the range's
- * from then on, and released if that fails. */
+/* Maps memory for the last `num_devices` of `access`. The range owns the handle
+ * from then on, and releases it if this fails. */
 hipError_t iris_i_hip_range_map(struct hip_backend *hip,
                                 const struct hip_memory *what, int num_devices);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The waits that streams do without a kernel, as a list: each is there until it
- * is completed, so that a fault can write what it waits for.
+ * A list of the waits that streams do without a kernel. Each is listed until it
+ * is completed, so that a fault can write the awaited value.
  */
 #include "config.h"
 
@@ -35,15 +35,15 @@ static void drop_completed(struct hip_stream *stream)
     }
 }
 
-/* GE is cyclic, as the hardware compares. */
+/* GE is cyclic, as in hardware. */
 static bool holds(const struct hip_wait *wait, uint64_t seen)
 {
     return wait->cmp == IRIS_CMP_EQ ? seen == wait->value
                                     : (int64_t)(seen - wait->value) >= 0;
 }
 
-/* The first wait of which it is not known to be over whose word is not what it
- * waits for; NULL: none. */
+/* The first wait that may not be over and whose word does not satisfy it; NULL:
+ * no such wait. */
 static const struct hip_wait *next_open(struct hip_stream *stream, uint64_t *i,
                                         uint64_t *seen_p)
 {

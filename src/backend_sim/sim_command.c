@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs a stream's commands that are not kernels.
+ * Runs a stream's commands other than kernels.
  */
 #include "config.h"
 
@@ -33,7 +33,8 @@ static void move(const struct sim_command *command)
     }
 }
 
-/* What observers that watch kernels see of other commands. */
+/* The event of a command other than a kernel, for observers that watch
+ * kernels. */
 static struct iris_host_event event_of(struct sim_stream *stream,
                                        const struct sim_command *command)
 {

@@ -7,7 +7,7 @@
 
 #include "backend_sim/sim.h"
 
-/* Vector members of an argument struct may want this much. */
+/* Vector members of an argument struct may need this alignment. */
 #define ARGS_ALIGNMENT 64
 
 enum command_kind {
@@ -28,14 +28,17 @@ struct sim_command {
     size_t bytes;
     struct iris_copy_rows rows;
     struct iris_cpu_job job;
-    bool passed;                 /* FOLLOW: the mark; under the stream's lock */
-    struct sim_stream *follower; /* MARK: whose stream, */
-    struct sim_command *wait;    /* and whose command */
-    void *memory; /* it is in: aligned_alloc() takes longer than malloc() */
+    bool passed;                 /* FOLLOW: whether the mark was passed;
+                                  * under the stream's lock */
+    struct sim_stream *follower; /* MARK: the following stream, */
+    struct sim_command *wait;    /* and its command */
+    void *memory; /* the allocation around it: aligned_alloc() is slower than
+                   * malloc() */
     _Alignas(ARGS_ALIGNMENT) unsigned char args[];
 };
 
-/* Runs one that is not a launch, and says so to who watches kernels. */
+/* Runs a command that is not a launch, and tells observers that watch
+ * kernels. */
 void iris_i_sim_run_other(struct sim_stream *stream,
                           const struct sim_command *command);
 

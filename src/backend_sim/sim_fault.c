@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What ends work: the first kernel that fails, or the first wait for one, stops
- * all streams of the instance until the fault is cleared.
+ * Stops work: the first kernel that fails, or the first failed wait for one,
+ * stops all streams of the instance until the fault is cleared.
  */
 #include "config.h"
 
@@ -11,12 +11,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How long streams get to end what was stopped. */
+/* Time that streams have to end after a stop. */
 #define GRACE_MS 1000
 
 /* ---- Stopping ---- */
 
-/* The caller holds the lock. False: it had been stopped before. */
+/* Stops all work. The caller holds the lock. False: it was stopped before. */
 static bool stop(struct sim_stream *stream, iris_status_t status,
                  const char *message)
 {
@@ -43,8 +43,8 @@ void iris_i_sim_stop(struct sim_stream *stream, iris_status_t status,
     pthread_mutex_unlock(&stream->sim->lock);
 }
 
-/* What is reported of a wait that has expired is that wait, not those that end
- * because of it. */
+/* After a deadline, the report describes the wait that expired, not the waits
+ * that end because of it. */
 static void stop_by_workgroup(void *stream, iris_status_t status,
                               enum iris_cpu_stop why,
                               const struct iris_cpu_wg *cpu)
@@ -77,8 +77,8 @@ static void note_end(void *stream, const struct iris_cpu_wg *cpu)
     pthread_mutex_unlock(&sim->lock);
 }
 
-/* After a stop what has not begun is not counted any more. One thread alone
- * runs the grid in order. */
+/* After a stop, workgroups that have not begun are no longer counted. A single
+ * thread runs the grid in order. */
 static void count_progress(void *arg, const struct iris_cpu_wg *cpu,
                            uint32_t grid, uint32_t *begun_p, uint32_t *done_p)
 {
@@ -113,7 +113,7 @@ void iris_i_sim_note_unstarted(struct sim_stream *stream, uint32_t count,
     pthread_mutex_unlock(&stream->sim->lock);
 }
 
-/* ---- What is said of it ---- */
+/* ---- Messages ---- */
 
 static void __attribute__((format(printf, 2, 3)))
 append(char message[IRIS_MESSAGE_BYTES], const char *format, ...)
@@ -163,14 +163,14 @@ static void append_silent(const struct iris_backend_params *params,
     append(message, "%s%s", silent[0] == '\0' ? "" : "; ", silent);
 }
 
-/* Whether the stream has work that it has not done or skipped. */
+/* Whether the stream has work that is neither done nor skipped. */
 static bool is_busy(struct sim_stream *stream)
 {
     return atomic_load(&stream->completed) != atomic_load(&stream->submitted);
 }
 
-/* Behind the stop's message what the kernel waited for, unless it was ended for
- * what it did. The caller holds the lock. */
+/* Appends the kernel's wait to the stop's message, unless the kernel was ended
+ * for a wrong access. The caller holds the lock. */
 static void describe(const struct sim_backend *sim,
                      char message[IRIS_MESSAGE_BYTES])
 {
@@ -190,7 +190,7 @@ static void describe(const struct sim_backend *sim,
     if (stop->num_ended > 0) {
         append(message, "; workgroups ended: %u", stop->num_ended);
     }
-    /* Those that waited may have waited for these. */
+    /* The waiting workgroups may have waited for these. */
     if (stop->num_ended > 0 && stop->num_unstarted > 0 &&
         atomic_load(&stop->status) == IRIS_ERR_TIMEOUT) {
         append(message, "; %u of %u workgroups never started, see IRIS_SIM_CUS",
@@ -211,7 +211,7 @@ static void describe(const struct sim_backend *sim,
 
 /* ---- The instance's fault ---- */
 
-/* One that has work, of all or of the origin alone; the caller holds the
+/* A stream with work: any stream, or the origin alone. The caller holds the
  * lock. */
 static struct sim_stream *busy_stream(const struct sim_backend *sim, bool all)
 {
@@ -228,8 +228,8 @@ static struct sim_stream *busy_stream(const struct sim_backend *sim, bool all)
     return NULL;
 }
 
-/* Locks the instance once its streams have skipped or ended what they had, or
- * have had the time for it. Returns one that has not. */
+/* Locks the instance after its streams have skipped or ended their work, or the
+ * time is over. Returns a stream that has not. */
 static struct sim_stream *lock_idle(struct sim_backend *sim, bool all)
 {
     iris_status_t status = IRIS_OK;
@@ -257,7 +257,7 @@ iris_status_t iris_i_sim_fault(struct sim_backend *sim)
     if (iris_i_fault_check(&sim->base) == IRIS_OK) {
         (void)lock_idle(sim, false);
         status = (iris_status_t)atomic_load(&sim->stop.status);
-        if (status != IRIS_OK) { /* it may have been cleared meanwhile */
+        if (status != IRIS_OK) { /* it may have been cleared in between */
             describe(sim, message);
             (void)iris_i_fault_set(&sim->base, status, message);
         }

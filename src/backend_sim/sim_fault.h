@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * What ends work, and the fault that the instance has from it.
+ * Stops work, and makes the error the instance's fault.
  */
 #ifndef IRIS_SRC_BACKEND_SIM_SIM_FAULT_H
 #define IRIS_SRC_BACKEND_SIM_SIM_FAULT_H
 
 #include "backend_sim/sim.h"
 
-/* Stops all work unless it has been stopped before: what `message` says keeps
- * the stream from going on. */
+/* Stops all work unless it was stopped before. `message` says why the stream
+ * cannot go on. */
 void iris_i_sim_stop(struct sim_stream *stream, iris_status_t status,
                      const char *message);
 
@@ -18,15 +18,15 @@ static inline bool iris_i_sim_stopped(const struct sim_stream *stream)
                                 memory_order_relaxed) != IRIS_OK;
 }
 
-/* What workgroups ask of their stream. */
+/* The functions that workgroups call on their stream. */
 extern const struct iris_cpu_job_ops iris_i_sim_job_ops;
 
 /* Notes workgroups of a grid that do not start because of the stop. */
 void iris_i_sim_note_unstarted(struct sim_stream *stream, uint32_t count,
                                uint32_t grid);
 
-/* IRIS_OK, or the instance's fault: makes it one if work was stopped, after the
- * stream where that began has ended. */
+/* IRIS_OK, or the instance's fault. If work was stopped, makes that the fault,
+ * after the stream of its origin has ended. */
 iris_status_t iris_i_sim_fault(struct sim_backend *sim);
 
 IRIS_SLOT(iris_i_sim_clear_fault, device, clear_fault);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Simulated heaps: unnamed shared memory, mapped by descriptor in another
- * process and shared as it is between rank threads of one process.
+ * Simulated heaps: unnamed shared memory. Other processes map it by descriptor;
+ * rank threads of one process share the mapping.
  */
 #include "config.h"
 
@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 /* A heap's mapping in the process that made it. Rank threads of that process
- * use the same one, so that pointers compare and race detectors see one
- * memory; the last of them unmaps it. */
+ * use the same mapping, so that pointers compare equal and race detectors see
+ * one memory. The last of them unmaps it. */
 struct sim_mapping {
     void *base;
     size_t bytes;
@@ -31,12 +31,12 @@ struct sim_mapping {
     atomic_bool keep; /* a kernel that could not be ended may still use it */
 };
 
-/* What a handle's bytes hold. A pid is unique only in its namespace, and two
- * containers that share a network may well both be 1. */
+/* The bytes of a handle. A pid is unique only in its namespace, and two
+ * containers that share a network may both have pid 1. */
 struct sim_handle {
     uint64_t pid_namespace;
     int64_t pid;
-    struct sim_mapping *mapping; /* of that process only */
+    struct sim_mapping *mapping; /* valid in that process only */
 };
 
 _Static_assert(sizeof(struct sim_handle) <= IRIS_HANDLE_BYTES,
@@ -116,8 +116,8 @@ static void heap_free(struct iris_backend *backend,
     mapping_put(sim, mapping);
 }
 
-/* Whole pieces come in; memory beyond the end would make the file longer than
- * peers expect. */
+/* Limits a range to the heap's end. The core passes whole pieces; memory beyond
+ * the end would make the file longer than peers expect. */
 static size_t clip(const struct sim_backend *sim, size_t offset, size_t bytes)
 {
     size_t left = sim->heap.bytes - offset;
@@ -164,8 +164,8 @@ static iris_status_t heap_export(struct iris_backend *backend,
     return IRIS_OK;
 }
 
-/* Maps the file behind a peer's handle after checking that it is as large as
- * the peer says: touching a mapping beyond its file's end is SIGBUS. */
+/* Maps the file behind a peer's handle, after checking its size against the
+ * peer's: access beyond a file's end raises SIGBUS. */
 static iris_status_t map_peer(int fd, size_t bytes, void **base_p)
 {
     struct stat st;
@@ -184,7 +184,8 @@ static iris_status_t map_peer(int fd, size_t bytes, void **base_p)
 }
 
 /* The handle's mapping if this process made it, else NULL. A rank imports every
- * peer's heap, so it asks the system only once, for its own heap, who it is. */
+ * peer's heap, so it asks the system for its own identity only once, for its
+ * own heap. */
 static struct sim_mapping *own_mapping(const struct sim_backend *sim,
                                        const struct iris_heap_handle *handle)
 {

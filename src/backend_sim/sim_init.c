@@ -31,11 +31,11 @@ static iris_status_t sim_probe(int *num_devices_p)
         close(fd);
         *num_devices_p = 1;
     }
-    /* Want of room or descriptors says nothing about the backend. */
+    /* A lack of memory or descriptors says nothing about the backend. */
     if (status != IRIS_ERR_SYSTEM) {
         return status;
     }
-    /* Copied: the message is about to be overwritten by one made from it. */
+    /* Copied, because the next message is made from it and overwrites it. */
     snprintf(why, sizeof why, "%s", iris_last_error());
     return iris_i_fail(NULL, IRIS_ERR_BACKEND,
                        "the sim backend keeps heaps in /dev/shm, which must be "
@@ -43,7 +43,7 @@ static iris_status_t sim_probe(int *num_devices_p)
                        why);
 }
 
-/* The processor's name as /proc/cpuinfo has it, else "cpu". */
+/* The processor's name from /proc/cpuinfo, or "cpu". */
 static void cpu_name(char *name, size_t name_bytes)
 {
     FILE *file = fopen("/proc/cpuinfo", "re");

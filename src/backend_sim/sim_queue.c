@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A stream's commands: a worker takes them in order, or a host that waits for
- * them.
+ * Runs a stream's commands in order, on its worker or on a host thread that
+ * waits for them.
  */
 #include "config.h"
 
@@ -22,10 +22,10 @@
 #define NS_PER_MS 1000000
 #define NS_PER_S 1000000000
 
-/* A host is prompt that has synchronized so often within so long behind its
- * last command. A nap is long next to that, and short next to what a host that
- * does not wait would notice; after so many a worker sleeps until it is woken.
- */
+/* A host is prompt if it has synchronized this number of times within this time
+ * after its last command. A nap is long compared with that, but short compared
+ * with delays that a host which does not wait would notice. After this number
+ * of naps, a worker sleeps until it is woken. */
 #define PROMPT_MIN 2
 #define PROMPT_NS 20000
 #define NAP_NS 200000
@@ -37,9 +37,9 @@ static struct timespec at(int64_t ns)
                              .tv_nsec = (long)(ns % NS_PER_S)};
 }
 
-/* ---- Who runs a command: the worker, or a host that waits for it ---- */
+/* ---- Running a command: by the worker, or by a waiting host thread ---- */
 
-/* Whether the host waits for each command at once, so that it will run the next
+/* Whether the host waits for each command at once. Then it will run the next
  * one, too. */
 static bool is_prompt(const struct sim_stream *stream)
 {
@@ -47,16 +47,16 @@ static bool is_prompt(const struct sim_stream *stream)
            PROMPT_MIN;
 }
 
-/* A host must come back when work is stopped: it runs nothing that may go on.
- */
+/* The host must return when work is stopped, so it runs no command that may
+ * continue after that. */
 static bool host_may_run(const struct sim_command *command)
 {
     return command->kind == COMMAND_LAUNCH ? command->job.own
                                            : command->kind != COMMAND_FOLLOW;
 }
 
-/* Begins the next command, if there is one that the caller may run and no other
- * has been begun. Under the stream's lock. */
+/* Begins the next command, if there is one, the caller may run it and no other
+ * one has begun. Under the stream's lock. */
 static struct sim_command *begin(struct sim_stream *stream, bool host)
 {
     struct sim_command *command = stream->head;
@@ -73,9 +73,9 @@ static struct sim_command *begin(struct sim_stream *stream, bool host)
     return command;
 }
 
-/* Under the stream's lock. Beside a prompt host a worker that spins, or that
- * has to be woken, takes the core that a peer needs: it naps, and what the host
- * does not run within a nap is run then. */
+/* Waits for a command. Under the stream's lock. Beside a prompt host, a worker
+ * that spins, or that has to be woken, would take the core that a peer needs.
+ * So it naps, and runs the commands that the host has not run within a nap. */
 static void wait_for_work(struct sim_stream *stream, unsigned naps)
 {
     if (is_prompt(stream) && naps < NAPS) {
@@ -114,7 +114,7 @@ static struct sim_command *next_command(struct sim_stream *stream)
     return command;
 }
 
-/* The stream that follows is there for as long as its command is. */
+/* Lets the following stream go on. It exists as long as its command does. */
 static void pass(const struct sim_command *mark)
 {
     struct sim_stream *follower = mark->follower;
@@ -139,8 +139,8 @@ static void execute(struct sim_stream *stream, struct sim_command *command)
     }
 }
 
-/* Wakes waiters only when one has what it waits for: a wake-up costs more than
- * a short kernel. Those that wake too early announce themselves again. */
+/* Wakes waiters only if the count of one is reached: waking costs more than a
+ * short kernel. Threads that wake too early announce themselves again. */
 static void complete(struct sim_stream *stream)
 {
     pthread_mutex_lock(&stream->lock);
@@ -153,7 +153,7 @@ static void complete(struct sim_stream *stream)
     pthread_mutex_unlock(&stream->lock);
 }
 
-/* Once work was stopped commands are only counted, but who follows goes on. */
+/* After a stop, commands are only counted, but following streams go on. */
 static void run(struct sim_stream *stream, struct sim_command *command)
 {
     if (!iris_i_sim_stopped(stream)) {
@@ -291,9 +291,9 @@ iris_status_t iris_i_sim_enqueue_job(struct sim_stream *stream,
     return IRIS_OK;
 }
 
-/* ---- A host that waits ---- */
+/* ---- A waiting host thread ---- */
 
-/* Whether the host came right behind the last command. */
+/* Records whether the host came right after the last command. */
 static void note_promptness(struct sim_stream *stream, int64_t now)
 {
     unsigned prompt = atomic_load(&stream->prompt);
@@ -327,7 +327,7 @@ void iris_i_sim_run_here(struct sim_stream *stream, uint64_t target)
     pthread_mutex_unlock(&stream->lock);
 }
 
-/* Those that wake too early announce themselves again. */
+/* Threads that wake too early announce themselves again. */
 void iris_i_sim_sleep(struct sim_stream *stream, uint64_t target, int64_t ns)
 {
     const struct timespec end = at(iris_i_now_ns() + ns);
@@ -355,7 +355,7 @@ int iris_i_sim_query(struct iris_stream *base, uint64_t *target_p)
 
 /* ---- The worker ---- */
 
-/* For a stream whose worker never started, or is done. */
+/* For a stream whose worker never started, or has ended. */
 static void stream_free(struct sim_stream *stream)
 {
     iris_i_sim_signals_release();

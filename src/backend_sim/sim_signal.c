@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A kernel that touches memory that is not there: one line on stderr says which
- * kernel it was and where, before the program's own handler or the system's
- * default gets the signal.
+ * Reports a kernel that accesses unmapped memory: one line on stderr names the
+ * kernel and the address. Then the program's own handler or the system's
+ * default action follows.
  */
 #include "config.h"
 
@@ -17,14 +17,14 @@
 static const int signals[] = {SIGSEGV, SIGBUS};
 #define NUM_SIGNALS (sizeof signals / sizeof *signals)
 
-/* Who had the signals before us. Guarded by the lock; the handler reads them
- * without it, since they change only while no stream is there. */
+/* The previous actions of the signals. Guarded by the lock; the handler reads
+ * them without it, since they change only while there is no stream. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sigaction before[NUM_SIGNALS];
 static bool installed[NUM_SIGNALS];
 static unsigned num_users;
 
-/* ---- The line, by calls that are allowed in handlers ---- */
+/* ---- The line, made by calls that are allowed in handlers ---- */
 
 struct line {
     char text[512];
@@ -33,7 +33,8 @@ struct line {
 
 static void add_text(struct line *line, const char *text)
 {
-    size_t most = sizeof line->text - 1 - line->used; /* and the line's end */
+    /* space for the line's end */
+    size_t most = sizeof line->text - 1 - line->used;
     size_t bytes = strnlen(text, most);
 
     memcpy(line->text + line->used, text, bytes);
@@ -102,14 +103,15 @@ static void write_line(int number, const void *address,
     add_text(&line, cpu->watched ? "" : "; run again with IRIS_CHECK=bounds");
     line.text[line.used++] = '\n';
     if (write(STDERR_FILENO, line.text, line.used) < 0) {
-        return; /* there is nobody left to say it to */
+        return; /* stderr is closed */
     }
 }
 
 /* ---- The handler ---- */
 
-/* Hands the signal on. A fault comes again when the handler returns, and then
- * finds what was there before us; a signal that was sent does not. */
+/* Passes the signal on. A fault is raised again when the handler returns, and
+ * then meets the previous action. A signal that was sent is not raised
+ * again. */
 static void pass_on(size_t i, siginfo_t *info, void *context)
 {
     struct sigaction next = before[i];
@@ -135,7 +137,7 @@ static void handle(int number, siginfo_t *info, void *context)
     const struct iris_backend_params *params;
     const struct iris_cpu_wg *cpu = iris_i_cpu_running(&params);
 
-    if (cpu != NULL && info->si_code > 0) { /* a fault of this very thread */
+    if (cpu != NULL && info->si_code > 0) { /* a fault of this thread */
         write_line(number, info->si_addr, params, cpu);
     }
     pass_on(number == signals[0] ? 0 : 1, info, context);
@@ -150,12 +152,13 @@ static void install(size_t i)
     }
     action.sa_sigaction = handle;
     action.sa_mask = before[i].sa_mask;
-    action.sa_flags = SA_SIGINFO | SA_ONSTACK | /* as the program's would be: */
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | /* the flags of the program's
+                                                 * action: */
                       (before[i].sa_flags & (SA_NODEFER | SA_RESTART));
     installed[i] = sigaction(signals[i], &action, NULL) == 0;
 }
 
-/* A handler that came after ours may call it: then it stays. */
+/* A handler that was installed after ours may call ours: then ours stays. */
 static void uninstall(size_t i)
 {
     struct sigaction now;
@@ -204,7 +207,7 @@ void iris_i_sim_signals_stack(void *stack, size_t bytes)
     const stack_t own = {.ss_sp = stack, .ss_size = bytes};
     stack_t there;
 
-    /* A sanitizer may have given the thread one, and will take it back. */
+    /* A sanitizer may have given the thread a stack, and will free it. */
     if (sigaltstack(NULL, &there) == 0 && (there.ss_flags & SS_DISABLE) != 0) {
         sigaltstack(&own, NULL);
     }

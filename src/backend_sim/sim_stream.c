@@ -66,7 +66,7 @@ void iris_i_sim_stream_destroy(struct iris_stream *base)
                      sim->params.rank, iris_last_error());
     }
     unlist(stream);
-    if (!finished) { /* a kernel goes on: the heaps stay */
+    if (!finished) { /* a kernel is still running: the heaps stay */
         sim->abandoned = true;
     }
     iris_i_sim_queue_close(stream, finished);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The host's wait for a stream, which ends kernels that would wait for ever.
+ * The host's wait for a stream. It ends kernels that would wait forever.
  */
 #include "config.h"
 
@@ -9,14 +9,15 @@
 #include "backend_sim/sim_fault.h"
 #include "backend_sim/sim_queue.h"
 
-/* What a kernel gets to end after a stop: one that waits needs one poll. */
+/* Time that a kernel has to end after a stop. A waiting kernel needs one
+ * poll. */
 #define GRACE_MS 1000
 
-/* What is waited for: that so many commands of a stream are completed. */
+/* The awaited number of completed commands of a stream. */
 struct work {
     struct sim_stream *stream;
     uint64_t target;
-    bool stopped; /* what ended the wait had stopped the work already */
+    bool stopped; /* work was already stopped when the wait ended */
 };
 
 static bool is_done(const struct work *work)
@@ -52,7 +53,7 @@ static const struct iris_wait_type work_wait = {.pace = IRIS_PACE_STREAM,
                                                 .late = fail_late,
                                                 .sleep = sleep_for};
 
-/* Whether work that was stopped comes to its end. */
+/* Whether stopped work ends in time. */
 static bool ends(const struct work *work)
 {
     struct iris_wait wait;

@@ -12,8 +12,8 @@
 
 #include <stdlib.h>
 
-/* Takes one workgroup off the team's job; returns how many there were before,
- * 0 for none. */
+/* Takes one workgroup of the team's job. Returns the number that remained
+ * before, or 0 if no workgroup remained. */
 static uint32_t take(struct sim_team *team)
 {
     uint32_t remaining = atomic_load(&team->remaining);
@@ -24,7 +24,7 @@ static uint32_t take(struct sim_team *team)
     return remaining;
 }
 
-/* Counts workgroups as done; after the last, the job may be gone. */
+/* Counts workgroups as done. After the last one, the job may be gone. */
 static void finish(struct sim_team *team, uint32_t grid, uint32_t count)
 {
     if (atomic_fetch_add(&team->done, count) + count != grid) {
@@ -37,7 +37,7 @@ static void finish(struct sim_team *team, uint32_t grid, uint32_t count)
     pthread_mutex_unlock(&team->lock);
 }
 
-/* Runs workgroups until none is left. */
+/* Runs workgroups until none remains. */
 static void work(struct sim_stream *stream)
 {
     struct sim_team *team = &stream->team;
@@ -113,8 +113,8 @@ void iris_i_sim_team_close(struct sim_team *team)
     pthread_mutex_destroy(&team->lock);
 }
 
-/* Fewer helpers than asked for would break the promise of how many workgroups
- * run at once, and with it kernels that rely on it: all or an error. */
+/* Starts all helpers, or returns an error. With fewer helpers, fewer workgroups
+ * would run at once than promised, and kernels rely on that number. */
 static iris_status_t need_helpers(struct sim_stream *stream, uint32_t count)
 {
     struct sim_team *team = &stream->team;
@@ -140,8 +140,8 @@ static iris_status_t need_helpers(struct sim_stream *stream, uint32_t count)
     return status;
 }
 
-/* Hands the job to the team. A helper that went to sleep before the store is
- * counted in `sleepers` by the time the lock is ours. */
+/* Publishes the job. A helper that went to sleep before the store is counted in
+ * `sleepers` by the time this takes the lock. */
 static void publish(struct sim_team *team, const struct iris_cpu_job *job)
 {
     uint32_t wake;
@@ -157,7 +157,7 @@ static void publish(struct sim_team *team, const struct iris_cpu_job *job)
     }
 }
 
-/* The worker's wait for the workgroups that its helpers still run. */
+/* The worker waits for the workgroups that its helpers still run. */
 static void wait_for_end(struct sim_team *team, uint32_t grid)
 {
     struct sim_spin spin = {0};

@@ -7,8 +7,8 @@
 
 #include "backend_sim/sim.h"
 
-/* Open and close are for the thread that makes the stream and for its worker;
- * close joins the helpers. */
+/* Only the thread that makes the stream and its worker open and close; close
+ * joins the helpers. */
 void iris_i_sim_team_open(struct sim_team *team);
 void iris_i_sim_team_close(struct sim_team *team);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The threads of a stream: how they start, and how long they spin for each
- * other.
+ * The threads of a stream: their start, and the time that they spin while they
+ * wait for each other.
  */
 #include "config.h"
 
@@ -16,10 +16,10 @@
 #include <sched.h>
 #include <stdio.h>
 
-/* Turns of a wait before it gives the core away, turns between looks at the
- * clock after that, and how long it keeps turning. Longer than a futex wake-up
- * takes, so that a host that launches and synchronises in a loop never pays
- * one; short, since ranks may be many and cores few. */
+/* Turns of a wait before it yields the core, turns between readings of the
+ * clock after that, and the total time. It is longer than a futex wake-up
+ * takes, so that a host that launches and synchronizes in a loop avoids one. It
+ * is short, since there may be many ranks and few cores. */
 #define SPIN_PAUSES 30
 #define SPIN_TURNS_PER_LOOK 8
 #define SPIN_NS 50000
