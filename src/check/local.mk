@@ -9,7 +9,8 @@ libirisi_la_SOURCES += %D%/bounds.c %D%/bounds.h %D%/race.c %D%/race.h \
 	%D%/race_plain.c %D%/race_plain.h \
 	%D%/race_report.c %D%/race_report.h %D%/race_shadow.c \
 	%D%/race_shadow.h %D%/race_site.c %D%/race_site.h \
-	%D%/race_state.h %D%/race_suppress.c %D%/race_suppress.h \
+	%D%/race_state.h %D%/race_stream.c %D%/race_stream.h \
+	%D%/race_suppress.c %D%/race_suppress.h \
 	%D%/race_sync.c %D%/race_sync.h \
 	%D%/weak.c %D%/weak.h %D%/weak_choice.c %D%/weak_choice.h \
 	%D%/weak_host.c %D%/weak_host.h %D%/weak_model.c \

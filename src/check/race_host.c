@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Calls of the host and work on streams: what they order, and what they access.
+ * Calls of the host: what they order, and what they access.
  */
 #include "config.h"
 
@@ -11,25 +11,9 @@
 #include "check/race_meet.h"
 #include "check/race_plain.h"
 #include "check/race_report.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "check/race_stream.h"
 
 /* ---- Collective calls ---- */
-
-/* The number of a group's calls on the host, or of those on streams. */
-static uint32_t group_of(struct iris_race *race, const void *group,
-                         bool on_stream)
-{
-    uint64_t members = group == NULL ? 1 : race->group_key(group);
-
-    return iris_i_race_group(race, 2 * members + on_stream);
-}
-
-static struct iris_race_clock *host_clock(const struct iris_race *race)
-{
-    return &race->memory.shared->lanes[race->host].clock;
-}
 
 /* What the host did before is there for the other members. */
 static void come(struct iris_race *race)
@@ -37,7 +21,7 @@ static void come(struct iris_race *race)
     if (race->call.number != 0) {
         iris_i_race_join(&race->memory,
                          &iris_i_race_meeting(race, &race->call)->clock,
-                         host_clock(race), 0);
+                         iris_i_race_host_clock(race), 0);
         iris_i_race_tick(&race->memory, race->host);
     }
 }
@@ -45,7 +29,7 @@ static void come(struct iris_race *race)
 static void leave(struct iris_race *race)
 {
     if (race->call.number != 0) {
-        iris_i_race_join(&race->memory, host_clock(race),
+        iris_i_race_join(&race->memory, iris_i_race_host_clock(race),
                          &iris_i_race_meeting(race, &race->call)->clock, 0);
     }
 }
@@ -67,7 +51,7 @@ static void begin_collective(struct iris_race *race,
     if (race->depth++ != 0) {
         return;
     }
-    group = group_of(race, event->group, false);
+    group = iris_i_race_group_of(race, event->group, false);
     race->call = (struct iris_race_call){0, 0};
     if (group < IRIS_RACE_GROUPS) {
         race->call.group = group;
@@ -78,16 +62,6 @@ static void begin_collective(struct iris_race *race,
 
 /* ---- Memory that comes and goes ---- */
 
-static bool range_of(const struct iris_race *race, const void *address,
-                     size_t bytes, struct iris_race_range *range_p)
-{
-    range_p->bytes = bytes;
-    range_p->rank =
-        iris_i_heap_owner(&race->heap->memory, address, &range_p->offset);
-    return bytes != 0 && range_p->rank >= 0 &&
-           bytes <= iris_i_heap_bytes(&race->heap->memory) - range_p->offset;
-}
-
 /* The first rank that is told of new memory forgets what was there before, on
  * all heaps: all ranks have agreed on it, and none has used it yet. */
 static void note_new(struct iris_race *race,
@@ -97,7 +71,7 @@ static void note_new(struct iris_race *race,
     struct iris_race_range range;
 
     if (event->status != IRIS_OK || race->call.number == 0 ||
-        !range_of(race, event->address, event->bytes, &range)) {
+        !iris_i_race_range_of(race, event->address, event->bytes, &range)) {
         return;
     }
     meeting = iris_i_race_meeting(race, &race->call);
@@ -111,22 +85,6 @@ static void note_new(struct iris_race *race,
     }
 }
 
-static void touch(struct iris_race *race, const struct iris_race_range *range,
-                  uint32_t lane, uint32_t site, unsigned kind)
-{
-    const struct iris_race_access access = {
-        .clock = iris_i_race_now(&race->memory, lane),
-        .site = site,
-        .lane = (uint16_t)lane,
-        .kind = (uint8_t)kind,
-    };
-
-    if (!iris_i_heap_is_own(&race->heap->names, range->offset)) {
-        iris_i_race_touch(&race->memory, range, &access, iris_i_race_note,
-                          race);
-    }
-}
-
 /* Freed memory counts as written by each rank's host, once all have agreed.
  * What was released for later goes when nobody uses it: nothing to check. */
 static void note_free(struct iris_race *race,
@@ -135,14 +93,14 @@ static void note_free(struct iris_race *race,
     struct iris_race_range range;
 
     if (event->status != IRIS_OK ||
-        !range_of(race, event->address, race->free_bytes, &range)) {
+        !iris_i_race_range_of(race, event->address, race->free_bytes, &range)) {
         return;
     }
     if (race->depth != 0) {
         iris_i_race_forget(&race->memory, &range);
     } else {
-        touch(race, &range, race->host, site,
-              IRIS_RACE_IS_WRITE | IRIS_RACE_IS_FREE);
+        iris_i_race_touch_by(race, &range, race->host, site,
+                             IRIS_RACE_IS_WRITE | IRIS_RACE_IS_FREE);
     }
 }
 
@@ -162,205 +120,6 @@ static void end_collective(struct iris_race *race,
 
 /* ---- Work on streams ---- */
 
-static const struct iris_race_buffers no_buffers;
-static const struct iris_race_caller nowhere;
-
-static void enqueue(struct iris_race *race, const struct iris_host_event *event)
-{
-    struct iris_race_stream *stream = iris_i_race_stream(race, event->stream);
-    struct iris_race_work work = {.id = event->id,
-                                  .op = event->op,
-                                  .site = race->outer,
-                                  .call = race->enqueuing};
-
-    if (stream == NULL) {
-        return;
-    }
-    if (event->op == IRIS_HOST_LAUNCH) {
-        work.buffers = race->buffers;
-        race->buffers = no_buffers;
-    }
-    if (stream->num_work == stream->capacity) {
-        size_t capacity = stream->capacity * 2 + 16;
-        struct iris_race_work *larger =
-            realloc(stream->work, capacity * sizeof *larger);
-
-        if (larger == NULL) {
-            race->memory.shared->blind = true;
-            return;
-        }
-        stream->work = larger;
-        stream->capacity = capacity;
-    }
-    iris_i_race_join(&race->memory, &work.clock, host_clock(race), 0);
-    iris_i_race_tick(&race->memory, race->host);
-    stream->work[stream->num_work++] = work;
-}
-
-/* Takes the first `count` items of work off the list: the stream is past them.
- */
-static void drop_work(struct iris_race *race, struct iris_race_stream *stream,
-                      size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        iris_i_race_join(&race->memory, &stream->clock, &stream->work[i].clock,
-                         0);
-        iris_i_race_clear(&race->memory, &stream->work[i].clock);
-    }
-    stream->num_work -= count;
-    memmove(stream->work, stream->work + count,
-            stream->num_work * sizeof *stream->work);
-}
-
-/* An enqueuing call that failed left no work. */
-static void call_off(struct iris_race *race,
-                     const struct iris_host_event *event)
-{
-    struct iris_race_stream *stream = iris_i_race_stream(race, event->stream);
-
-    for (size_t i = 0; stream != NULL && i < stream->num_work; i++) {
-        if (stream->work[i].id == event->id) {
-            iris_i_race_clear(&race->memory, &stream->work[i].clock);
-            stream->num_work--;
-            memmove(&stream->work[i], &stream->work[i + 1],
-                    (stream->num_work - i) * sizeof *stream->work);
-            return;
-        }
-    }
-}
-
-/* Work begins: a kernel's by its id, a copy or fill the first that is left.
- * What is ahead of it was skipped, or is part of one call with it. */
-static void begin_work(struct iris_race *race, struct iris_race_stream *stream,
-                       enum iris_host_op op, uint64_t id)
-{
-    size_t i = 0;
-
-    while (i < stream->num_work && (stream->work[i].op != op ||
-                                    (id != 0 && stream->work[i].id != id))) {
-        i++;
-    }
-    stream->call = (struct iris_race_call){0, 0};
-    stream->buffers = no_buffers;
-    stream->site = 0;
-    if (i < stream->num_work) {
-        stream->site = stream->work[i].site;
-        stream->call = stream->work[i].call;
-        stream->buffers = stream->work[i].buffers;
-        drop_work(race, stream, i + 1);
-    }
-}
-
-/* What the collective that begins reads and writes, for as long as it runs. */
-static void touch_buffers(struct iris_race *race,
-                          struct iris_race_stream *stream)
-{
-    const struct iris_race_buffers *buffers = &stream->buffers;
-    struct iris_race_range range;
-    uint32_t lane;
-
-    if (buffers->in_bytes + buffers->out_bytes == 0) {
-        return;
-    }
-    lane = iris_i_race_lane(race, stream, stream->run, 0);
-    if (lane == 0) {
-        return;
-    }
-    if (range_of(race, buffers->in, buffers->in_bytes, &range)) {
-        touch(race, &range, lane - 1, buffers->site, 0);
-    }
-    if (range_of(race, buffers->out, buffers->out_bytes, &range)) {
-        touch(race, &range, lane - 1, buffers->site, IRIS_RACE_IS_WRITE);
-    }
-}
-
-/* The run of a kernel. One that is a collective's begins after nothing of the
- * other members, and ends after all of them began: each needs what all have. */
-static void run_kernel(struct iris_race *race,
-                       const struct iris_host_event *event)
-{
-    struct iris_race_stream *stream = iris_i_race_stream(race, event->stream);
-    struct iris_race_clock *meeting;
-
-    if (stream == NULL) {
-        return;
-    }
-    if (!event->after) {
-        begin_work(race, stream, IRIS_HOST_LAUNCH, event->value);
-        stream->run = event->id;
-        stream->shares_lanes = event->grid > IRIS_RACE_WGS;
-        touch_buffers(race, stream);
-    } else {
-        iris_i_race_end_run(race, stream);
-    }
-    if (stream->call.number != 0) {
-        meeting = &iris_i_race_meeting(race, &stream->call)->clock;
-        iris_i_race_join(&race->memory, event->after ? &stream->clock : meeting,
-                         event->after ? meeting : &stream->clock, 0);
-    }
-}
-
-/* What a copy or fill reads and writes. */
-static void touch_rows(struct iris_race *race,
-                       const struct iris_host_event *event, uint32_t lane,
-                       uint32_t site)
-{
-    size_t i = 0;
-
-    do {
-        const char *from = event->source, *to = event->address;
-        struct iris_race_range range;
-
-        if (from != NULL && range_of(race, from + i * event->source_pitch,
-                                     event->bytes, &range)) {
-            touch(race, &range, lane, site, 0);
-        }
-        if (range_of(race, to + i * event->pitch, event->bytes, &range)) {
-            touch(race, &range, lane, site, IRIS_RACE_IS_WRITE);
-        }
-    } while (++i < event->count);
-}
-
-/* The run of a copy or fill, which is the first workgroup's. */
-static void run_copy(struct iris_race *race,
-                     const struct iris_host_event *event)
-{
-    struct iris_race_stream *stream = iris_i_race_stream(race, event->stream);
-    enum iris_host_op op =
-        event->op == IRIS_HOST_RUN_COPY ? IRIS_HOST_COPY : IRIS_HOST_SET;
-    uint32_t lane;
-
-    if (stream == NULL || event->after) {
-        if (stream != NULL) {
-            iris_i_race_end_run(race, stream);
-        }
-        return;
-    }
-    begin_work(race, stream, op, 0);
-    if (stream->site == 0) { /* a graph's */
-        stream->site =
-            iris_i_race_host_site(&race->memory, &race->sites, op, &nowhere);
-    }
-    stream->run = event->id;
-    lane = iris_i_race_lane(race, stream, event->id, 0);
-    if (lane == 0) {
-        return;
-    }
-    touch_rows(race, event, lane - 1, stream->site);
-}
-
-/* What a stream did happens before what one that follows it does next. */
-static void pass_mark(struct iris_race *race,
-                      const struct iris_host_event *event)
-{
-    struct iris_race_stream *stream = iris_i_race_stream(race, event->stream);
-    struct iris_race_stream *follower = iris_i_race_stream(race, event->source);
-
-    if (stream != NULL && follower != NULL) {
-        iris_i_race_join(&race->memory, &follower->clock, &stream->clock, 0);
-    }
-}
-
 /* What the stream did happens before what the host does next. */
 static void synchronized(struct iris_race *race,
                          const struct iris_host_event *event)
@@ -368,32 +127,11 @@ static void synchronized(struct iris_race *race,
     struct iris_race_stream *stream = iris_i_race_stream(race, event->stream);
 
     if (stream != NULL && event->status == IRIS_OK) {
-        iris_i_race_join(&race->memory, host_clock(race), &stream->clock, 0);
+        iris_i_race_join(&race->memory, iris_i_race_host_clock(race),
+                         &stream->clock, 0);
         if (race->depth != 0) {
             come(race);
         }
-    }
-}
-
-/* A collective on a stream: what is enqueued until its end is part of it. Calls
- * of two members are not counted: the others do not make them. */
-static void enqueue_collective(struct iris_race *race,
-                               const struct iris_host_event *event,
-                               uint32_t site)
-{
-    uint32_t group = group_of(race, event->group, true);
-
-    race->enqueuing = (struct iris_race_call){0, 0};
-    race->buffers = no_buffers;
-    if (!event->after) {
-        race->buffers = (struct iris_race_buffers){
-            event->source, event->in_bytes, event->address, event->out_bytes,
-            site,
-        };
-    }
-    if (!event->after && group < IRIS_RACE_GROUPS && event->target_rank < 0) {
-        race->enqueuing.group = group;
-        race->enqueuing.number = ++race->calls[group];
     }
 }
 
@@ -408,9 +146,9 @@ static void enqueue_call(struct iris_race *race,
         return;
     }
     if (!event->after) {
-        enqueue(race, event);
+        iris_i_race_enqueue(race, event);
     } else if (event->status != IRIS_OK) {
-        call_off(race, event);
+        iris_i_race_call_off(race, event);
     }
 }
 
@@ -426,14 +164,14 @@ static void observe(struct iris_race *race, const struct iris_host_event *event,
         enqueue_call(race, event, site);
         break;
     case IRIS_HOST_KERNEL:
-        run_kernel(race, event);
+        iris_i_race_run_kernel(race, event);
         break;
     case IRIS_HOST_RUN_COPY:
     case IRIS_HOST_RUN_SET:
-        run_copy(race, event);
+        iris_i_race_run_copy(race, event);
         break;
     case IRIS_HOST_RUN_MARK:
-        pass_mark(race, event);
+        iris_i_race_pass_mark(race, event);
         break;
     case IRIS_HOST_SYNCHRONIZE:
         if (event->after) {
@@ -441,7 +179,7 @@ static void observe(struct iris_race *race, const struct iris_host_event *event,
         }
         break;
     case IRIS_HOST_COLLECTIVE:
-        enqueue_collective(race, event, site);
+        iris_i_race_enqueue_collective(race, event, site);
         break;
     default:
         if (is_collective(event) && event->after) {

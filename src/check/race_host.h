@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What hosts and streams do, for the race checker.
+ * What hosts do, for the race checker.
  */
 #ifndef IRIS_SRC_CHECK_RACE_HOST_H
 #define IRIS_SRC_CHECK_RACE_HOST_H

@@ -25,6 +25,14 @@ uint32_t iris_i_race_group(struct iris_race *race, uint64_t key)
     return i;
 }
 
+uint32_t iris_i_race_group_of(struct iris_race *race, const void *group,
+                              bool on_stream)
+{
+    uint64_t members = group == NULL ? 1 : race->group_key(group);
+
+    return iris_i_race_group(race, 2 * members + on_stream);
+}
+
 struct iris_race_meeting *iris_i_race_meeting(struct iris_race *race,
                                               const struct iris_race_call *call)
 {

@@ -14,6 +14,11 @@
  * IRIS_RACE_GROUPS: there are too many. */
 uint32_t iris_i_race_group(struct iris_race *race, uint64_t key);
 
+/* The number of a group's calls on the host, or of those on streams. NULL: all
+ * ranks. */
+uint32_t iris_i_race_group_of(struct iris_race *race, const void *group,
+                              bool on_stream);
+
 /* The meeting of a call. Those of long ago have made room. */
 struct iris_race_meeting *
 iris_i_race_meeting(struct iris_race *race, const struct iris_race_call *call);
