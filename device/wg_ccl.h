@@ -139,7 +139,7 @@ IRIS_DEVICE void iris_d_wg_ccl(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
                                struct iris_ccl_packet_args *args)
 {
     IRIS_UNUSED struct iris_cpu_wg *cpu = IRIS_D_SELF();
-    IRIS_UNUSED iris_d_collective_t collective = {NULL, 0, NULL, 0, 0, 0};
+    IRIS_UNUSED iris_d_collective_t collective = {NULL, 0, NULL, 0, 0};
     iris_d_ccl_step_t step;
 
     wg.id = 0;
@@ -320,7 +320,7 @@ IRIS_DEVICE void iris_d_wg_ccl_loose(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
     IRIS_UNUSED struct iris_cpu_wg *cpu = IRIS_D_SELF();
     size_t each;
     uint32_t members = wg_ccl->ccl.count;
-    IRIS_UNUSED iris_d_collective_t collective = {NULL, 0, NULL, 0, 0, 0};
+    IRIS_UNUSED iris_d_collective_t collective = {NULL, 0, NULL, 0, 0};
     iris_d_ccl_loose_t loose;
 
     args->kind = 0;
@@ -332,10 +332,9 @@ IRIS_DEVICE void iris_d_wg_ccl_loose(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
     if (each == 0 || count == 0) {
         return;
     }
-    IRIS_D_HOOK_CPU(cpu,
-                    collective = iris_d_before_collective(
-                        cpu, iris_d_wg_collective(&wg_ccl->ccl, args->in,
-                                                  args->out, args->bytes)));
+    IRIS_D_HOOK_CPU(
+        cpu, collective = iris_d_before_collective(
+                 cpu, iris_d_wg_collective(args->in, args->out, args->bytes)));
     args->start = wg_ccl->start;
     args->start.steps = args->shape == IRIS_CCL_RINGED ? 2 * members - 1 : 1;
     args->start.what.what =

@@ -12,20 +12,15 @@ typedef struct iris_d_collective {
     size_t in_bytes;
     void *out;
     size_t out_bytes;
-    uint64_t where; /* the first member's workspace, as this rank maps it */
     uint64_t id;
 } iris_d_collective_t;
 
 #if IRIS_ON_CPU
-IRIS_DEVICE iris_d_collective_t iris_d_wg_collective(const iris_d_ccl_t *ccl,
-                                                     const void *in, void *out,
+IRIS_DEVICE iris_d_collective_t iris_d_wg_collective(const void *in, void *out,
                                                      size_t bytes)
 {
-    iris_d_collective_t collective = {in, bytes, out, bytes, 0, 0};
+    const iris_d_collective_t collective = {in, bytes, out, bytes, 0};
 
-    collective.where =
-        (uint64_t)iris_d_ccl_word(iris_i_ccl_members(ccl->space)) +
-        ((uintptr_t)ccl->space - ccl->dev.heap_base);
     return collective;
 }
 
@@ -34,7 +29,7 @@ IRIS_DEVICE iris_d_collective_t iris_d_wg_parts(
     const iris_d_ccl_t *ccl, const struct iris_ccl_packet_args *args)
 {
     iris_d_collective_t collective =
-        iris_d_wg_collective(ccl, args->in, args->out, args->bytes);
+        iris_d_wg_collective(args->in, args->out, args->bytes);
     int exchange = args->exchange;
     iris_bool_t is_root = ccl->index == (uint32_t)args->root;
 
@@ -61,17 +56,14 @@ IRIS_CPU_COLD iris_d_collective_t iris_d_before_collective(
     collective.id = cpu->num_ops;
     event = iris_d_event(cpu, collective.in, cpu->rank,
                          iris_d_bulk(IRIS_OP_COLLECTIVE, collective.in_bytes));
-    event->value = collective.where;
     iris_cpu_observe(cpu, event);
     event = iris_d_event(cpu, collective.out, cpu->rank,
                          iris_d_bulk(IRIS_OP_COLLECTIVE, collective.out_bytes) |
                              IRIS_D_WRITE);
-    event->value = collective.where;
     iris_cpu_observe(cpu, event);
     return collective;
 }
 
-/* The collective had barriers inside. */
 IRIS_CPU_COLD void
 iris_d_after_collective(struct iris_cpu_wg *cpu,
                         const iris_d_collective_t *collective)
@@ -81,7 +73,6 @@ iris_d_after_collective(struct iris_cpu_wg *cpu,
         iris_d_bulk(IRIS_OP_COLLECTIVE, collective->out_bytes) | IRIS_D_WRITE);
 
     event->id = collective->id;
-    event->value = collective->where;
     iris_d_after(cpu, 1, 0);
 }
 #endif

@@ -38,9 +38,9 @@ enum iris_host_op {
     IRIS_HOST_GROUP_DESTROY, /* group */
     IRIS_HOST_COLLECTIVE,    /* address, source, bytes, group, stream, count,
                               * type, value (a broadcast's root), in_bytes,
-                              * out_bytes; kernel is the public call's name;
-                              * target_rank is the other member in a call of
-                              * two members */
+                              * out_bytes, tells, hears, source_rank; kernel is
+                              * the public call's name; target_rank is the other
+                              * member in a call of two members */
     /* The CPU runs a command of a stream, and its thread calls. Only while an
      * observer watches kernels. */
     IRIS_HOST_RUN_COPY, /* address, source, bytes, stream */
@@ -81,6 +81,11 @@ struct iris_host_event {
     size_t in_bytes;     /* bytes that a collective reads at source; 0:
                           * unknown */
     size_t out_bytes;    /* bytes that it writes at address; 0: unknown */
+    /* For a collective: whether other members' results depend on this rank's
+     * work, and this rank's result on theirs (rule 9 of docs/memory-model.md). */
+    bool tells;
+    bool hears;
+    int source_rank; /* in a call of two members that hears: the other one */
     /* Before a collective of messages: returns the bytes sent to a member of
      * the group, or received from it. Otherwise NULL. */
     uint64_t (*bytes_with)(const void *call, int member, int from);

@@ -160,6 +160,36 @@ static uint64_t bytes_with(const void *call, int member, int from)
     return route.in_bytes;
 }
 
+/* From whom to whom data goes decides what the call orders. */
+static void find_order(const struct iris_ccl_call *call,
+                       struct iris_host_event *event)
+{
+    bool is_root = call->group->index == call->root;
+
+    event->tells = event->hears = true;
+    switch (call->op) {
+    case IRIS_CCL_BROADCAST:
+    case IRIS_CCL_SCATTER_FROM:
+        event->tells = is_root;
+        event->hears = !is_root;
+        break;
+    case IRIS_CCL_REDUCE:
+    case IRIS_CCL_GATHER_TO:
+        event->tells = !is_root;
+        event->hears = is_root;
+        break;
+    case IRIS_CCL_SEND:
+    case IRIS_CCL_RECV:
+    case IRIS_CCL_SEND_RECV:
+        event->tells = call->to >= 0;
+        event->hears = call->from >= 0;
+        event->source_rank = event->hears ? call->group->ranks[call->from] : -1;
+        break;
+    default:
+        break;
+    }
+}
+
 static iris_status_t enqueue_watched(iris_t *iris, struct iris_ccl_call *call)
 {
     /* Members may have no data for each other, and the other members do not
@@ -188,6 +218,7 @@ static iris_status_t enqueue_watched(iris_t *iris, struct iris_ccl_call *call)
             call->op == IRIS_CCL_REDUCE && !is_root ? 0 : call->out_bytes;
     }
 
+    find_order(call, &event);
     event.bytes_with = iris_i_ccl_kinds[call->op].pairs ? bytes_with : NULL;
     iris_i_hooks_before(iris_i_hooks(iris), &event);
     return iris_i_hooks_after(iris_i_hooks(iris), &event,

@@ -12,7 +12,6 @@
 #include "check/race_clock.h"
 #include "check/race_known.h"
 #include "check/race_lane.h"
-#include "check/race_meet.h"
 #include "check/race_report.h"
 #include "check/race_sync.h"
 
@@ -157,43 +156,18 @@ static void observe_atomic(struct iris_race *race,
     }
 }
 
-/* A workgroup's collective: what it reads and writes, and its meeting with the
- * workgroups of the other members. */
+/* A workgroup's collective: what it reads and writes. It orders nothing else. */
 static void observe_collective(struct iris_race *race,
                                const struct iris_cpu_event *event,
                                uint32_t lane)
 {
-    struct iris_race_clock *clock = &race->memory.shared->lanes[lane].clock;
-    struct iris_race_call call = {0, 0};
     struct iris_race_range range;
-    size_t offset;
     uint32_t site;
-    int rank;
 
     if (!event->after && locate(race, event, &range)) {
         site = iris_i_race_site(&race->memory, &race->sites, event);
         touch(race, event, &range,
               (struct by){lane, site, iris_i_race_note, race});
-    }
-    rank = iris_i_heap_owner(&race->heap->memory,
-                             (const void *)(uintptr_t)event->value, &offset);
-    if (!event->write || rank < 0) {
-        return;
-    }
-    call.group = iris_i_race_group(
-        race, UINT64_C(1) << 63 | (uint64_t)rank << 48 | (uint64_t)offset);
-    if (call.group == IRIS_RACE_GROUPS) {
-        return;
-    }
-    race->calls[call.group] += !event->after;
-    call.number = race->calls[call.group];
-    if (event->after) {
-        iris_i_race_join(&race->memory, clock,
-                         &iris_i_race_meeting(race, &call)->clock, 0);
-    } else {
-        iris_i_race_join(&race->memory,
-                         &iris_i_race_meeting(race, &call)->clock, clock, 0);
-        iris_i_race_tick(&race->memory, lane);
     }
 }
 
@@ -304,7 +278,7 @@ static void observe(struct iris_race *race, const struct iris_cpu_event *event)
         iris_i_race_stream_of(race, event->launch);
     uint32_t lane;
 
-    if (stream == NULL || stream->call.number != 0) {
+    if (stream == NULL || stream->exchange.is_one) {
         return;
     }
     lane = iris_i_race_lane(race, stream, event->launch, event->workgroup);

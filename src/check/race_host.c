@@ -46,17 +46,11 @@ static bool is_collective(const struct iris_host_event *event)
 static void begin_collective(struct iris_race *race,
                              const struct iris_host_event *event)
 {
-    uint32_t group;
-
     if (race->depth++ != 0) {
         return;
     }
-    group = iris_i_race_group_of(race, event->group, false);
-    race->call = (struct iris_race_call){0, 0};
-    if (group < IRIS_RACE_GROUPS) {
-        race->call.group = group;
-        race->call.number = ++race->calls[group];
-    }
+    race->call = iris_i_race_next_call(
+        race, iris_i_race_group_of(race, event->group, false));
     come(race);
 }
 

@@ -33,6 +33,28 @@ uint32_t iris_i_race_group_of(struct iris_race *race, const void *group,
     return iris_i_race_group(race, 2 * members + on_stream);
 }
 
+struct iris_race_call iris_i_race_next_call(struct iris_race *race,
+                                            uint32_t group)
+{
+    struct iris_race_call call = {0, 0};
+
+    if (group < IRIS_RACE_GROUPS) {
+        call.group = group;
+        call.number = ++race->calls[group];
+    }
+    return call;
+}
+
+uint32_t iris_i_race_pair_of(struct iris_race *race, const void *group,
+                             int from, int to)
+{
+    uint64_t members = group == NULL ? 1 : race->group_key(group);
+    uint64_t pair = (uint64_t)(uint32_t)from << 32 | (uint32_t)to;
+
+    return iris_i_race_group(
+        race, 2 * members + (pair + 1) * UINT64_C(0x9e3779b97f4a7c15));
+}
+
 struct iris_race_meeting *iris_i_race_meeting(struct iris_race *race,
                                               const struct iris_race_call *call)
 {

@@ -19,6 +19,14 @@ uint32_t iris_i_race_group(struct iris_race *race, uint64_t key);
 uint32_t iris_i_race_group_of(struct iris_race *race, const void *group,
                               bool on_stream);
 
+/* The same of the messages from one member to another. */
+uint32_t iris_i_race_pair_of(struct iris_race *race, const void *group,
+                             int from, int to);
+
+/* This rank's next call of the group; IRIS_RACE_GROUPS: none. */
+struct iris_race_call iris_i_race_next_call(struct iris_race *race,
+                                            uint32_t group);
+
 /* The meeting of a call. Those of long ago have made room. */
 struct iris_race_meeting *
 iris_i_race_meeting(struct iris_race *race, const struct iris_race_call *call);

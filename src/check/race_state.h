@@ -21,6 +21,14 @@ struct iris_race_call {
     uint64_t number;
 };
 
+/* A collective on a stream: where others hear of this rank's work, and where it
+ * hears of theirs. */
+struct iris_race_exchange {
+    bool is_one;
+    struct iris_race_call tells;
+    struct iris_race_call hears;
+};
+
 /* The buffers of a collective that is enqueued. */
 struct iris_race_buffers {
     const void *in;
@@ -35,9 +43,9 @@ struct iris_race_work {
     uint64_t id; /* of the host's event */
     enum iris_host_op op;
     uint32_t site; /* of the call; 0: its kernel is the program's */
-    struct iris_race_clock clock;     /* the host's then */
-    struct iris_race_call call;       /* the collective that it is part of */
-    struct iris_race_buffers buffers; /* of its first kernel */
+    struct iris_race_clock clock;       /* the host's then */
+    struct iris_race_exchange exchange; /* that it is part of */
+    struct iris_race_buffers buffers;   /* of its first kernel */
 };
 
 struct iris_race_stream {
@@ -47,7 +55,7 @@ struct iris_race_stream {
     uint64_t run;                 /* of the kernel that runs; 0: none */
     bool shares_lanes;            /* it has more workgroups than lanes */
     uint32_t site;                /* of the call that enqueued what runs */
-    struct iris_race_call call;
+    struct iris_race_exchange exchange;
     struct iris_race_buffers buffers; /* of that kernel */
     uint32_t lanes[IRIS_RACE_WGS];    /* + 1 */
     struct iris_race_work *work;      /* first in, first out */
@@ -72,7 +80,7 @@ struct iris_race {
     uint64_t calls[IRIS_RACE_GROUPS]; /* so many were made */
     unsigned depth;                   /* of collective calls under way */
     struct iris_race_call call;       /* the outermost */
-    struct iris_race_call enqueuing;
+    struct iris_race_exchange enqueuing;
     struct iris_race_buffers buffers; /* that its first kernel is to use */
     uint32_t outer;    /* site of the call under way that may launch kernels */
     size_t free_bytes; /* of the allocation that is being freed */

@@ -15,6 +15,7 @@
 #include <string.h>
 
 static const struct iris_race_buffers no_buffers;
+static const struct iris_race_exchange no_exchange;
 static const struct iris_race_caller nowhere;
 
 struct iris_race_clock *iris_i_race_host_clock(const struct iris_race *race)
@@ -60,7 +61,7 @@ void iris_i_race_enqueue(struct iris_race *race,
     struct iris_race_work work = {.id = event->id,
                                   .op = event->op,
                                   .site = race->outer,
-                                  .call = race->enqueuing};
+                                  .exchange = race->enqueuing};
 
     if (stream == NULL) {
         return;
@@ -130,12 +131,12 @@ static void begin_work(struct iris_race *race, struct iris_race_stream *stream,
                                     (id != 0 && stream->work[i].id != id))) {
         i++;
     }
-    stream->call = (struct iris_race_call){0, 0};
+    stream->exchange = no_exchange;
     stream->buffers = no_buffers;
     stream->site = 0;
     if (i < stream->num_work) {
         stream->site = stream->work[i].site;
-        stream->call = stream->work[i].call;
+        stream->exchange = stream->work[i].exchange;
         stream->buffers = stream->work[i].buffers;
         drop_work(race, stream, i + 1);
     }
@@ -166,12 +167,11 @@ static void touch_buffers(struct iris_race *race,
 }
 
 /* The run of a kernel. One that is a collective's begins after nothing of the
- * other members, and ends after all of them began: each needs what all have. */
+ * other members, and ends after those whose data it has got began. */
 void iris_i_race_run_kernel(struct iris_race *race,
                             const struct iris_host_event *event)
 {
     struct iris_race_stream *stream = iris_i_race_stream(race, event->stream);
-    struct iris_race_clock *meeting;
 
     if (stream == NULL) {
         return;
@@ -184,10 +184,15 @@ void iris_i_race_run_kernel(struct iris_race *race,
     } else {
         iris_i_race_end_run(race, stream);
     }
-    if (stream->call.number != 0) {
-        meeting = &iris_i_race_meeting(race, &stream->call)->clock;
-        iris_i_race_join(&race->memory, event->after ? &stream->clock : meeting,
-                         event->after ? meeting : &stream->clock, 0);
+    if (!event->after && stream->exchange.tells.number != 0) {
+        iris_i_race_join(
+            &race->memory,
+            &iris_i_race_meeting(race, &stream->exchange.tells)->clock,
+            &stream->clock, 0);
+    } else if (event->after && stream->exchange.hears.number != 0) {
+        iris_i_race_join(
+            &race->memory, &stream->clock,
+            &iris_i_race_meeting(race, &stream->exchange.hears)->clock, 0);
     }
 }
 
@@ -254,24 +259,45 @@ void iris_i_race_pass_mark(struct iris_race *race,
     }
 }
 
-/* A collective on a stream: what is enqueued until its end is part of it. Calls
- * of two members are not counted: the others do not make them. */
+/* Where the members of a collective meet. Those of a message are two. */
+static struct iris_race_exchange
+exchange_of(struct iris_race *race, const struct iris_host_event *event)
+{
+    struct iris_race_exchange exchange = {.is_one = true};
+    struct iris_race_call call;
+
+    if (event->target_rank < 0) {
+        call = iris_i_race_next_call(
+            race, iris_i_race_group_of(race, event->group, true));
+        exchange.tells = event->tells ? call : no_exchange.tells;
+        exchange.hears = event->hears ? call : no_exchange.hears;
+        return exchange;
+    }
+    if (event->tells) {
+        exchange.tells = iris_i_race_next_call(
+            race, iris_i_race_pair_of(race, event->group, event->rank,
+                                      event->target_rank));
+    }
+    if (event->hears) {
+        exchange.hears = iris_i_race_next_call(
+            race, iris_i_race_pair_of(race, event->group, event->source_rank,
+                                      event->rank));
+    }
+    return exchange;
+}
+
+/* A collective on a stream: what is enqueued until its end is part of it. */
 void iris_i_race_enqueue_collective(struct iris_race *race,
                                     const struct iris_host_event *event,
                                     uint32_t site)
 {
-    uint32_t group = iris_i_race_group_of(race, event->group, true);
-
-    race->enqueuing = (struct iris_race_call){0, 0};
+    race->enqueuing = no_exchange;
     race->buffers = no_buffers;
     if (!event->after) {
+        race->enqueuing = exchange_of(race, event);
         race->buffers = (struct iris_race_buffers){
             event->source, event->in_bytes, event->address, event->out_bytes,
             site,
         };
-    }
-    if (!event->after && group < IRIS_RACE_GROUPS && event->target_rank < 0) {
-        race->enqueuing.group = group;
-        race->enqueuing.number = ++race->calls[group];
     }
 }

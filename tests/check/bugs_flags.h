@@ -337,21 +337,23 @@ BUG(device_barrier_of_one_workgroup)
 
 /* ---- Collectives in kernels ---- */
 
-BUG(collective_missing)
+/* It gives the result, but orders no other accesses. */
+BUG(collective_as_barrier)
 {
     iris_wg_ccl_t ccl = iris_wg_ccl_begin(wg, &a->ccl, 0);
 
     if (d.rank == 0) {
         produce(d, x);
     }
+    iris_wg_all_reduce(wg, &ccl, &x[64], &x[80], 4, IRIS_DTYPE_I32,
+                       IRIS_REDUCE_SUM);
+    iris_wg_ccl_end(wg, &ccl);
     if (!wrong) {
-        iris_wg_all_reduce(wg, &ccl, &x[64], &x[80], 4, IRIS_DTYPE_I32,
-                           IRIS_REDUCE_SUM);
+        iris_dev_barrier(wg, d, a->all);
     }
     if (d.rank == 1) {
         consume(d, x);
     }
-    iris_wg_ccl_end(wg, &ccl);
 }
 
 /* A peer stores to what a collective reads. */
@@ -406,7 +408,7 @@ BUG(collective_writes_what_is_read)
     X(device_barrier_early,        NULL,            1, 2)                      \
     X(second_barrier_missing,      NULL,            1, 2)                      \
     X(device_barrier_of_one_workgroup, NULL,        2, 2)                      \
-    X(collective_missing,          NULL,            1, 2)                      \
+    X(collective_as_barrier,       NULL,            1, 2)                      \
     X(collective_reads_what_is_written, NULL,       1, 2)                      \
     X(collective_writes_what_is_read, NULL,         1, 2)
 /* clang-format on */

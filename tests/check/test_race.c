@@ -12,6 +12,7 @@
 
 #include "support/harness.h"
 #ifndef IRIS_I_IMAGE /* the checker is the simulation's: no kernels for GPUs */
+#include "check/bugs_collectives.h"
 #include "check/bugs_flags.h"
 #include "check/bugs_hosts.h"
 #include "check/bugs_order.h"
@@ -38,7 +39,7 @@ static const struct bug bugs[] = {
     BUGS_ORDER(KERNEL_ROW) BUGS_FLAGS(KERNEL_ROW) BUGS_PLACES(KERNEL_ROW)
         BUGS_HOSTS(HOST_ROW) BUGS_PUBLISHED(KERNEL_ROW)
             BUGS_PUBLISHED_HOSTS(HOST_ROW) BUGS_RMA(HOST_ROW)
-                BUGS_RMA_MEMORY(HOST_ROW)};
+                BUGS_RMA_MEMORY(HOST_ROW) BUGS_COLLECTIVES(HOST_ROW)};
 #define NUM_BUGS ((int)(sizeof bugs / sizeof *bugs))
 
 IRIS_KERNEL(show_bug, struct bug_args)
@@ -134,9 +135,9 @@ static int has(const char *text)
 /* Whether the report has each line that the bug noted, in any of its files. */
 static int has_line(int line)
 {
-    static const char *const files[] = {"flags",      "hosts",     "order",
-                                        "places",     "published", "rma",
-                                        "rma_memory", NULL};
+    static const char *const files[] = {"flags",      "hosts",       "order",
+                                        "places",     "published",   "rma",
+                                        "rma_memory", "collectives", NULL};
     char text[64];
     int is_there = line == 0;
 
