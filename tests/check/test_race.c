@@ -20,6 +20,7 @@
 #include "check/bugs_published.h"
 #include "check/bugs_rma.h"
 #include "check/bugs_rma_memory.h"
+#include "check/bugs_rma_rounds.h"
 #endif
 
 #include <stdio.h>
@@ -39,7 +40,8 @@ static const struct bug bugs[] = {
     BUGS_ORDER(KERNEL_ROW) BUGS_FLAGS(KERNEL_ROW) BUGS_PLACES(KERNEL_ROW)
         BUGS_HOSTS(HOST_ROW) BUGS_PUBLISHED(KERNEL_ROW)
             BUGS_PUBLISHED_HOSTS(HOST_ROW) BUGS_RMA(HOST_ROW)
-                BUGS_RMA_MEMORY(HOST_ROW) BUGS_COLLECTIVES(HOST_ROW)};
+                BUGS_RMA_MEMORY(HOST_ROW) BUGS_COLLECTIVES(HOST_ROW)
+                    BUGS_RMA_ROUNDS(HOST_ROW)};
 #define NUM_BUGS ((int)(sizeof bugs / sizeof *bugs))
 
 IRIS_KERNEL(show_bug, struct bug_args)
@@ -135,9 +137,9 @@ static int has(const char *text)
 /* Whether the report has each line that the bug noted, in any of its files. */
 static int has_line(int line)
 {
-    static const char *const files[] = {"flags",      "hosts",       "order",
-                                        "places",     "published",   "rma",
-                                        "rma_memory", "collectives", NULL};
+    static const char *const files[] = {
+        "flags", "hosts",      "order",      "places",      "published",
+        "rma",   "rma_memory", "rma_rounds", "collectives", NULL};
     char text[64];
     int is_there = line == 0;
 
