@@ -23,17 +23,21 @@ trap 'rm -rf "$tmp"' EXIT
 # folder/file.c symbol D (defines it) or U (uses it), for the objects of a
 # folder: libtool leaves the shared ones in .libs, with the library's name ahead.
 symbols() { # FOLDER
-    local object file
+    local object file objects=()
     for object in "$1"/.libs/*.o; do
-        [ -e "$object" ] || continue
-        file=${object##*/}
-        file=${file##*_la-}
-        [ -e "$srcdir/$1/${file%.o}.c" ] || continue # of an earlier build
-        ${NM:-nm} -P -g "$object" | sed 's/[[:space:]]\+/ /g' |
-            awk -v file="$1/${file%.o}.c" '
-                $2 ~ /^[TDBRVWC]$/ { print file, $1, "D" }
-                $2 == "U" { print file, $1, "U" }'
+        file=${object##*_la-}
+        file=${file##*/}
+        # Others are of an earlier build.
+        [ ! -e "$srcdir/$1/${file%.o}.c" ] || objects+=("$object")
     done
+    [ ${#objects[@]} = 0 ] || ${NM:-nm} -A -P -g "${objects[@]}" | awk -v folder="$1" '
+        {
+            file = $1
+            sub(/.*\//, "", file)
+            sub(/.*_la-/, "", file)
+            sub(/\.o:$/, ".c", file)
+        }
+        $3 ~ /^[TDBRVWCU]$/ { print folder "/" file, $2, $3 == "U" ? "U" : "D" }'
 }
 
 # file file symbol: the first uses what the second defines. In modules of the
@@ -82,14 +86,32 @@ circles() {
 
 # What others use of a file is in the header of that file's name, or is public.
 headers() {
-    local file symbol
     awk 'NR == FNR { sub(/:$/, "", $2); skip[$1, $2]; next }
         !(($1, $3) in skip) { print $2, $3 }' "$tmp/listed" "$tmp/uses" |
-        sort -u | while read -r file symbol; do
-        grep -qsw "$symbol" "$srcdir/${file%.c}.h" \
-            "$srcdir"/include/iris/*.h "$srcdir"/device/*.h ||
-            echo "$file:1: ${file%.c}.h does not have $symbol"
-    done
+        sort -u >"$tmp/called"
+    awk -v srcdir="$srcdir" '
+        function read_words(header, owner,    line, words, i) {
+            while ((getline line <header) > 0) {
+                for (i = split(line, words, /[^A-Za-z0-9_]+/); i > 0; i--)
+                    has[owner, words[i]]
+            }
+            close(header)
+        }
+        BEGIN {
+            for (; ARGC > 2; ARGC--)
+                read_words(ARGV[ARGC - 1], "public")
+        }
+        {
+            own = $1
+            sub(/c$/, "h", own)
+            if (!(own in read)) {
+                read[own]
+                read_words(srcdir "/" own, own)
+            }
+        }
+        !(("public", $2) in has) && !((own, $2) in has) {
+            print $1 ":1: " own " does not have " $2
+        }' "$tmp/called" "$srcdir"/include/iris/*.h "$srcdir"/device/*.h
 }
 
 # A header without a file of its name has types alone.
@@ -107,13 +129,11 @@ umbrellas() {
 }
 
 names() {
-    local file
     (cd "$srcdir" && find src device include tools bench -name '*.[ch]') |
         sed 's|.*/||' | sort | uniq -d >"$tmp/twice"
-    (cd "$srcdir" && find $folders -name '*.[ch]') | sort | while read -r file; do
-        ! grep -qxF "${file##*/}" "$tmp/twice" ||
-            echo "$file:1: another file has this name"
-    done
+    (cd "$srcdir" && find $folders -name '*.[ch]') | sort | awk -F/ '
+        FILENAME == ARGV[1] { twice[$0]; next }
+        $NF in twice { print $0 ":1: another file has this name" }' "$tmp/twice" -
 }
 
 bad=0
