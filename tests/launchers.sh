@@ -10,14 +10,11 @@ launch_env=$here/../scripts/launch-env
 : "${RANK_TESTS=}" "${MATRIX_TESTS=}" "${TEST_WRAPPER=}" "${MPIRUN=}"
 # Once ranks have found each other it is all one who made them: a sample has
 # every number of ranks by environment, the matrix tests by the other two as
-# well, and test_sync by mpirun with every number. IRIS_TEST_MATRIX=all has all,
-# IRIS_TEST_MATRIX=one has each test once, by environment.
-children=1 matrix_env_counts="1 2 4 8" matrix_mpi_counts=4 env_counts=4 mpi_counts="" limit=300 all=0
+# well, and test_sync by mpirun with every number. IRIS_TEST_MATRIX=all has all.
+matrix_env_counts="1 2 4 8" matrix_mpi_counts=4 env_counts=4 mpi_counts="" limit=300 all=0
 if [ "${IRIS_TEST_LONG-}" = 1 ] || [ "${IRIS_TEST_MATRIX-}" = all ]; then
     matrix_mpi_counts="1 2 4 8" env_counts="1 2 4 8" mpi_counts="1 2 4 8"
     limit=3600 all=1
-elif [ "${IRIS_TEST_MATRIX-}" = one ]; then
-    children=0 matrix_env_counts=4 matrix_mpi_counts="" MPIRUN=""
 fi
 failed=0
 tmp=$(mktemp -d)
@@ -89,13 +86,13 @@ run_socket() { # TEST...
 
 [ -n "$RANK_TESTS$MATRIX_TESTS" ] || exit 77
 # shellcheck disable=SC2086
-run $children "$matrix_env_counts" "$matrix_mpi_counts" $MATRIX_TESTS
+run 1 "$matrix_env_counts" "$matrix_mpi_counts" $MATRIX_TESTS
 # shellcheck disable=SC2086
 run $all "$env_counts" "$mpi_counts" $RANK_TESTS
 if [ $all = 1 ]; then
     # shellcheck disable=SC2086
     run_socket $MATRIX_TESTS $RANK_TESTS
-elif [ $children = 1 ]; then
+else
     for test in control/test_mismatch context/test_contexts context/test_groups; do
         [ ! -x tests/$test ] || run_socket tests/$test
     done
