@@ -169,6 +169,16 @@ static void print_ranks(const struct table *table, int num_ranks, int row)
     printf("%-*s", RANKS, text);
 }
 
+/* The text, or as much as fits and "..". */
+static void print_cut(const char *text, int width)
+{
+    if ((int)strlen(text) > width) {
+        printf("%.*s..\n", width - 2, text);
+    } else {
+        printf("%s\n", text);
+    }
+}
+
 static void print_rows(struct table *table, int num_ranks, int width)
 {
     printf("%-*s %7s %6s %6s %5s  %s\n", RANKS, "RANKS", "CALLS/S", "SENT/S",
@@ -181,7 +191,8 @@ static void print_rows(struct table *table, int num_ranks, int width)
         printf(" %7.0f", row->calls);
         print_bytes(row->sent);
         print_bytes((double)row->heap);
-        printf(" %5d  %.*s\n", row->waits, width - FIXED, row->doing);
+        printf(" %5d  ", row->waits);
+        print_cut(row->doing, width - FIXED);
     }
 }
 

@@ -184,7 +184,7 @@ static void ranks_that_do_the_same_share_a_line(void **state)
     odd = strstr(output.text, "\n2  ");
     same = strstr(output.text, "\n0-1  ");
     assert_true(odd != NULL && same != NULL && odd < same);
-    check_has(&output, "  kernel step, workgro\n");
+    check_has(&output, "  kernel step, workg..\n");
     for (char *line = strtok(output.text, "\n"); line != NULL;
          line = strtok(NULL, "\n")) {
         assert_true(strlen(line) <= 60);
