@@ -91,7 +91,10 @@ static int run(iris_t *iris, void *options)
         (ret = iris_calloc(iris, M * N, sizeof(uint64_t), &ready)) != 0) {
         return ret;
     }
-    (void)iris_trace_name(iris, MULTIPLY, "multiply"); /* if it is traced */
+    /* For traces and reports of hangs. */
+    (void)iris_trace_name(iris, MULTIPLY, "multiply");
+    (void)iris_name(iris, c, "product");
+    (void)iris_name(iris, ready, "ready");
     args.a = iris_tile(a, M, K, K, sizeof(iris_f16_t));
     args.b = iris_tile(b, K, N, N, sizeof(iris_f16_t));
     args.c = iris_tile((float *)c + N * rank, M, N, (int64_t)(N * ranks),
