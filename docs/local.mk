@@ -17,8 +17,11 @@ dist_guide_DATA = %D%/guide/01-first-program.md %D%/guide/02-kernels.md \
 	%D%/guide/07-tracing-and-hangs.md %D%/guide/08-more-devices.md \
 	%D%/guide/09-python.md %D%/guide/10-from-others.md %D%/guide/collectives.svg \
 	%D%/guide/devices.svg %D%/guide/first.svg %D%/guide/index.md \
-	%D%/guide/kernels.svg %D%/guide/order.svg %D%/guide/report.png %D%/guide/rows.svg \
+	%D%/guide/kernels.svg %D%/guide/order.svg %D%/guide/rows.svg \
 	%D%/guide/signals.svg %D%/guide/translate.svg
+picturesdir = $(docsdir)/pictures
+dist_pictures_DATA = %D%/pictures/guide.png %D%/pictures/reference.png \
+	%D%/pictures/report.png %D%/pictures/top.png
 # For `make html`, which makes html/index.html.
 EXTRA_DIST += %D%/conf.py %D%/html.css
 html-local:

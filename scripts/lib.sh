@@ -35,6 +35,7 @@ have_package() {
     gcc-aarch64-linux-gnu) command -v aarch64-linux-gnu-gcc ;;
     libc6-dev-arm64-cross) [ -e /usr/aarch64-linux-gnu/include/stdio.h ] ;;
     qemu-user) command -v qemu-aarch64 ;;
+    imagemagick) command -v convert ;;
     protobuf-compiler) command -v protoc ;;
     python3-protobuf) /usr/bin/python3 -c "import google.protobuf" ;;
     python3-*) # Debian's own Python has it, whichever python3 is first
