@@ -45,6 +45,8 @@ def needs(library):
 
 def beside():
     """Files of the libraries that libiris needs and the wheel holds."""
+    if all(map(GLIBC.match, needs(Path(BUNDLE) / "libiris.so"))):
+        return  # ldd cannot read another machine's library
     command = ["ldd", str(Path(BUNDLE) / "libiris.so")]
     found = subprocess.run(
         command, check=True, stdout=subprocess.PIPE, universal_newlines=True
@@ -54,12 +56,19 @@ def beside():
             yield name, path
 
 
+def machine():
+    """This platform, with the machine that the library was compiled for."""
+    header = elf(Path(BUNDLE) / "libiris.so", "-h")
+    plain = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    return "linux_aarch64" if re.search(r"Machine: *AArch64", header) else plain
+
+
 def platform():
     """The wheel's platform: the oldest glibc that has all symbols that are used
     inside; of a library that needs more than glibc and what is beside it (MPI)
     just this kind of machine."""
     library = Path(BUNDLE) / "libiris.so"
-    plain = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    plain = machine()
     held = dict(beside())
     if not all(GLIBC.match(name) or name in held for name in needs(library)):
         return plain
@@ -87,7 +96,8 @@ class WithLibrary(build_py):
         folder.mkdir(parents=True, exist_ok=True)
         for name in filter(belongs, FILES):
             shutil.copyfile(Path(BUNDLE) / name, folder / name)
-            subprocess.run(["strip", "-g", str(folder / name)], check=True)
+            strip = os.environ.get("STRIP", "strip")
+            subprocess.run([strip, "-g", str(folder / name)], check=True)
         for name, path in beside():
             shutil.copyfile(path, folder / name)
 
