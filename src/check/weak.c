@@ -290,6 +290,8 @@ static void enter(struct iris_weak *weak, const struct iris_cpu_wg *cpu)
     } else if (self.slot != NULL) {
         iris_i_weak_begin(weak->machine->model, self.lane, cpu->rank,
                           cpu->workgroup);
+        iris_i_weak_tell(iris_i_weak_choices(weak->machine->schedule),
+                         "begins");
     }
 }
 
@@ -322,6 +324,9 @@ static void take_turn(void *arg, const struct iris_cpu_wg *cpu,
         if (cpu->wait_address == NULL || self.is_own) {
             self.sides[0].range.bytes = 0;
         }
+        iris_i_weak_tell(iris_i_weak_choices(schedule),
+                         cpu->wait_address == NULL && !self.is_own ? "spins"
+                                                                   : "fails");
         see_again(weak);
     } else if (self.slot != NULL) {
         restore(&self.sides[0]);
@@ -329,6 +334,7 @@ static void take_turn(void *arg, const struct iris_cpu_wg *cpu,
         if (!self.is_own) {
             iris_i_weak_end(weak->machine->model, self.lane);
         }
+        iris_i_weak_tell(iris_i_weak_choices(schedule), "leaves");
         iris_i_weak_exit(schedule, self.slot);
         self.slot = NULL;
     }
@@ -373,10 +379,12 @@ static iris_status_t make_machine(const struct iris_weak_params *params,
     }
     status = iris_i_weak_schedule_create(&how, &machine->schedule);
     if (status == IRIS_OK) {
+        struct iris_weak_choices *choices =
+            iris_i_weak_choices(machine->schedule);
+
         machine->model = iris_i_weak_model_create(
-            (struct iris_weak_chooser){decide,
-                                       iris_i_weak_choices(machine->schedule)},
-            AGE);
+            (struct iris_weak_chooser){decide, choices},
+            choices->explores ? 0 : AGE); /* else a step depends on all */
         if (machine->model != NULL) {
             machine->users = how.num_ranks;
             *machine_p = machine;

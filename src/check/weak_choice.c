@@ -28,6 +28,13 @@ struct iris_weak_count {
     uint64_t of[2]; /* turns and reads */
 };
 
+/* A choice of a script. */
+struct iris_weak_step {
+    bool is_read;
+    struct iris_weak_who next;
+    unsigned behind;
+};
+
 static uint64_t next_random(struct iris_weak_choices *choices)
 {
     uint64_t z = choices->random += UINT64_C(0x9E3779B97F4A7C15);
@@ -92,6 +99,18 @@ static int compare(const void *left, const void *right)
                                     : (a->nth > b->nth) - (a->nth < b->nth);
 }
 
+/* The place of the workgroup in the line; 0: it does not wait for its turn. */
+static unsigned index_of(const struct iris_weak_question *question,
+                         struct iris_weak_who who)
+{
+    unsigned i = question->count;
+
+    while (i > 0 && compare_who(question->next[i - 1], who) != 0) {
+        i--;
+    }
+    return i == 0 ? 0 : i - 1;
+}
+
 static unsigned as_told(const struct iris_weak_choices *choices,
                         const struct iris_weak_question *question, uint64_t nth)
 {
@@ -103,15 +122,52 @@ static unsigned as_told(const struct iris_weak_choices *choices,
     if (told == NULL) {
         return 0;
     }
-    if (told->is_read) {
-        return told->behind < question->count ? told->behind : 0;
+    return told->is_read ? (told->behind < question->count ? told->behind : 0)
+                         : index_of(question, told->next);
+}
+
+/* As the script says. */
+static unsigned explore(struct iris_weak_choices *choices,
+                        const struct iris_weak_question *question)
+{
+    const struct iris_weak_step *step =
+        choices->next_script < choices->num_script
+            ? &choices->script[choices->next_script]
+            : NULL;
+
+    if (step == NULL || step->is_read != (question->next == NULL)) {
+        return 0;
     }
+    choices->next_script++;
+    return !step->is_read                   ? index_of(question, step->next)
+           : step->behind < question->count ? step->behind
+                                            : 0;
+}
+
+/* All answers are recorded, with those that could have been given. */
+static void record_step(FILE *file, const struct iris_weak_question *question,
+                        unsigned answer)
+{
+    const struct iris_weak_who *next = question->next;
+
+    if (next == NULL) {
+        fprintf(file, "step old %u of %u\n", answer, question->count);
+        return;
+    }
+    fprintf(file, "step run %d %u %u of", next[answer].rank,
+            next[answer].stream, next[answer].workgroup);
     for (unsigned i = 0; i < question->count; i++) {
-        if (compare_who(question->next[i], told->next) == 0) {
-            return i;
-        }
+        fprintf(file, " %d %u %u,", next[i].rank, next[i].stream,
+                next[i].workgroup);
     }
-    return 0; /* it does not wait for its turn */
+    fprintf(file, "\n");
+}
+
+void iris_i_weak_tell(const struct iris_weak_choices *choices, const char *text)
+{
+    if (choices->explores && choices->record != NULL) {
+        fprintf(choices->record, "step %s\n", text);
+    }
 }
 
 static void record(FILE *file, const struct iris_weak_question *question,
@@ -133,18 +189,23 @@ static void record(FILE *file, const struct iris_weak_question *question,
 unsigned iris_i_weak_decide(struct iris_weak_choices *choices,
                             const struct iris_weak_question *question)
 {
+    unsigned answer = choices->explores ? explore(choices, question) : 0;
     uint64_t nth;
-    unsigned answer;
 
+    if (choices->explores && choices->record != NULL) {
+        record_step(choices->record, question, answer);
+    }
     if (question->count <= 1 ||
         (choices->newest && question->choice == IRIS_WEAK_READ)) {
         return 0;
     }
     choices->num_decisions++;
     nth = count(choices, question->who, question->next == NULL);
-    answer = choices->follow == NULL
-                 ? by_chance(choices, question->choice, question->count)
-                 : as_told(choices, question, nth);
+    if (!choices->explores) {
+        answer = choices->follow == NULL
+                     ? by_chance(choices, question->choice, question->count)
+                     : as_told(choices, question, nth);
+    }
     if (choices->record != NULL && answer != 0) {
         record(choices->record, question, nth, answer);
     }
@@ -198,6 +259,25 @@ static bool read_decision(const char *line, struct iris_weak_decision *told)
     return true;
 }
 
+/* A line of a script: "step run 0 0 0", "step old 1". */
+static void read_step(struct iris_weak_choices *choices, const char *line)
+{
+    struct iris_weak_step step = {
+        .is_read = sscanf(line, "step old %u", &step.behind) == 1};
+    struct iris_weak_step *larger;
+
+    if (!step.is_read && sscanf(line, "step run %d %u %u", &step.next.rank,
+                                &step.next.stream, &step.next.workgroup) != 3) {
+        return;
+    }
+    larger = realloc(choices->script,
+                     (choices->num_script + 1) * sizeof *choices->script);
+    if (larger != NULL) {
+        choices->script = larger;
+        choices->script[choices->num_script++] = step;
+    }
+}
+
 /* Lines of other words tell people what happened. */
 static iris_status_t read_choices(struct iris_weak_choices *choices,
                                   const struct iris_weak_choices_params *params)
@@ -219,6 +299,8 @@ static iris_status_t read_choices(struct iris_weak_choices *choices,
         if (strncmp(line, "schedule ", 9) == 0) {
             status = compare_header(params, line);
         }
+        choices->explores |= strcmp(line, "explore\n") == 0;
+        read_step(choices, line);
         if (!read_decision(line, &told)) {
             continue;
         }
@@ -292,4 +374,5 @@ void iris_i_weak_choices_close(struct iris_weak_choices *choices)
     }
     free(choices->follow);
     free(choices->counts);
+    free(choices->script);
 }

@@ -37,6 +37,10 @@ struct iris_weak_choices {
     struct iris_weak_decision *follow; /* sorted; NULL: the seed decides */
     size_t num_follow;
     FILE *record; /* NULL: do not record */
+    /* iris-replay --explore: these choices in this order, then the defaults */
+    bool explores;
+    struct iris_weak_step *script;
+    size_t num_script, next_script;
 };
 
 enum iris_weak_choice {
@@ -63,5 +67,9 @@ void iris_i_weak_choices_close(struct iris_weak_choices *choices);
 /* An answer, from 0 to count - 1; it is recorded. */
 unsigned iris_i_weak_decide(struct iris_weak_choices *choices,
                             const struct iris_weak_question *question);
+
+/* Adds a line about the workgroup that runs, if iris-replay explores. */
+void iris_i_weak_tell(const struct iris_weak_choices *choices,
+                      const char *text);
 
 #endif /* IRIS_SRC_CHECK_WEAK_CHOICE_H */

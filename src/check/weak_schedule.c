@@ -187,6 +187,9 @@ static void choose_next(struct iris_weak_schedule *schedule)
     for (; chosen > 0; chosen--) {
         slot = in_line(schedule, slot->next);
     }
+    if (slot->stream->is_own) {
+        iris_i_weak_tell(&schedule->choices, "own");
+    }
     slot->waits = false;
     slot->stream->waiting--;
     schedule->running = slot;
