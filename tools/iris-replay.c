@@ -4,33 +4,40 @@
  */
 #include "config.h"
 
+#include "replay_explore.h"
 #include "replay_rows.h"
 #include "replay_run.h"
 #include "replay_shrink.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
 static struct {
+    bool explores;
+    struct replay_exploration exploration;
     bool shrinks;
     bool prints;
     const char *output;  /* of --shrink; NULL: beside the schedule */
     const char *picture; /* NULL: none */
     const char *path;    /* the schedule */
     struct replay_program program;
-} options = {.program = {.timeout_s = 60}};
+} options = {.exploration = {.most = 100000}, .program = {.timeout_s = 60}};
 
 static const char usage[] =
     "usage: iris-replay [OPTION]... SCHEDULE -- PROGRAM [ARGUMENT]...\n"
+    "       iris-replay --explore [OPTION]... -- PROGRAM [ARGUMENT]...\n"
     "Runs PROGRAM as SCHEDULE says, which IRIS_SCHEDULE has recorded under\n"
     "IRIS_CHECK=weak or race, and tells whether it fails: an exit status that\n"
-    "is not 0, a data race, a signal, or no end in time.\n"
+    "is not 0, a data race, a signal, or no end in time. With --explore it\n"
+    "runs PROGRAM in all ways that IRIS_CHECK=weak allows, until it fails.\n"
     "\n"
+    "  -a, --all             explore on after a failure; list the outputs\n"
+    "  -e, --explore         run in all ways, for small programs\n"
+    "  -l, --limit=NUMBER    of executions to explore (default: 100000)\n"
     "  -m, --match=TEXT      the failure is output with TEXT instead\n"
-    "  -o, --output=FILE     the schedule that --shrink writes (default:\n"
-    "                        SCHEDULE.short)\n"
+    "  -o, --output=FILE     the schedule that --shrink or --explore writes\n"
+    "                        (default: SCHEDULE.short, explored)\n"
     "  -p, --print           print the operations that matter, in order\n"
     "  -P, --picture=FILE    draw them as SVG\n"
     "  -s, --shrink          make the schedule short while it fails\n"
@@ -38,7 +45,8 @@ static const char usage[] =
     "  -h, --help            this text\n"
     "\n"
     "Exit status: 0 if the failure came, 1 if it did not, 2 if a file or the\n"
-    "command line is wrong or the program cannot run under the schedule.\n";
+    "command line is wrong or the program cannot run under the schedule. Of\n"
+    "--explore: 0 if no execution fails, 1 if one does, 2 also at the limit.\n";
 
 /* ---- One schedule ---- */
 
@@ -66,28 +74,6 @@ static void compare(const struct replay_schedule *recorded,
     }
 }
 
-static int copy_file(const char *from, const char *to)
-{
-    FILE *file = fopen(to, "we"), *source = fopen(from, "re");
-    bool failed = file == NULL || source == NULL;
-    int c;
-
-    while (!failed && (c = getc(source)) != EOF) {
-        failed = putc(c, file) == EOF;
-    }
-    if (source != NULL) {
-        fclose(source);
-    }
-    if (file != NULL) {
-        failed |= fclose(file) != 0;
-    }
-    if (failed) {
-        fprintf(stderr, "iris-replay: cannot write %s: %s\n", to,
-                strerror(errno));
-    }
-    return failed ? -1 : 0;
-}
-
 static int shrink(struct replay_result *result)
 {
     size_t choices = result->schedule.num_choices;
@@ -109,8 +95,8 @@ static int shrink(struct replay_result *result)
         return 1;
     }
     snprintf(path, sizeof path, "%s.short", options.path);
-    if (copy_file(replay_recorded(&options.program),
-                  options.output == NULL ? path : options.output) != 0) {
+    if (replay_keep(&options.program,
+                    options.output == NULL ? path : options.output) != 0) {
         return 2;
     }
     printf("%s: %zu of %zu choices, %zu of %zu operations, after %u runs\n",
@@ -163,29 +149,64 @@ static int replay(const struct replay_schedule *schedule,
     return shown != 0 ? shown : ret;
 }
 
-static int run(void)
+static int replay_file(const char *path)
 {
     struct replay_schedule schedule;
     struct replay_result result = {0};
     int ret;
 
-    if (replay_open(options.path, &schedule) != 0) {
+    if (replay_open(path, &schedule) != 0) {
         return 2;
     }
     if (!schedule.has_end) {
         fprintf(stderr,
                 "iris-replay: %s has no end: the program did not call "
                 "iris_finalize(), or the file is truncated\n",
-                options.path);
-    }
-    if (replay_prepare(&options.program) != 0) {
-        replay_close(&schedule);
-        return 2;
+                path);
     }
     ret = replay(&schedule, &result);
-    replay_clean(&options.program);
     replay_drop(&result);
     replay_close(&schedule);
+    return ret;
+}
+
+/* ---- All schedules ---- */
+
+/* With the failure that was found goes on as with a recorded one. */
+static int explore(void)
+{
+    struct replay_exploration *exploration = &options.exploration;
+
+    options.path = options.output == NULL ? "explored" : options.output;
+    if (replay_explore(&options.program, options.path, exploration) != 0) {
+        return 2;
+    }
+    if (exploration->failure[0] != '\0') {
+        printf("%lu of %lu runs fail, with %s; the schedule is in %s\n",
+               exploration->failed, exploration->count + exploration->again,
+               exploration->failure, options.path);
+        options.output = NULL;
+        return replay_file(options.path) == 0 ? 1 : 2;
+    }
+    printf("no failure in %s%lu executions (%lu more runs were like these)\n",
+           exploration->is_complete ? "all " : "", exploration->count,
+           exploration->again);
+    if (!exploration->is_complete) {
+        fprintf(stderr,
+                "iris-replay: there are more executions; see --limit\n");
+    }
+    return exploration->is_complete ? 0 : 2;
+}
+
+static int run(void)
+{
+    int ret;
+
+    if (replay_prepare(&options.program) != 0) {
+        return 2;
+    }
+    ret = options.explores ? explore() : replay_file(options.path);
+    replay_clean(&options.program);
     return ret;
 }
 
@@ -197,6 +218,19 @@ static int take(int c)
     char *end;
 
     switch (c) {
+    case 'a':
+        options.exploration.goes_on = true;
+        return 0;
+    case 'e':
+        options.explores = true;
+        return 0;
+    case 'l':
+        options.exploration.most = (unsigned)strtoul(optarg, &end, 10);
+        if (end != optarg && *end == '\0' && options.exploration.most > 0) {
+            return 0;
+        }
+        fprintf(stderr, "iris-replay: --limit=%s is no number\n", optarg);
+        return -1;
     case 'm':
         options.program.match = optarg;
         return 0;
@@ -229,6 +263,9 @@ static int take(int c)
 int main(int argc, char **argv)
 {
     static const struct option names[] = {
+        {"all", no_argument, NULL, 'a'},
+        {"explore", no_argument, NULL, 'e'},
+        {"limit", required_argument, NULL, 'l'},
         {"match", required_argument, NULL, 'm'},
         {"output", required_argument, NULL, 'o'},
         {"print", no_argument, NULL, 'p'},
@@ -241,7 +278,8 @@ int main(int argc, char **argv)
     int c;
 
     /* "+": the program's options are its own. */
-    while ((c = getopt_long(argc, argv, "+m:o:pP:st:h", names, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, "+ael:m:o:pP:st:h", names, NULL)) !=
+           -1) {
         if (c == 'h') {
             fputs(usage, stdout);
             return 0;
@@ -250,11 +288,14 @@ int main(int argc, char **argv)
             return 2;
         }
     }
-    if (argc - optind < 3 || strcmp(argv[optind + 1], "--") != 0) {
+    /* getopt_long() takes "--" where no schedule comes before it. */
+    if (options.explores
+            ? argc == optind || strcmp(argv[optind - 1], "--") != 0
+            : argc - optind < 3 || strcmp(argv[optind + 1], "--") != 0) {
         fputs(usage, stderr);
         return 2;
     }
     options.path = argv[optind];
-    options.program.argv = argv + optind + 2;
+    options.program.argv = argv + optind + (options.explores ? 0 : 2);
     return run();
 }

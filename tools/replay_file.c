@@ -104,11 +104,74 @@ static bool read_op(char *line, struct replay_op *op)
     return sscanf(fields[9], "old %u", &op->behind) == 1;
 }
 
+/* "step run 0 0 0 of 0 0 0, 1 0 0," */
+static bool read_run(const char *line, struct replay_step *step)
+{
+    struct replay_who *who = &step->who;
+    const char *at = strstr(line, " of");
+
+    *step = (struct replay_step){0};
+    if (at == NULL || sscanf(line, "step run %d %u %u", &who->rank,
+                             &who->stream, &who->workgroup) != 3) {
+        return false;
+    }
+    for (at += 3; *at != '\0'; at = strchr(at, ',') + 1) {
+        who = &step->next[step->num_next];
+        if (step->num_next == REPLAY_MOST_NEXT || strchr(at, ',') == NULL ||
+            sscanf(at, "%d %u %u", &who->rank, &who->stream, &who->workgroup) !=
+                3) {
+            return false;
+        }
+        step->num_next++;
+    }
+    return true;
+}
+
+/* Another line about the latest step. */
+static bool read_step(const char *line, struct replay_step *step)
+{
+    unsigned i = step->num_reads;
+
+    step->begins |= strcmp(line, "step begins") == 0;
+    step->leaves |= strcmp(line, "step leaves") == 0;
+    step->fails |= strcmp(line, "step fails") == 0;
+    step->spins |= strcmp(line, "step spins") == 0;
+    step->is_own |= strcmp(line, "step own") == 0;
+    if (strncmp(line, "step old", 8) == 0) {
+        step->num_reads++;
+        return i < REPLAY_MOST_READS &&
+               sscanf(line, "step old %u of %u", &step->old[i],
+                      &step->num_values[i]) == 2;
+    }
+    return true;
+}
+
 static bool read_line(struct replay_schedule *schedule, char *line)
 {
+    struct replay_step *last = schedule->num_steps == 0
+                                   ? NULL
+                                   : &schedule->steps[schedule->num_steps - 1];
+
+    if (strncmp(line, "step run", 8) == 0) {
+        schedule->steps = replay_grow(schedule->steps, schedule->num_steps,
+                                      sizeof *schedule->steps);
+        last = &schedule->steps[schedule->num_steps++];
+        if (!read_run(line, last)) {
+            return false;
+        }
+        last->first_op = schedule->num_ops;
+        return true;
+    }
+    if (strncmp(line, "step ", 5) == 0) {
+        return last != NULL && read_step(line, last);
+    }
+
     if (strncmp(line, "did\t", 4) == 0) {
         schedule->ops = replay_grow(schedule->ops, schedule->num_ops,
                                     sizeof *schedule->ops);
+        if (last != NULL) {
+            last->num_ops++;
+        }
         return read_op(line, &schedule->ops[schedule->num_ops++]);
     }
     if (strncmp(line, "turn ", 5) == 0 || strncmp(line, "read ", 5) == 0) {
@@ -176,6 +239,7 @@ void replay_close(struct replay_schedule *schedule)
     free(schedule->text);
     free(schedule->choices);
     free(schedule->ops);
+    free(schedule->steps);
     *schedule = (struct replay_schedule){0};
 }
 
@@ -186,9 +250,11 @@ int replay_write(const char *path, const struct replay_schedule *header,
     bool failed = file == NULL;
 
     if (!failed) {
-        fprintf(file, "schedule seed %llu check %s ranks %d program %s\n",
-                header->seed, header->check, header->num_ranks,
-                header->program);
+        if (header->num_ranks != 0) {
+            fprintf(file, "schedule seed %llu check %s ranks %d program %s\n",
+                    header->seed, header->check, header->num_ranks,
+                    header->program);
+        }
         for (size_t i = 0; i < num_choices; i++) {
             fprintf(file, "%s\n", choices[i].text);
         }

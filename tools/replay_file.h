@@ -31,6 +31,31 @@ struct replay_op {
     uint64_t code;          /* offset in the file */
 };
 
+/* A workgroup of the kernel that a stream of the rank's runs. */
+struct replay_who {
+    int rank;
+    unsigned stream;
+    unsigned workgroup;
+};
+
+#define REPLAY_MOST_NEXT 16
+#define REPLAY_MOST_READS 16
+
+/* What a workgroup does in one turn, of a run that is explored. */
+struct replay_step {
+    struct replay_who who;
+    struct replay_who next[REPLAY_MOST_NEXT]; /* who could have had the turn */
+    unsigned num_next;
+    unsigned old[REPLAY_MOST_READS]; /* choices of values, 0: the newest */
+    unsigned num_values[REPLAY_MOST_READS];
+    unsigned num_reads;
+    size_t first_op, num_ops;
+    bool begins, leaves; /* the kernel */
+    bool fails;          /* a poll that has failed: nothing has happened */
+    bool spins;          /* it is the latest of many that may be a loop */
+    bool is_own;         /* of a kernel of the library's */
+};
+
 struct replay_schedule {
     char *text; /* all strings are in it */
     unsigned long long seed;
@@ -41,6 +66,8 @@ struct replay_schedule {
     size_t num_choices;
     struct replay_op *ops;
     size_t num_ops;
+    struct replay_step *steps; /* of a run that is explored */
+    size_t num_steps;
     bool has_end; /* the run has come to its end */
 };
 
@@ -55,7 +82,7 @@ void *replay_grow(void *items, size_t count, size_t bytes);
 int replay_open(const char *path, struct replay_schedule *schedule);
 void replay_close(struct replay_schedule *schedule);
 
-/* Writes the schedule's header and so many of its choices; 0; -1: it cannot be
+/* Writes the schedule's header, if it has one, and these choices; 0; -1: it cannot be
  * written, and a message has been printed. */
 int replay_write(const char *path, const struct replay_schedule *header,
                  const struct replay_choice *choices, size_t num_choices);

@@ -63,11 +63,28 @@ void replay_clean(const struct replay_program *program)
     rmdir(program->folder);
 }
 
-const char *replay_recorded(const struct replay_program *program)
+/* Lines about steps are of no use in a replay. */
+int replay_keep(const struct replay_program *program, const char *path)
 {
-    static char path[300];
+    char source[300], line[4096];
+    FILE *from = fopen(path_of(program, "recorded", source), "re");
+    FILE *to = fopen(path, "we");
+    bool failed = from == NULL || to == NULL;
 
-    return path_of(program, "recorded", path);
+    while (!failed && fgets(line, sizeof line, from) != NULL) {
+        failed = strncmp(line, "step ", 5) != 0 && fputs(line, to) == EOF;
+    }
+    if (from != NULL) {
+        fclose(from);
+    }
+    if (to != NULL) {
+        failed |= fclose(to) != 0;
+    }
+    if (failed) {
+        fprintf(stderr, "iris-replay: cannot write %s: %s\n", path,
+                strerror(errno));
+    }
+    return failed ? -1 : 0;
 }
 
 /* ---- The process ---- */
@@ -91,7 +108,9 @@ static void become(const struct replay_program *program,
     setenv("IRIS_BACKEND", "sim", 1);
     setenv("IRIS_SIM_DEVICE", "cpu", 1);
     setenv("IRIS_SPAWN", "threads", 1);
-    setenv("IRIS_NUM_RANKS", ranks, 0);
+    if (schedule->num_ranks != 0) {
+        setenv("IRIS_NUM_RANKS", ranks, 0);
+    }
     output = open(path_of(program, "output", path),
                   O_WRONLY | O_CREAT | O_TRUNC, 0600);
     if (output >= 0) {
@@ -209,7 +228,7 @@ int replay_run(const struct replay_program *program,
     int status;
 
     *result = (struct replay_result){0};
-    unlink(replay_recorded(program));
+    unlink(path_of(program, "recorded", path));
     if (replay_write(path_of(program, "follow", path), schedule, choices,
                      num_choices) != 0) {
         return -1;
@@ -226,8 +245,9 @@ int replay_run(const struct replay_program *program,
     status = wait_for(program, pid);
     result->output = read_output(program);
     judge(program, status, result);
-    if (access(replay_recorded(program), R_OK) == 0) {
-        if (replay_open(replay_recorded(program), &result->schedule) != 0) {
+    path_of(program, "recorded", path);
+    if (access(path, R_OK) == 0) {
+        if (replay_open(path, &result->schedule) != 0) {
             return -1;
         }
         result->has_schedule = true;

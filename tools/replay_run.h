@@ -25,8 +25,9 @@ struct replay_result {
 int replay_prepare(struct replay_program *program);
 void replay_clean(const struct replay_program *program);
 
-/* The file that the latest run recorded. */
-const char *replay_recorded(const struct replay_program *program);
+/* Copies the schedule that the latest run recorded to `path`. 0; -1: a message
+ * has been printed. */
+int replay_keep(const struct replay_program *program, const char *path);
 
 /* Runs the program with these choices of the schedule's. 0; -1: it cannot be
  * started or read, and a message has been printed. replay_drop() frees it. */

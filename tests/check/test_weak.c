@@ -7,9 +7,7 @@
 
 #include "support/harness.h"
 
-#include "check/litmus.h"
-
-#include <iris/device.h>
+#include "check/litmus_run.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -31,73 +29,12 @@ struct litmus_args {
 
 static uint64_t registers[MAX_ROUNDS][LITMUS_REGISTERS];
 
-static void do_step(iris_dev_t dev, uint64_t *words,
-                    const struct litmus_step *step, uint64_t *values)
-{
-    uint64_t *word = &words[step->word];
-    uint64_t value = step->value;
-
-    switch (step->op) {
-    case LITMUS_STORE:
-        iris_store(dev, word, value, 1);
-        break;
-    case LITMUS_LOAD:
-        values[step->reg] = iris_load(dev, word, 1);
-        break;
-    case LITMUS_SET:
-        iris_atomic_store(dev, word, value, 1, step->sem, step->scope);
-        break;
-    case LITMUS_GET:
-        values[step->reg] =
-            iris_atomic_load(dev, word, 1, step->sem, step->scope);
-        break;
-    case LITMUS_ADD:
-        values[step->reg] =
-            iris_atomic_add(dev, word, value, 1, step->sem, step->scope);
-        break;
-    case LITMUS_EXCHANGE:
-        values[step->reg] =
-            iris_atomic_xchg(dev, word, value, 1, step->sem, step->scope);
-        break;
-    case LITMUS_FENCE:
-        iris_fence(step->sem, step->scope);
-        break;
-    case LITMUS_SET_HALF:
-        iris_atomic_store(dev, (uint32_t *)word, (uint32_t)value, 1, step->sem,
-                          step->scope);
-        break;
-    case LITMUS_GET_HALF:
-        values[step->reg] =
-            iris_atomic_load(dev, (uint32_t *)word, 1, step->sem, step->scope);
-        break;
-    case LITMUS_WAIT:
-        iris_wait_until(dev, word, IRIS_CMP_EQ, value);
-        break;
-    case LITMUS_PUT_SIGNAL:
-        iris_put_signal(dev, &value, &words[X], &words[F], 1, 1);
-        break;
-    case LITMUS_END:
-        break;
-    }
-}
-
-static int num_threads(const struct litmus_test *test)
-{
-    int count = 0;
-
-    while (count < LITMUS_THREADS &&
-           test->threads[count].steps[0].op != LITMUS_END) {
-        count++;
-    }
-    return count;
-}
-
 /* Nothing orders the rounds: the count of those who have come is relaxed. */
 IRIS_KERNEL(run_litmus, struct litmus_args)
 {
     iris_dev_t dev = iris_dev_init(args->context);
     const struct litmus_test *test = &litmus_tests[args->test];
-    uint64_t count = (uint64_t)num_threads(test);
+    uint64_t count = (uint64_t)litmus_threads(test);
 
     for (uint64_t i = 0; i < count; i++) {
         const struct litmus_thread *thread = &test->threads[i];
@@ -113,7 +50,7 @@ IRIS_KERNEL(run_litmus, struct litmus_args)
                                     SYS) < count) {
             }
             for (int k = 0; k < LITMUS_STEPS; k++) {
-                do_step(dev, words, &thread->steps[k], registers[round]);
+                litmus_step(dev, words, &thread->steps[k], registers[round]);
             }
         }
     }
@@ -156,22 +93,13 @@ static int count_outcome(int number, int rounds,
 {
     const struct litmus_test *test = &litmus_tests[number];
     struct litmus_args args = {.test = number, .rounds = rounds};
-    int ranks = 2, count = 0;
+    int count = 0;
 
-    for (int i = 0; i < num_threads(test); i++) {
-        ranks =
-            test->threads[i].rank >= ranks ? test->threads[i].rank + 1 : ranks;
-    }
     memset(registers, 0, sizeof registers);
-    assert_int_equal(iris_spawn(config, ranks, run_rank, &args), IRIS_OK);
+    assert_int_equal(iris_spawn(config, litmus_ranks(test), run_rank, &args),
+                     IRIS_OK);
     for (int i = 0; i < rounds; i++) {
-        int is_it = 1;
-
-        for (int reg = 0; reg < LITMUS_REGISTERS; reg++) {
-            is_it &= test->outcome[reg] == LITMUS_ANY ||
-                     test->outcome[reg] == registers[i][reg];
-        }
-        count += is_it;
+        count += litmus_is_outcome(test, registers[i]);
     }
     return count;
 }
@@ -266,16 +194,6 @@ static void print_table(void)
 
 /* ---- Again ---- */
 
-static int number_of(const char *name)
-{
-    int number = 0;
-
-    while (strcmp(litmus_tests[number].name, name) != 0) {
-        number++;
-    }
-    return number;
-}
-
 static char *path_of(const char *name, char path[96])
 {
     snprintf(path, 96, "%s/%s", harness_folder(), name);
@@ -314,7 +232,7 @@ static void a_seed_gives_the_same_run_each_time(void **state)
 
         memcpy(before, registers, sizeof before);
         config.schedule = path_of("schedule", path);
-        count_outcome(number_of("MP+store"), 5, &config);
+        count_outcome(litmus_number("MP+store"), 5, &config);
         text = text_of(path);
         first = first == NULL ? strdup(text) : first;
         assert_string_equal(text, first);
@@ -333,7 +251,7 @@ static void another_seed_gives_another_run(void **state)
         struct iris_config config = settings(i + 1);
 
         config.schedule = path_of("schedule", path);
-        count_outcome(number_of("IRIW"), 5, &config);
+        count_outcome(litmus_number("IRIW"), 5, &config);
         texts[i] = text_of(path);
     }
     assert_string_not_equal(strchr(texts[0], '\n'), strchr(texts[1], '\n'));
@@ -349,12 +267,12 @@ static void a_recorded_run_is_made_again(void **state)
 
     (void)state;
     config.schedule = path_of("schedule", path);
-    count = count_outcome(number_of("MP+relaxed"), 20, &config);
+    count = count_outcome(litmus_number("MP+relaxed"), 20, &config);
     assert_int_not_equal(count, 0);
     config.replay = path;
     config.schedule = path_of("again", copy);
     config.seed = 99; /* does not matter */
-    assert_int_equal(count_outcome(number_of("MP+relaxed"), 20, &config),
+    assert_int_equal(count_outcome(litmus_number("MP+relaxed"), 20, &config),
                      count);
     recorded = text_of(path);
     replayed = text_of(copy);
@@ -372,7 +290,8 @@ static void without_choices_all_is_new(void **state)
     (void)state;
     config.replay = "/dev/null";
     config.schedule = path_of("schedule", path);
-    assert_int_equal(count_outcome(number_of("MP+relaxed"), 50, &config), 0);
+    assert_int_equal(count_outcome(litmus_number("MP+relaxed"), 50, &config),
+                     0);
     unlink(path);
 }
 
