@@ -121,13 +121,22 @@ IRIS_DEVICE iris_bool_t iris_d_ccl_poll(const iris_d_ccl_step_t *step,
            (uint32_t)(high >> 32) == step->flags.high;
 }
 
-/* Waits for a packet of this step, or at least for half of it. */
+/* Waits for the half of a packet that is missing, or the first of two. Halves of
+ * another call may have one of this call's flags: a wait for that one would end
+ * at once, each time, and never look at what the peers call. */
 IRIS_DEVICE void iris_d_ccl_await_packet(const iris_d_ccl_step_t *step,
                                          const char *packet)
 {
+    const iris_d_u32_t *low =
+        (const iris_d_u32_t *)iris_d_global((uintptr_t)packet + 4);
+    iris_bool_t has_low =
+        iris_d_load_u32((iris_d_u32_t *)(uintptr_t)low, iris_d_ccl_relaxed()) ==
+        step->flags.low;
+
     iris_d_ccl_wait_on(
-        &step->ccl, packet + 4,
-        iris_d_ccl_condition(IRIS_D_KIND_u32, IRIS_CMP_EQ, step->flags.low));
+        &step->ccl, packet + (has_low ? 12 : 4),
+        iris_d_ccl_condition(IRIS_D_KIND_u32, IRIS_CMP_EQ,
+                             has_low ? step->flags.high : step->flags.low));
 }
 
 /* Waits for the packets of unit u in `count` slots from `slot` on, at most
@@ -464,37 +473,6 @@ IRIS_DEVICE void iris_d_ccl_step_init(iris_d_ccl_step_t *step,
         args->exchange == IRIS_CCL_REDUCE_TWO
             ? iris_d_ccl_share(0, step->ccl.count, args->piece).bytes
             : args->piece);
-}
-
-/* A reduction with one member, which has no workspace. It replaces NaNs by
- * those that results have. */
-IRIS_DEVICE void iris_d_ccl_alone(iris_wg_t wg,
-                                  const struct iris_ccl_packet_args *args)
-{
-    const void *in = iris_d_global((uintptr_t)args->in);
-    void *out = iris_d_global((uintptr_t)args->out);
-
-    switch (args->kind) {
-/* clang-format off */
-#define IRIS_D_QUIET(name, bits, infinity, quiet)                              \
-    case IRIS_D_KIND_##name:                                                   \
-        IRIS_LANES (wg, i, args->bytes / sizeof(bits)) {                       \
-            bits word = ((const bits *)in)[i];                                 \
-            bits magnitude = (bits)(word << 1);                                \
-            ((bits *)out)[i] = magnitude > (bits)((infinity) << 1) ? (quiet)   \
-                                                                   : word;     \
-        }                                                                      \
-        break;
-        /* clang-format on */
-        IRIS_D_QUIET(f16, iris_d_u16_t, 0x7c00u, 0x7e00)
-        IRIS_D_QUIET(bf16, iris_d_u16_t, 0x7f80u, 0x7fc0)
-        IRIS_D_QUIET(f32, iris_d_u32_t, 0x7f800000u, 0x7fc00000)
-        IRIS_D_QUIET(f64, iris_d_u64_t, (uint64_t)0x7ff << 52,
-                     (uint64_t)0xfff << 51)
-#undef IRIS_D_QUIET
-    default: /* the host copies them */
-        break;
-    }
 }
 
 #endif /* IRIS_DEVICE_KERNELS_CCL_EXCHANGE_H */

@@ -1,11 +1,42 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernel of collectives by packets.
+ * The kernel of collectives by packets, and of groups of one member.
  */
 #ifndef IRIS_DEVICE_KERNELS_CCL_PACKET_H
 #define IRIS_DEVICE_KERNELS_CCL_PACKET_H
 
 #include <iris/device/kernels/ccl_exchange.h>
+
+/* A reduction with one member, which has no workspace. It replaces NaNs by
+ * those that results have. */
+IRIS_DEVICE void iris_d_ccl_alone(iris_wg_t wg,
+                                  const struct iris_ccl_packet_args *args)
+{
+    const void *in = iris_d_global((uintptr_t)args->in);
+    void *out = iris_d_global((uintptr_t)args->out);
+
+    switch (args->kind) {
+/* clang-format off */
+#define IRIS_D_QUIET(name, bits, infinity, quiet)                              \
+    case IRIS_D_KIND_##name:                                                   \
+        IRIS_LANES (wg, i, args->bytes / sizeof(bits)) {                       \
+            bits word = ((const bits *)in)[i];                                 \
+            bits magnitude = (bits)(word << 1);                                \
+            ((bits *)out)[i] = magnitude > (bits)((infinity) << 1) ? (quiet)   \
+                                                                   : word;     \
+        }                                                                      \
+        break;
+        /* clang-format on */
+        IRIS_D_QUIET(f16, iris_d_u16_t, 0x7c00u, 0x7e00)
+        IRIS_D_QUIET(bf16, iris_d_u16_t, 0x7f80u, 0x7fc0)
+        IRIS_D_QUIET(f32, iris_d_u32_t, 0x7f800000u, 0x7fc00000)
+        IRIS_D_QUIET(f64, iris_d_u64_t, (uint64_t)0x7ff << 52,
+                     (uint64_t)0xfff << 51)
+#undef IRIS_D_QUIET
+    default: /* the host copies them */
+        break;
+    }
+}
 
 /* One workgroup processes unit u of each member's part, in every step of a
  * kernel and on every member. Therefore the rule about two parities
