@@ -187,6 +187,26 @@ IRIS_DEVICE enum iris_ccl_exchange iris_d_wg_shots(const iris_wg_ccl_t *wg_ccl,
                : IRIS_CCL_REDUCE_ONE;
 }
 
+/* The factor of a reduction's results. */
+IRIS_DEVICE union iris_ccl_scale iris_d_wg_scale(const iris_wg_ccl_t *wg_ccl,
+                                                 enum iris_d_kind kind,
+                                                 iris_reduce_op_t op)
+{
+    double factor = 1;
+    union iris_ccl_scale scale;
+
+    if (op == IRIS_REDUCE_AVG) {
+        factor = iris_d_value_f64(
+            (uint64_t)iris_d_ccl_word(&wg_ccl->ccl.space->average));
+    }
+    if (kind == IRIS_D_KIND_f64) {
+        scale.f64 = factor;
+    } else {
+        scale.f32 = (float)factor;
+    }
+    return scale;
+}
+
 IRIS_DEVICE struct iris_ccl_packet_args
 iris_d_wg_ccl_args(const iris_wg_ccl_t *wg_ccl, const void *in, void *out,
                    enum iris_ccl_exchange exchange, uint64_t what)
@@ -204,6 +224,7 @@ iris_d_wg_ccl_args(const iris_wg_ccl_t *wg_ccl, const void *in, void *out,
     args.exchange = (int32_t)exchange;
     args.root = 0;
     args.to_root = 0;
+    args.scale.f64 = 1; /* iris_d_wg_ccl_reduce() knows the type */
     return args;
 }
 
@@ -226,7 +247,8 @@ IRIS_DEVICE void iris_d_wg_ccl_reduce(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
     if (each == 0) { /* there is no such reduction */
         return;
     }
-    args->op = (int32_t)op;
+    args->op = (int32_t)(op == IRIS_REDUCE_AVG ? IRIS_REDUCE_SUM : op);
+    args->scale = iris_d_wg_scale(wg_ccl, (enum iris_d_kind)args->kind, op);
     args->bytes =
         count * each * iris_d_kind_bytes((enum iris_d_kind)args->kind);
     if (args->exchange == IRIS_CCL_REDUCE_ANY) {
@@ -329,7 +351,7 @@ IRIS_DEVICE void iris_d_wg_ccl_loose(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
     args->bytes =
         count * each * iris_d_kind_bytes((enum iris_d_kind)args->kind);
     iris_wg_barrier(wg);
-    if (each == 0 || count == 0) {
+    if (each == 0 || count == 0 || args->op == IRIS_REDUCE_AVG) {
         return;
     }
     IRIS_D_HOOK_CPU(
@@ -346,6 +368,8 @@ IRIS_DEVICE void iris_d_wg_ccl_loose(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
     args->start.what.sizes[0] = count;
     args->start.call = iris_d_wg_ccl_number(&args->start.what);
     args->rings = 1;
+    args->scale = iris_d_wg_scale(wg_ccl, (enum iris_d_kind)args->kind,
+                                  (iris_reduce_op_t)args->op);
     wg.id = 0;
     wg.num_wgs = 1;
     loose.wg = wg;
@@ -359,7 +383,7 @@ IRIS_DEVICE void iris_d_wg_ccl_loose(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
 
 /** iris_wg_all_reduce() around a ring. `in` and `out` are on the heap. Does not
  *  combine in the group's order: 16-bit floats are rounded at each member, and
- *  the bits depend on the count. */
+ *  the bits depend on the count. Does nothing for AVG. */
 IRIS_DEVICE void iris_wg_all_reduce_ring(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
                                          const void *in, void *out,
                                          size_t count, iris_dtype_t dtype,

@@ -73,6 +73,7 @@ struct iris_ccl_space {
     int64_t stage_bytes; /* bytes of one stage; 0: no stages */
     int64_t pair_wgs;    /* most workgroups that move pieces between a pair */
     int64_t pair_bytes;  /* of one piece */
+    int64_t average;     /* the bits of 1 / count, a double, for AVG */
     int64_t call;        /* offsets from here, in bytes */
     int64_t epochs;
     int64_t hellos;
@@ -157,9 +158,14 @@ IRIS_HOST_DEVICE int64_t iris_i_ccl_line(int64_t bytes)
     return (bytes + IRIS_CCL_LINE - 1) / IRIS_CCL_LINE * IRIS_CCL_LINE;
 }
 
-/* Computes the offsets and pair_bytes from the six numbers before them. */
+/* Computes the offsets, pair_bytes and average from the six numbers before
+ * them. */
 IRIS_HOST_DEVICE void iris_i_ccl_lay_out(struct iris_ccl_space *space)
 {
+    const union {
+        double value;
+        int64_t bits;
+    } average = {1.0 / (double)space->count};
     int64_t n = space->count, wgs = space->max_wgs;
     int64_t pairs = space->pair_wgs < wgs ? space->pair_wgs : wgs;
     int64_t parts =
@@ -177,6 +183,7 @@ IRIS_HOST_DEVICE void iris_i_ccl_lay_out(struct iris_ccl_space *space)
     space->cleared = space->locks + iris_i_ccl_line(wgs * 8);
     space->stages = space->cleared + iris_i_ccl_line(n * 8);
     space->pairs = space->stages + iris_i_ccl_line(2 * space->stage_bytes);
+    space->average = average.bits;
     space->pair_wgs = pairs;
     space->pair_bytes =
         pairs == 0 ? 0 : iris_i_ccl_line(space->slot_bytes / parts / pairs);
@@ -198,6 +205,14 @@ struct iris_ccl_start {
 /* If input goes through stages, the bytes of a workgroup's share of a buffer
  * are a multiple of this. */
 #define IRIS_CCL_STAGE_GRAIN 128
+
+/* The factor of a reduction's results, 1 if the call has none. It is f32 for all
+ * types whose sums are float. Kernels multiply each sum once, before they round
+ * it. */
+union iris_ccl_scale {
+    float f32;
+    double f64;
+};
 
 /* How input goes through stages, if a member's buffers are off the heap. */
 struct iris_ccl_staging {
@@ -241,6 +256,7 @@ struct iris_ccl_reduce_args {
     int32_t own_rows; /* 1: combines its share for itself only */
     int32_t rings;    /* 2: odd workgroups go around in the other direction */
     int32_t root;     /* not -1: only this member gets the result */
+    union iris_ccl_scale scale;
     struct iris_ccl_staging staging;
 };
 
@@ -325,6 +341,7 @@ struct iris_ccl_far_args {
     int32_t
         own_rows; /* 1: member m gets only its rows of `in`, and writes them */
     int32_t striding; /* 1: rows go to members by turns */
+    union iris_ccl_scale scale;
 };
 
 /* ---- By packets ---- */
@@ -357,6 +374,7 @@ struct iris_ccl_packet_args {
     int32_t exchange;
     int32_t root;
     int32_t to_root; /* 1: in a reduction only the root gets the result */
+    union iris_ccl_scale scale;
 };
 
 #endif /* IRIS_DEVICE_KERNELS_CCL_ARGS_H */

@@ -177,7 +177,7 @@ IRIS_DEVICE uint64_t iris_d_ccl_fold_unit(
                         IRIS_CCL_UNIT_BYTES);
         }
     }
-    iris_d_fold_finish(kind, &block, &sums, IRIS_CCL_UNIT_BYTES);
+    iris_d_fold_finish(kind, &block, &sums, args->scale, IRIS_CCL_UNIT_BYTES);
     return (uint64_t)block.words[1] << 32 | block.words[0];
 }
 

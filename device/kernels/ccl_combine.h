@@ -46,6 +46,7 @@ IRIS_DEVICE void iris_d_ccl_reduce(const iris_d_ccl_work_t *work,
     row.at = work->share.begin + at;
     row.count = work->ccl.count;
     row.op = (iris_reduce_op_t)args->op;
+    row.scale = args->scale;
     iris_d_ccl_reduce_row((enum iris_d_kind)args->kind, row, bytes, own);
     for (uint32_t i = 1; i < work->copies; i++) {
         iris_d_copy_bytes(iris_d_ccl_result(work, i, at), own, bytes);
@@ -184,7 +185,7 @@ IRIS_DEVICE void iris_d_ccl_combine(const iris_d_ccl_t *ccl,
             }
         }
     }
-    iris_d_fold_finish(kind, result, &sums, sizeof *result);
+    iris_d_fold_finish(kind, result, &sums, args->scale, sizeof *result);
 }
 
 IRIS_DEVICE void iris_d_ccl_reduce(const iris_d_ccl_work_t *work,

@@ -211,7 +211,7 @@ IRIS_DEVICE const char *iris_d_ccl_sum(const iris_d_ccl_step_t *step,
             }
         }
     }
-    iris_d_fold_finish(kind, &block, &sums, IRIS_CCL_UNIT_BYTES);
+    iris_d_fold_finish(kind, &block, &sums, args->scale, IRIS_CCL_UNIT_BYTES);
     *unit_p = (uint64_t)block.words[1] << 32 | block.words[0];
     return NULL;
 }

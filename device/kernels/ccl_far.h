@@ -215,6 +215,7 @@ IRIS_DEVICE void iris_d_far_reduce(const struct iris_ccl_far_args *args,
     row.in = table;
     row.count = (uint32_t)space->count;
     row.op = (iris_reduce_op_t)args->op;
+    row.scale = args->scale;
     for (row.at = 0; row.at < step->bytes; row.at += IRIS_CCL_ROW) {
         size_t left = step->bytes - row.at;
 

@@ -18,14 +18,16 @@ IRIS_HOST_DEVICE int iris_d_reduced_as(iris_dtype_t dtype, iris_reduce_op_t op,
     int bitwise = op == IRIS_REDUCE_BAND || op == IRIS_REDUCE_BOR ||
                   op == IRIS_REDUCE_BXOR;
 
-    if ((unsigned)op > IRIS_REDUCE_BXOR) {
+    int adds = op == IRIS_REDUCE_SUM || op == IRIS_REDUCE_AVG;
+
+    if ((unsigned)op > IRIS_REDUCE_AVG) {
         return 0;
     }
     switch (dtype) {
 #define IRIS_D_CASE(name, NAME, is_integer) \
     case IRIS_DTYPE_##NAME:                 \
         *kind_p = IRIS_D_KIND_##name;       \
-        return !bitwise || (is_integer);
+        return (is_integer) ? op != IRIS_REDUCE_AVG : !bitwise;
         IRIS_D_CASE(i8, I8, 1)
         IRIS_D_CASE(i16, I16, 1)
         IRIS_D_CASE(i32, I32, 1)
@@ -44,10 +46,10 @@ IRIS_HOST_DEVICE int iris_d_reduced_as(iris_dtype_t dtype, iris_reduce_op_t op,
         return bitwise;
     case IRIS_DTYPE_COMPLEX64:
         *kind_p = IRIS_D_KIND_f32;
-        return op == IRIS_REDUCE_SUM ? 2 : 0;
+        return adds ? 2 : 0;
     case IRIS_DTYPE_COMPLEX128:
         *kind_p = IRIS_D_KIND_f64;
-        return op == IRIS_REDUCE_SUM ? 2 : 0;
+        return adds ? 2 : 0;
     default:
         return 0;
     }
@@ -71,6 +73,20 @@ IRIS_HOST_DEVICE int iris_d_reduced_as(iris_dtype_t dtype, iris_reduce_op_t op,
 #define IRIS_D_SUM_bf16 float
 #define IRIS_D_SUM_f32 float
 #define IRIS_D_SUM_f64 double
+
+/* A sum times the call's factor. Only floating-point types have one. */
+#define IRIS_D_SCALE_i8(sum, scale) (sum)
+#define IRIS_D_SCALE_u8(sum, scale) (sum)
+#define IRIS_D_SCALE_i16(sum, scale) (sum)
+#define IRIS_D_SCALE_u16(sum, scale) (sum)
+#define IRIS_D_SCALE_i32(sum, scale) (sum)
+#define IRIS_D_SCALE_u32(sum, scale) (sum)
+#define IRIS_D_SCALE_i64(sum, scale) (sum)
+#define IRIS_D_SCALE_u64(sum, scale) (sum)
+#define IRIS_D_SCALE_f16(sum, scale) ((sum) * (scale).f32)
+#define IRIS_D_SCALE_bf16(sum, scale) ((sum) * (scale).f32)
+#define IRIS_D_SCALE_f32(sum, scale) ((sum) * (scale).f32)
+#define IRIS_D_SCALE_f64(sum, scale) ((sum) * (scale).f64)
 
 /* A block as each type sees it, and its sums. */
 #define IRIS_D_ROW(name, c_type, arg)                                          \
@@ -156,9 +172,9 @@ IRIS_DEVICE iris_bf16_t iris_d_narrow_bf16(float value)
 }
 
 /* For f32 and n elements: iris_d_begin_f32() converts them to sums,
- * iris_d_combine_f32() combines sums with them, iris_d_finish_f32() converts
- * sums to elements. n and op are constants when the compiler optimises these
- * loops. */
+ * iris_d_combine_f32() combines sums with them, iris_d_finish_f32() scales sums
+ * and converts them to elements. n and op are constants when the compiler
+ * optimises these loops. */
 #define IRIS_D_ROW(name, c_type, arg)                                          \
     IRIS_DEVICE void iris_d_begin_##name(IRIS_D_SUM_##name *sums,              \
                                          const c_type *from, size_t n)         \
@@ -179,11 +195,13 @@ IRIS_DEVICE iris_bf16_t iris_d_narrow_bf16(float value)
         }                                                                      \
     }                                                                          \
     IRIS_DEVICE void iris_d_finish_##name(                                     \
-        c_type *to, const IRIS_D_SUM_##name *sums, size_t n)                   \
+        c_type *to, const IRIS_D_SUM_##name *sums, union iris_ccl_scale scale, \
+        size_t n)                                                              \
     {                                                                          \
+        (void)scale;                                                           \
         IRIS_D_UNROLL                                                          \
         for (size_t i = 0; i < n; i++) {                                       \
-            to[i] = iris_d_narrow_##name(sums[i]);                             \
+            to[i] = iris_d_narrow_##name(IRIS_D_SCALE_##name(sums[i], scale)); \
         }                                                                      \
     }
 IRIS_TYPES(IRIS_D_ROW, )
@@ -229,7 +247,8 @@ IRIS_FLOAT_TYPES(IRIS_D_ROW, IRIS_D_NO_MORE)
 #define IRIS_D_BEGIN(name, n) iris_d_begin_##name(sums->name, from->name, n)
 #define IRIS_D_COMBINE(name, n)                                                \
     iris_d_combine_##name(op, sums->name, from->name, n)
-#define IRIS_D_FINISH(name, n) iris_d_finish_##name(to->name, sums->name, n)
+#define IRIS_D_FINISH(name, n)                                                 \
+    iris_d_finish_##name(to->name, sums->name, scale, n)
 IRIS_DEVICE void iris_d_fold_begin(enum iris_d_kind kind, iris_d_sums_t *sums,
                                    const iris_d_block_t *from, size_t bytes)
 {
@@ -252,7 +271,8 @@ IRIS_DEVICE void iris_d_fold(enum iris_d_kind kind, iris_reduce_op_t op,
 }
 
 IRIS_DEVICE void iris_d_fold_finish(enum iris_d_kind kind, iris_d_block_t *to,
-                                    const iris_d_sums_t *sums, size_t bytes)
+                                    const iris_d_sums_t *sums,
+                                    union iris_ccl_scale scale, size_t bytes)
 {
     switch (kind) {
         IRIS_TYPES(IRIS_D_ROW, IRIS_D_FINISH)

@@ -7,8 +7,8 @@
 
 #include <iris/device/kernels/ccl_exchange.h>
 
-/* A reduction with one member, which has no workspace. It replaces NaNs by
- * those that results have. */
+/* A reduction with one member, which has no workspace. It multiplies the
+ * elements by the call's factor, and replaces NaNs by those that results have. */
 IRIS_DEVICE void iris_d_ccl_alone(iris_wg_t wg,
                                   const struct iris_ccl_packet_args *args)
 {
@@ -17,8 +17,16 @@ IRIS_DEVICE void iris_d_ccl_alone(iris_wg_t wg,
 
     switch (args->kind) {
 /* clang-format off */
-#define IRIS_D_QUIET(name, bits, infinity, quiet)                              \
+#define IRIS_D_QUIET(name, c_type, bits, infinity, quiet, factor)              \
     case IRIS_D_KIND_##name:                                                   \
+        if (args->scale.factor != 1) {                                         \
+            IRIS_LANES (wg, i, args->bytes / sizeof(c_type)) {                 \
+                ((c_type *)out)[i] = iris_d_narrow_##name(IRIS_D_SCALE_##name( \
+                    iris_d_widen_##name(((const c_type *)in)[i]),              \
+                    args->scale));                                             \
+            }                                                                  \
+            break;                                                             \
+        }                                                                      \
         IRIS_LANES (wg, i, args->bytes / sizeof(bits)) {                       \
             bits word = ((const bits *)in)[i];                                 \
             bits magnitude = (bits)(word << 1);                                \
@@ -27,11 +35,11 @@ IRIS_DEVICE void iris_d_ccl_alone(iris_wg_t wg,
         }                                                                      \
         break;
         /* clang-format on */
-        IRIS_D_QUIET(f16, iris_d_u16_t, 0x7c00u, 0x7e00)
-        IRIS_D_QUIET(bf16, iris_d_u16_t, 0x7f80u, 0x7fc0)
-        IRIS_D_QUIET(f32, iris_d_u32_t, 0x7f800000u, 0x7fc00000)
-        IRIS_D_QUIET(f64, iris_d_u64_t, (uint64_t)0x7ff << 52,
-                     (uint64_t)0xfff << 51)
+        IRIS_D_QUIET(f16, iris_f16_t, iris_d_u16_t, 0x7c00u, 0x7e00, f32)
+        IRIS_D_QUIET(bf16, iris_bf16_t, iris_d_u16_t, 0x7f80u, 0x7fc0, f32)
+        IRIS_D_QUIET(f32, float, iris_d_u32_t, 0x7f800000u, 0x7fc00000, f32)
+        IRIS_D_QUIET(f64, double, iris_d_u64_t, (uint64_t)0x7ff << 52,
+                     (uint64_t)0xfff << 51, f64)
 #undef IRIS_D_QUIET
     default: /* the host copies them */
         break;

@@ -23,6 +23,7 @@ typedef struct iris_d_ccl_row {
     size_t n;
     uint32_t count;
     iris_reduce_op_t op;
+    union iris_ccl_scale scale;
     iris_bool_t avx2;
 } iris_d_ccl_row_t;
 
@@ -105,6 +106,30 @@ IRIS_DEVICE const float *iris_d_widen_row_f16(const iris_d_ccl_row_t *row,
     return space;
 }
 
+/* For f32: multiplies the sums by the call's factor, if it has one. */
+#define IRIS_D_ROW(name, c_type, arg)                                          \
+    IRIS_DEVICE void iris_d_scale_row_##name(const iris_d_ccl_row_t *row,      \
+                                             IRIS_D_SUM_##name *sums)          \
+    {                                                                          \
+        for (size_t i = 0; row->scale.arg != 1 && i < row->n; i++) {           \
+            sums[i] = IRIS_D_SCALE_##name(sums[i], row->scale);                \
+        }                                                                      \
+    }
+IRIS_D_ROW(f32, float, f32)
+IRIS_D_ROW(f64, double, f64)
+#undef IRIS_D_ROW
+#define iris_d_scale_row_f16 iris_d_scale_row_f32
+#define iris_d_scale_row_bf16 iris_d_scale_row_f32
+#define IRIS_D_ROW(name, c_type, arg)                                          \
+    IRIS_DEVICE void iris_d_scale_row_##name(const iris_d_ccl_row_t *row,      \
+                                             c_type *sums)                     \
+    {                                                                          \
+        (void)row;                                                             \
+        (void)sums;                                                            \
+    }
+IRIS_INTEGER_TYPES(IRIS_D_ROW, )
+#undef IRIS_D_ROW
+
 /* Sums as elements. */
 #define IRIS_D_ROW(name, c_type, arg)                                          \
     IRIS_DEVICE void iris_d_narrow_row_##name(const iris_d_ccl_row_t *row,     \
@@ -157,6 +182,7 @@ IRIS_D_ROW(f64, double, IRIS_D_PLAIN)
                 row->n);                                                       \
             before = sums[k & 1];                                              \
         }                                                                      \
+        iris_d_scale_row_##name(row, sums[(row->count - 1) & 1]);              \
         iris_d_narrow_row_##name(row, (c_type *)(void *)to,                    \
                                  sums[(row->count - 1) & 1]);                  \
     }                                                                          \

@@ -62,6 +62,7 @@ IRIS_KERNEL(iris_k_ops_wait, struct iris_ops_wait_args)
         }                                                                      \
         IRIS_LANES (wg, b, blocks) {                                           \
             const char *in = (const char *)args->in + b * 16;                  \
+            const union iris_ccl_scale one = {1};                              \
             iris_d_block_t block;                                              \
             iris_d_sums_t sums;                                                \
                                                                                \
@@ -72,7 +73,8 @@ IRIS_KERNEL(iris_k_ops_wait, struct iris_ops_wait_args)
                 iris_d_fold(IRIS_D_KIND_##name, IRIS_REDUCE_SUM, &sums,        \
                             &block, sizeof block);                             \
             }                                                                  \
-            iris_d_fold_finish(IRIS_D_KIND_##name, &block, &sums, sizeof block); \
+            iris_d_fold_finish(IRIS_D_KIND_##name, &block, &sums, one,         \
+                               sizeof block);                                  \
             iris_d_store_wide((char *)args->out + b * 16, block.words);        \
         }                                                                      \
         return blocks * N;                                                     \
@@ -89,6 +91,7 @@ IRIS_KERNEL(iris_k_ops_wait, struct iris_ops_wait_args)
         IRIS_LANES (wg, e, args->rows * args->columns - first) {               \
             size_t at = first + e, row = at / args->columns;                   \
             const char *in = (const char *)args->in + at * sizeof(TYPE);       \
+            const union iris_ccl_scale one = {1};                              \
             SUM sum;                                                           \
                                                                                \
             iris_d_begin_##name(&sum, (const TYPE *)in, 1);                    \
@@ -100,7 +103,7 @@ IRIS_KERNEL(iris_k_ops_wait, struct iris_ops_wait_args)
             iris_d_finish_##name((TYPE *)args->out +                           \
                                      (int64_t)row * args->out_row +            \
                                      (int64_t)(at - row * args->columns),      \
-                                 &sum, 1);                                     \
+                                 &sum, one, 1);                                \
         }                                                                      \
     }
 IRIS_D_OPS_SUM(f32, float, float)

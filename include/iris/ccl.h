@@ -109,6 +109,8 @@ struct iris_ccl_options {
                         shape, and each member writes its own rows. */
     int num_rings; /**< For RING. 2: half of the data goes around the other way;
                         0 means 1. */
+    double scale;  /**< For SUM of floats and complex numbers: a factor of the
+                        result. 0 means 1. */
 };
 
 /** Sets every field to NULL or 0. Local, cannot fail. */
@@ -146,12 +148,19 @@ IRIS_API void iris_ccl_options_init_sized(struct iris_ccl_options *options,
  * member 0 first, for every variant, number of workgroups, place in the buffer
  * and device. Rules by type:
  *   - f16 and bf16 are added and multiplied as f32, and rounded once at the end.
+ *   - AVG and options.scale take floating-point and complex types, and not
+ *     ATOMIC, SPINLOCK or RING. The sum is multiplied once, before that
+ *     rounding: AVG by 1 / members, a SUM by options.scale. The factor and the
+ *     product are rounded to f32, for f64 and complex128 to f64. A program that
+ *     has premultiplied sums (ncclRedOpCreatePreMulSum(), PREMUL_SUM) passes
+ *     their scalar as scale. It is the same on all members, and a sum of f32
+ *     that overflows stays infinite.
  *   - Integers wrap around.
  *   - MIN and MAX of a NaN and a number give the number. If the operands are +0
  *     and -0, they give the earlier member's.
  *   - A NaN result is always the same NaN, quiet and positive.
  *   - BAND, BOR and BXOR take integers and bool. bool has no other reductions,
- *     and complex types have only SUM.
+ *     and complex types have only SUM and AVG.
  *
  * NULL options mean the defaults of iris_ccl_options_init().
  *

@@ -82,7 +82,8 @@ typedef struct iris_bf16 {
     X(MAX,     3, "max")                                                       \
     X(BAND,    4, "band") /* bitwise and, or, exclusive or: integers, bool */  \
     X(BOR,     5, "bor")                                                       \
-    X(BXOR,    6, "bxor")
+    X(BXOR,    6, "bxor")                                                      \
+    X(AVG,     7, "avg") /* the sum times 1 / members: floats, complex */
 /* clang-format on */
 
 /** IRIS_DTYPE_BOOL and so on. See iris_dtype_size(), iris_dtype_name(). */
@@ -150,7 +151,7 @@ typedef void (*iris_cpu_entry_t)(const void *wg, const void *args);
 /** Version of the interface between compiled kernels and the library: struct
  *  iris_kernel, and all data that kernels and the library pass each other. It
  *  grows with any change of those. `version` and `name` never change place. */
-#define IRIS_KERNEL_VERSION 3
+#define IRIS_KERNEL_VERSION 4
 
 /** A kernel, which IRIS_KERNEL() defines and iris_launch() takes: one name, and
  *  code for each target. The pointer for a target is NULL if the program was

@@ -93,10 +93,26 @@ static void say(const struct iris_compared *call, char text[CALL_TEXT])
     }
 }
 
+/* "sum" or "sum times 0.5". */
+static const char *say_reduction(const struct iris_compared *call,
+                                 char text[CALL_TEXT])
+{
+    const char *name = iris_reduce_op_name((iris_reduce_op_t)call->reduce);
+    double scale;
+
+    memcpy(&scale, &call->sizes[2], sizeof scale);
+    if (scale == 0) {
+        return name;
+    }
+    snprintf(text, CALL_TEXT, "%s times %.17g", name, scale);
+    return text;
+}
+
 /* If those are equal in both calls, adds the other values. */
 static void say_more(const struct iris_compared *call, char text[CALL_TEXT])
 {
     size_t used = strlen(text);
+    char reduction[CALL_TEXT];
 
     if (call->op == IRIS_COMPARED_GATHER_TO ||
         call->op == IRIS_COMPARED_SCATTER_FROM) {
@@ -108,13 +124,12 @@ static void say_more(const struct iris_compared *call, char text[CALL_TEXT])
         return; /* messages of pairs have no other values */
     } else if (call->op == IRIS_COMPARED_REDUCE) {
         snprintf(text + used, CALL_TEXT - used, " (%s, root %d, variant %s)",
-                 iris_reduce_op_name((iris_reduce_op_t)call->reduce),
-                 call->root, variant_name(call->variant));
+                 say_reduction(call, reduction), call->root,
+                 variant_name(call->variant));
     } else if (call->op == IRIS_COMPARED_ALL_REDUCE ||
                call->op == IRIS_COMPARED_REDUCE_SCATTER) {
         snprintf(text + used, CALL_TEXT - used, " (%s, variant %s)",
-                 iris_reduce_op_name((iris_reduce_op_t)call->reduce),
-                 variant_name(call->variant));
+                 say_reduction(call, reduction), variant_name(call->variant));
     } else if (call->op == IRIS_COMPARED_BROADCAST ||
                call->op == IRIS_COMPARED_GATHER) {
         snprintf(text + used, CALL_TEXT - used, " (root %d, variant %s)",

@@ -48,9 +48,9 @@ struct iris_compared {
     int reduce;
     int variant;
     int root;          /* of a product: number of chunks */
-    uint64_t sizes[3]; /* count and rows; bytes of messages, or for
-                        * all_gatherv a hash of the counts; or M, N and K of
-                        * a product */
+    uint64_t sizes[3]; /* count, rows and bits of the scale; bytes of messages,
+                        * or for all_gatherv a hash of the counts; or M, N and K
+                        * of a product */
 };
 
 struct iris_dev_call iris_i_compared_pack(const struct iris_compared *call);

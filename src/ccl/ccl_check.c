@@ -16,6 +16,7 @@
 #include "heap/heap_address.h"
 #include "queue/queue_stream.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -90,9 +91,37 @@ static iris_status_t fail_operation(const iris_t *iris,
     }
     return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                        "%s: op %s of %s is not defined; pass SUM, PRODUCT, MIN "
-                       "or MAX of numbers, SUM of complex ones, BAND, BOR or "
-                       "BXOR of integers or bool",
+                       "or MAX of numbers, SUM of complex ones, AVG of floats "
+                       "or complex ones, BAND, BOR or BXOR of integers or bool",
                        call->name, name, iris_dtype_name(call->dtype));
+}
+
+/* The factor of the result. Zero in the options means none, as in all of their
+ * fields. */
+static iris_status_t check_scale(const iris_t *iris, struct iris_ccl_call *call)
+{
+    double scale = call->options.scale;
+    int kind = 0;
+    int scales = iris_i_ccl_kinds[call->op].reduces &&
+                 call->reduce == IRIS_REDUCE_SUM &&
+                 iris_d_reduced_as(call->dtype, IRIS_REDUCE_AVG, &kind) != 0;
+
+    if (scale != 0 && !scales) {
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
+                           "%s: scale is %g, and it is for SUM of floats or "
+                           "complex numbers; pass 0",
+                           call->name, scale);
+    }
+    if (!isfinite(scale)) {
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
+                           "%s: scale is %g; pass a finite number", call->name,
+                           scale);
+    }
+    call->scale = call->reduce == IRIS_REDUCE_AVG
+                      ? 1.0 / call->group->members.count
+                  : scale == 0 ? 1.0
+                               : scale;
+    return IRIS_OK;
 }
 
 static iris_status_t check_types(const iris_t *iris, struct iris_ccl_call *call)
@@ -123,7 +152,7 @@ static iris_status_t check_types(const iris_t *iris, struct iris_ccl_call *call)
                            "%s: rows is %zu, and it takes no matrices; pass 0",
                            call->name, call->options.rows);
     }
-    return IRIS_OK;
+    return check_scale(iris, call);
 }
 
 /* ---- Buffers ---- */

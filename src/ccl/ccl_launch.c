@@ -7,6 +7,8 @@
 
 #include "ccl/ccl_launch.h"
 
+#include <iris/device/value.h>
+
 #include "ccl/ccl_kernels.h"
 #include "ccl/ccl_route.h"
 #include "ccl/ccl_types.h"
@@ -16,6 +18,8 @@
 #include "context/context_group.h"
 #include "context/fused.h"
 #include "queue/queue_launch.h"
+
+#include <string.h>
 
 /* Lanes of a workgroup, and the work that justifies another workgroup: on a GPU
  * one access of each lane, on the CPU more time than waking a thread takes. */
@@ -42,6 +46,8 @@ static struct iris_compared compared(const struct iris_ccl_call *call)
         .variant = (int)call->variant,
         .root = call->root,
         .sizes = {call->count, call->options.rows}};
+
+    memcpy(&compared.sizes[2], &call->options.scale, sizeof(double));
 
     if (iris_i_ccl_kinds[call->op].pairs) {
         compared.sizes[0] = call->op == IRIS_CCL_ALL_TO_ALLV ? 0 : call->bytes;
@@ -90,6 +96,23 @@ static struct iris_ccl_start start(const iris_t *iris,
     start.call = call_number(call, grid, &start.what);
     start.steps = steps;
     return start;
+}
+
+/* The operation that kernels do: an average is a scaled sum. */
+static int32_t kernel_op(const struct iris_ccl_call *call)
+{
+    return call->reduce == IRIS_REDUCE_AVG ? IRIS_REDUCE_SUM
+                                           : (int32_t)call->reduce;
+}
+
+static union iris_ccl_scale kernel_scale(const struct iris_ccl_call *call)
+{
+    union iris_ccl_scale scale = {.f64 = call->scale};
+
+    if (call->kind != IRIS_D_KIND_f64) {
+        scale.f32 = (float)call->scale;
+    }
+    return scale;
 }
 
 /* Number of lanes that a workgroup can use: a few more wavefronts take longer
@@ -185,7 +208,8 @@ static iris_status_t launch_reduce(iris_t *iris,
     args.out = call->out;
     args.bytes = call->bytes;
     args.kind = call->kind;
-    args.op = (int32_t)call->reduce;
+    args.op = kernel_op(call);
+    args.scale = kernel_scale(call);
     args.shape = (int32_t)shape;
     args.async = call->options.async;
     args.rows = call->options.rows;
@@ -244,7 +268,8 @@ static iris_status_t launch_packet(iris_t *iris,
     args.bytes = call->bytes;
     args.piece = piece < call->bytes ? piece : call->bytes;
     args.kind = call->kind;
-    args.op = (int32_t)call->reduce;
+    args.op = kernel_op(call);
+    args.scale = kernel_scale(call);
     args.exchange =
         shares ? (int)IRIS_CCL_REDUCE_TWO : iris_i_ccl_kinds[call->op].exchange;
     args.root = call->root;
@@ -345,7 +370,8 @@ iris_status_t iris_i_ccl_launch_far(iris_t *iris,
         .root = kind->has_root ? call->root : -1,
         .reduces = kind->reduces,
         .kind = call->kind,
-        .op = (int32_t)call->reduce,
+        .op = kernel_op(call),
+        .scale = kernel_scale(call),
         .two_shot = call->op == IRIS_CCL_ALL_REDUCE,
         .own_rows = call->options.own_rows,
         .striding = call->options.distribution == IRIS_CCL_STRIDING};
@@ -368,6 +394,7 @@ iris_status_t iris_i_ccl_launch_alone(iris_t *iris,
         .out = (char *)call->out + i * call->out_pitch,
         .bytes = call->bytes,
         .kind = call->kind,
+        .scale = kernel_scale(call),
     };
     unsigned grid = iris_i_ccl_grid(iris, call, args.bytes,
                                     bytes_per_wg(iris, IRIS_CCL_UNIT_BYTES));

@@ -87,6 +87,7 @@ struct iris_ccl_call {
     size_t out_pitch;
     size_t work_bytes; /* total of `bytes` over all rows */
     int kind;          /* enum iris_d_kind of a reduction */
+    double scale;      /* factor of a sum's result; 1: none */
     int on_heap;       /* peers can reach in and out, or will be able to */
     int in_on_heap;    /* the same without a broadcast's root, whose input
                         * may be off the heap */

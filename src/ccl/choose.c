@@ -160,6 +160,11 @@ static int stages(const iris_t *iris, const struct iris_ccl_call *call)
                                     : call->workspace->stage_bytes > 0);
 }
 
+static int scales(const struct iris_ccl_call *call)
+{
+    return call->reduce == IRIS_REDUCE_AVG || call->options.scale != 0;
+}
+
 static int can(const struct iris_ccl_call *call, int needs)
 {
     if ((needs & IRIS_CCL_STAGES) && call->stages) {
@@ -168,6 +173,7 @@ static int can(const struct iris_ccl_call *call, int needs)
     return needs >= 0 && !((needs & IRIS_CCL_ON_HEAP) && !call->on_heap) &&
            !((needs & IRIS_CCL_APART) && call->in_place) &&
            !((needs & IRIS_CCL_ONLY_SUM) && call->reduce != IRIS_REDUCE_SUM) &&
+           !((needs & IRIS_CCL_BY_NAME) && scales(call)) &&
            !(!(needs & IRIS_CCL_ROWS) && call->options.rows != 0);
 }
 
@@ -344,6 +350,8 @@ static iris_status_t choose_variant(const iris_t *iris,
                 ? "in and out that are not the same memory"
             : (needed & IRIS_CCL_ONLY_SUM) && call->reduce != IRIS_REDUCE_SUM
                 ? "operation SUM"
+            : (needed & IRIS_CCL_BY_NAME) && scales(call)
+                ? "neither AVG nor a scale"
                 : "buffers without rows");
     }
     call->variant = variant;

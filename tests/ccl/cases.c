@@ -87,14 +87,14 @@ static uint64_t modular(iris_reduce_op_t op, uint64_t a, uint64_t b)
 
 #define REDUCE(name, c_type, sum_t, value, widen, narrow, MERGE)               \
     static void reduce_##name(void *to, size_t first, size_t count,            \
-                              iris_reduce_op_t op, const uint64_t *seeds,      \
-                              int members)                                     \
+                              const struct case_reduction *how)                \
     {                                                                          \
+        iris_reduce_op_t op = how->op;                                         \
         for (size_t i = 0; i < count; i++) {                                   \
-            sum_t sum = widen(value(hash(seeds[0], first + i)));               \
+            sum_t sum = widen(value(hash(how->seeds[0], first + i)));               \
             c_type element;                                                    \
-            for (int m = 1; m < members; m++) {                                \
-                sum_t next = widen(value(hash(seeds[m], first + i)));          \
+            for (int m = 1; m < how->members; m++) {                                \
+                sum_t next = widen(value(hash(how->seeds[m], first + i)));          \
                 sum = op == IRIS_REDUCE_MIN   ? (next < sum ? next : sum)      \
                       : op == IRIS_REDUCE_MAX ? (next > sum ? next : sum)      \
                                               : (sum_t)MERGE;                  \
@@ -111,20 +111,24 @@ INTEGERS(ROW)
 #undef REDUCE
 #define REDUCE(name, c_type, sum_t, value, widen, narrow)                      \
     static void reduce_##name(void *to, size_t first, size_t count,            \
-                              iris_reduce_op_t op, const uint64_t *seeds,      \
-                              int members)                                     \
+                              const struct case_reduction *how)                \
     {                                                                          \
+        iris_reduce_op_t op = how->op;                                         \
         for (size_t i = 0; i < count; i++) {                                   \
-            sum_t sum = widen(value(hash(seeds[0], first + i)));               \
+            sum_t sum = widen(value(hash(how->seeds[0], first + i)));               \
             c_type element;                                                    \
-            for (int m = 1; m < members; m++) {                                \
-                sum_t next = widen(value(hash(seeds[m], first + i)));          \
-                sum = op == IRIS_REDUCE_SUM       ? sum + next                 \
+            for (int m = 1; m < how->members; m++) {                                \
+                sum_t next = widen(value(hash(how->seeds[m], first + i)));          \
+                sum = op == IRIS_REDUCE_SUM || op == IRIS_REDUCE_AVG           \
+                          ? sum + next                                         \
                       : op == IRIS_REDUCE_PRODUCT ? sum * next                 \
                       : isnan(sum)                ? next                       \
                       : op == IRIS_REDUCE_MIN     ? (next < sum ? next : sum)  \
                                                   : (next > sum ? next : sum); \
             }                                                                  \
+            sum *= op == IRIS_REDUCE_AVG ? (sum_t)(1.0 / how->members)         \
+                   : how->scale == 0     ? (sum_t)1                            \
+                                         : (sum_t)how->scale;                  \
             element = narrow(sum);                                             \
             memcpy((char *)to + i * sizeof element, &element, sizeof element); \
         }                                                                      \
@@ -151,7 +155,8 @@ const size_t case_num_types = sizeof case_types / sizeof case_types[0];
 
 int case_reduces(const struct case_type *type, iris_reduce_op_t op)
 {
-    return type->is_integer || op <= IRIS_REDUCE_MAX;
+    return type->is_integer ? op != IRIS_REDUCE_AVG
+                            : op <= IRIS_REDUCE_MAX || op == IRIS_REDUCE_AVG;
 }
 
 uint64_t case_seed(int member, uint64_t round)

@@ -12,6 +12,14 @@
 #define CASES_MEMBERS 8
 #define CASES_GUARD 64 /* bytes before and behind each buffer */
 
+/* What is asked of a reduction, over members with these seeds. */
+struct case_reduction {
+    iris_reduce_op_t op;
+    double scale; /* of floats; 0: none */
+    const uint64_t *seeds;
+    int members;
+};
+
 /* An element type. */
 struct case_type {
     const char *name;
@@ -20,9 +28,9 @@ struct case_type {
     int is_integer;
     /* `count` elements from number `first` on, of whoever has this seed. */
     void (*fill)(void *to, size_t first, size_t count, uint64_t seed);
-    /* Their reduction over members with these seeds, in that order: bits. */
-    void (*reduce)(void *to, size_t first, size_t count, iris_reduce_op_t op,
-                   const uint64_t *seeds, int members);
+    /* Their reduction over the members, in that order: bits. */
+    void (*reduce)(void *to, size_t first, size_t count,
+                   const struct case_reduction *how);
 };
 
 extern const struct case_type case_types[];

@@ -3,7 +3,7 @@ matrix_tests += %D%/test_all_reduce %D%/test_collectives %D%/test_messages %D%/t
 	%D%/test_wg_tiles
 rank_tests += %D%/test_ccl_calls %D%/test_ccl_graph %D%/test_ccl_places \
 	%D%/test_ccl_mismatch \
-	%D%/test_ccl_rows %D%/test_ccl_tuning %D%/test_ccl_unordered \
+	%D%/test_ccl_rows %D%/test_ccl_scale %D%/test_ccl_tuning %D%/test_ccl_unordered \
 	%D%/test_rounds
 ccl_common = %D%/cases.c %D%/cases.h %D%/play.c %D%/play.h
 tests_ccl_test_all_reduce_SOURCES = $(ccl_common) %D%/test_all_reduce.c

@@ -46,6 +46,18 @@ void play_set_variant(struct play *play, iris_ccl_variant_t variant)
     *of[play->op] = variant;
 }
 
+void play_scale(struct play *play, size_t i)
+{
+    int reduces = play->op == PLAY_ALL_REDUCE || play->op == PLAY_REDUCE ||
+                  play->op == PLAY_REDUCE_SCATTER;
+
+    play->options.scale = 0;
+    if (reduces && !play->type->is_integer && i % 3 != 0) {
+        play->reduce = i % 3 == 1 ? IRIS_REDUCE_AVG : IRIS_REDUCE_SUM;
+        play->options.scale = i % 3 == 1 ? 0 : -0.3;
+    }
+}
+
 int play_can(const struct play *play, iris_ccl_variant_t variant)
 {
     int packets = variant == IRIS_CCL_ONE_SHOT_PACKET ||
@@ -137,9 +149,12 @@ size_t play_expect(const iris_t *iris, const struct play *play, char *to)
     }
     if (play->op == PLAY_ALL_REDUCE || play->op == PLAY_REDUCE_SCATTER ||
         play->op == PLAY_REDUCE) {
+        const struct case_reduction how = {play->reduce, play->options.scale,
+                                           seeds, (int)sizes.members};
+
         play->type->reduce(
             to, play->op == PLAY_REDUCE_SCATTER ? sizes.index * play->count : 0,
-            play->count, play->reduce, seeds, (int)sizes.members);
+            play->count, &how);
     } else if (play->op == PLAY_SCATTER) {
         play->type->fill(to, sizes.index * play->count, play->count,
                          seeds[play->root]);
@@ -214,11 +229,11 @@ static void describe(const struct play *play, const char *what, char *text)
         "broadcast",  "reduce",     "gather",         "scatter"};
 
     snprintf(text, 200,
-             "%s of %zu %s, %s, shift %zu, %s%s variants %d %d %d %d "
+             "%s of %zu %s, %s, scale %g, shift %zu, %s%s variants %d %d %d %d "
              "%d, cus %d: %s",
              ops[play->op], play->count, play->type->name,
-             iris_reduce_op_name(play->reduce), play->shift,
-             play->in_place ? "in place, " : "",
+             iris_reduce_op_name(play->reduce), play->options.scale,
+             play->shift, play->in_place ? "in place, " : "",
              play->off_heap == PLAY_ON_HEAP    ? ""
              : play->off_heap == PLAY_OFF_HEAP ? "off the heap, "
                                                : "partly off the heap, ",

@@ -54,6 +54,9 @@ int play_open(iris_t *iris, size_t bytes, struct play_board *board_p);
 iris_ccl_variant_t play_variant(enum play_op op, int i);
 void play_set_variant(struct play *play, iris_ccl_variant_t variant);
 
+/* Makes every second and third call with floats an average or a scaled sum. */
+void play_scale(struct play *play, size_t i);
+
 /* Whether the variant takes such buffers. */
 int play_can(const struct play *play, iris_ccl_variant_t variant);
 

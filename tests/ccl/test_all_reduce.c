@@ -49,12 +49,16 @@ static int types_body(iris_t *iris, void *arg)
     (void)arg;
     CHECK_EQUAL(play_open(iris, 8 * 4100 + 64, &board), 0);
     for (size_t t = 0; t < case_num_types; t++) {
-        for (size_t op = t % step; op <= IRIS_REDUCE_BXOR; op += step) {
+        for (size_t op = t % step; op <= IRIS_REDUCE_AVG; op += step) {
             play.type = &case_types[t];
             play.reduce = (iris_reduce_op_t)op;
             play.count = counts[(t + op) % 7];
             play.round += 10;
             play.in_place = op & 1;
+            play.options.scale =
+                !play.type->is_integer && play.reduce == IRIS_REDUCE_SUM
+                    ? (double)(t % 3) / 3
+                    : 0;
             if (case_reduces(play.type, play.reduce)) {
                 CHECK_EQUAL(each_variant(&board, play), 0);
             }

@@ -18,7 +18,7 @@ struct kind {
     iris_dtype_t dtype;
     size_t count;
     iris_reduce_op_t reduce;
-    int root;
+    int root; /* of an all_reduce the scale, in quarters */
     iris_ccl_variant_t variant;
     int off_heap;
 };
@@ -27,6 +27,9 @@ struct kind {
 static const struct kind kinds[] = {
     {PLAY_ALL_REDUCE, IRIS_DTYPE_F64, 4, IRIS_REDUCE_SUM, 0, AUTO, 0},
     {PLAY_ALL_REDUCE, IRIS_DTYPE_F64, 4, IRIS_REDUCE_PRODUCT, 0, AUTO, 0},
+    {PLAY_ALL_REDUCE, IRIS_DTYPE_F64, 4, IRIS_REDUCE_AVG, 0, AUTO, 0},
+    {PLAY_ALL_REDUCE, IRIS_DTYPE_F64, 4, IRIS_REDUCE_SUM, 2, AUTO, 0},
+    {PLAY_ALL_REDUCE, IRIS_DTYPE_F64, 4, IRIS_REDUCE_SUM, 1, AUTO, 0},
     {PLAY_ALL_REDUCE, IRIS_DTYPE_F32, 8, IRIS_REDUCE_SUM, 0, AUTO, 0},
     {PLAY_ALL_REDUCE, IRIS_DTYPE_I32, 8, IRIS_REDUCE_SUM, 0, AUTO, 0},
     {PLAY_ALL_REDUCE, IRIS_DTYPE_I32, 1, IRIS_REDUCE_SUM, 0, AUTO, 0},
@@ -82,6 +85,11 @@ static int board_open(iris_t *iris, struct board *board)
     return 0;
 }
 
+static double scale_of(const struct kind *kind)
+{
+    return kind->op == PLAY_ALL_REDUCE ? kind->root / 4.0 : 0;
+}
+
 static iris_status_t call(const struct board *board, const struct kind *kind)
 {
     struct case_type type = {.dtype = kind->dtype};
@@ -94,6 +102,7 @@ static iris_status_t call(const struct board *board, const struct kind *kind)
 
     iris_ccl_options_init(&play.options);
     play.options.workspace = board->workspace;
+    play.options.scale = scale_of(kind);
     play_set_variant(&play, kind->variant);
     return play_call(board->iris, &play, buffers[0], buffers[1]);
 }
@@ -115,6 +124,13 @@ static int check_message(const struct board *board, const struct kind *own,
     CHECK_MESSAGE(text);
     snprintf(text, sizeof text, "rank %d: ", iris_rank(board->iris));
     CHECK_MESSAGE(text);
+    if (scale_of(own) != 0 && own->op == theirs->op &&
+        own->count == theirs->count && own->dtype == theirs->dtype) {
+        snprintf(text, sizeof text, "this rank %s of %zu %s (sum times %g",
+                 names[own->op], own->count, iris_dtype_name(own->dtype),
+                 scale_of(own));
+        CHECK_MESSAGE(text);
+    }
     return 0;
 }
 

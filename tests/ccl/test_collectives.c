@@ -50,6 +50,7 @@ static int ways_body(iris_t *iris, void *arg)
         play.shift = i % 4;
         play.in_place = i % 2 == 1;
         play.root = (int)i % iris_num_ranks(iris);
+        play_scale(&play, i);
         play.options.num_cus = (int)(i % 3);
         CHECK_EQUAL(each_variant(&board, &play), 0);
     }
@@ -153,6 +154,7 @@ static int groups_body(iris_t *iris, void *arg)
         }
         play.count = 1 + 37 * (size_t)i;
         play.round = 10 * (uint64_t)i;
+        play_scale(&play, (size_t)i);
         play.root = i % iris_group_size(iris, play.options.group);
         CHECK_EQUAL(each_variant(&board, &play), 0);
     }
@@ -185,6 +187,7 @@ static int off_heap_body(iris_t *iris, void *arg)
         play.round = round;
         for (play.count = 5; play.count < 50000; play.count *= 9) {
             play.in_place = !play.in_place;
+            play_scale(&play, play.count);
             play.shift = play.count % 3;
             play.root = (int)play.count % iris_num_ranks(iris);
             play.options.num_cus = (int)(play.count % 4);

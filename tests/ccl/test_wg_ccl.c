@@ -134,7 +134,9 @@ static size_t expect(const struct board *board, unsigned w,
     if (args->what == ALL_REDUCE || args->what == SCATTER ||
         args->what >= RING) {
         from = args->what == SCATTER ? (size_t)me * count : 0;
-        type->reduce(want, from, count, (iris_reduce_op_t)args->op, seeds, n);
+        type->reduce(
+            want, from, count,
+            &(struct case_reduction){(iris_reduce_op_t)args->op, 0, seeds, n});
         return count * type->bytes;
     }
     return args->what == SPREAD ? count : count * (size_t)n;
@@ -216,7 +218,7 @@ static int play_reductions(struct board *board)
     int failed = 0;
 
     for (size_t t = 0; t < case_num_types && !failed; t++) {
-        for (int op = 0; op <= IRIS_REDUCE_BXOR && !failed; op++) {
+        for (int op = 0; op <= IRIS_REDUCE_AVG && !failed; op++) {
             board->args.what = (op + (int)t) % 2 != 0 ? SCATTER
                                : t % 3 == 0           ? TWO_SHOT
                                                       : ALL_REDUCE;

@@ -169,8 +169,9 @@ static size_t expect(const struct board *board, unsigned w,
     if (args->what == SPREAD) {
         type->fill(line, 0, count, seeds[args->root]);
     } else if (args->what <= SCATTER) {
-        type->reduce(line, args->what == SCATTER ? (size_t)me * count : 0,
-                     count, (iris_reduce_op_t)args->op, seeds, n);
+        type->reduce(
+            line, args->what == SCATTER ? (size_t)me * count : 0, count,
+            &(struct case_reduction){(iris_reduce_op_t)args->op, 0, seeds, n});
     }
     return args->what == BRING && me != (int)args->root
                ? 0

@@ -38,7 +38,7 @@ const struct emu_name emu_members[] = {
     MEMBER(iris_ccl_reduce_args, out_pitch),
     MEMBER(iris_ccl_reduce_args, striding),
     MEMBER(iris_ccl_reduce_args, own_rows), MEMBER(iris_ccl_reduce_args, rings),
-    MEMBER(iris_ccl_reduce_args, root),
+    MEMBER(iris_ccl_reduce_args, root), MEMBER(iris_ccl_reduce_args, scale),
 
     START(iris_ccl_move_args), MEMBER(iris_ccl_move_args, in_of_peer),
     MEMBER(iris_ccl_move_args, in_of_self),
@@ -50,7 +50,7 @@ const struct emu_name emu_members[] = {
     START(iris_ccl_packet_args), MEMBER(iris_ccl_packet_args, piece),
     MEMBER(iris_ccl_packet_args, kind), MEMBER(iris_ccl_packet_args, op),
     MEMBER(iris_ccl_packet_args, exchange), MEMBER(iris_ccl_packet_args, root),
-    MEMBER(iris_ccl_packet_args, to_root),
+    MEMBER(iris_ccl_packet_args, to_root), MEMBER(iris_ccl_packet_args, scale),
 
     ALL(iris_ccl_pairs_args), MEMBER(iris_ccl_pairs_args, start.context),
     MEMBER(iris_ccl_pairs_args, start.space),
@@ -131,7 +131,7 @@ const struct emu_name emu_values[] = {
     IRIS_TYPES(KIND, )
     VALUE(IRIS_REDUCE_SUM), VALUE(IRIS_REDUCE_PRODUCT), VALUE(IRIS_REDUCE_MIN),
     VALUE(IRIS_REDUCE_MAX), VALUE(IRIS_REDUCE_BAND), VALUE(IRIS_REDUCE_BOR),
-    VALUE(IRIS_REDUCE_BXOR),
+    VALUE(IRIS_REDUCE_BXOR), VALUE(IRIS_REDUCE_AVG),
     VALUE(IRIS_CCL_WHOLE), VALUE(IRIS_CCL_TO_ALL), VALUE(IRIS_CCL_SCATTER),
     VALUE(IRIS_CCL_ADDED), VALUE(IRIS_CCL_LOCKED), VALUE(IRIS_CCL_RINGED),
     VALUE(IRIS_CCL_REDUCE_ONE), VALUE(IRIS_CCL_REDUCE_TWO),

@@ -48,7 +48,7 @@ IRIS_DEVICE iris_tile_t emu_wg_tile(const struct emu_wg_args *args, void *data,
 WG_CCL(reduce_f32, iris_wg_all_reduce(
     wg, &ccl, p, q, args->count, IRIS_DTYPE_F32, IRIS_REDUCE_SUM))
 WG_CCL(oneshot_bf16, iris_wg_all_reduce_one_shot(
-    wg, &ccl, p, q, args->count, IRIS_DTYPE_BF16, IRIS_REDUCE_SUM))
+    wg, &ccl, p, q, args->count, IRIS_DTYPE_BF16, IRIS_REDUCE_AVG))
 WG_CCL(oneshot_i64, iris_wg_all_reduce_one_shot(
     wg, &ccl, p, q, args->count, IRIS_DTYPE_I64, IRIS_REDUCE_MIN))
 WG_CCL(twoshot_f32, iris_wg_all_reduce_two_shot(

@@ -50,6 +50,27 @@ static void fill(const struct buffers *b, int rank)
     }
 }
 
+/* Averages and scaled sums are the sums times one factor, rounded once more. */
+static int check_scaled(iris_t *iris, struct buffers *b, int rank)
+{
+    struct iris_ccl_options scaled = b->options;
+
+    scaled.scale = 0.7;
+    fill(b, rank);
+    CHECK_OK(iris_all_reduce(iris, b->in, b->out, b->count, IRIS_DTYPE_F32,
+                             IRIS_REDUCE_AVG, &b->options));
+    CHECK_OK(iris_all_reduce(iris, b->in, b->out + b->count, b->count,
+                             IRIS_DTYPE_F32, IRIS_REDUCE_SUM, &scaled));
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    for (size_t i = 0; i < b->count; i++) {
+        float sum = sum_of(b->ranks, b->n, i);
+
+        CHECK(b->out[i] == sum * (float)(1.0 / b->n));
+        CHECK(b->out[b->count + i] == sum * 0.7f);
+    }
+    return 0;
+}
+
 static int check_reductions(iris_t *iris, struct buffers *b, int rank)
 {
     size_t first = (size_t)b->self * b->count;
@@ -71,7 +92,7 @@ static int check_reductions(iris_t *iris, struct buffers *b, int rank)
     for (size_t i = 0; i < b->count; i++) {
         CHECK(b->in[i] == b->out[i]);
     }
-    return 0;
+    return check_scaled(iris, b, rank);
 }
 
 static int check_moves(iris_t *iris, struct buffers *b, int rank)
