@@ -11,7 +11,7 @@ from ._messages import Messages
 from ._session import Session
 from ._streams import Streams
 from ._structs import CclOptions, Tensor
-from .ccl import VARIANTS, Config, ReduceOp
+from .ccl import VARIANTS, Config, PremulSum, ReduceOp
 
 
 class Workspace:
@@ -52,14 +52,32 @@ def _torchs_name(op: Any) -> Optional[str]:
     return next((name for name in names if op == getattr(kind, name)), None)
 
 
-def _operation(op: Any) -> int:
-    """A reduction by our ReduceOp, or by upstream's or torch's of that name."""
+def _torchs_factor(op: Any) -> Optional[float]:
+    """The factor of torch's PREMUL_SUM, which only its pickled state has."""
+    dist = sys.modules.get("torch.distributed")
+    kind = getattr(getattr(dist, "ReduceOp", None), "PREMUL_SUM", None)
+    if kind is None or not isinstance(op, getattr(dist, "ReduceOp")):
+        return None
+    state = op.__getstate__() if op == kind else None
+    return float(state[1]) if isinstance(state, tuple) else None
+
+
+def _operation(op: Any, options: CclOptions) -> int:
+    """A reduction by our ReduceOp, or by upstream's or torch's of that name.
+    Sets the factor that it has."""
     if op is None:
+        return int(ReduceOp.SUM)
+    factor = op.factor if isinstance(op, PremulSum) else _torchs_factor(op)
+    if factor is not None:
+        if factor == 0:
+            raise ValueError("the factor of a premultiplied sum is 0")
+        options.scale = factor
         return int(ReduceOp.SUM)
     name = _torchs_name(op) or getattr(op, "name", None)
     if name is None or name not in ReduceOp.__members__:
         raise ValueError(
-            f"op={op!r}: takes ReduceOp." + ", ".join(ReduceOp.__members__)
+            f"op={op!r}: takes PremulSum or ReduceOp."
+            + ", ".join(ReduceOp.__members__)
         )
     return int(ReduceOp[name])
 
@@ -108,9 +126,8 @@ class CCL(Messages):
         out, given = self._pair(output_tensor, input_tensor)
         count = call.iris_tensor_numel(given)
         self._expect("all_reduce", out, count, "as many elements as the input")
-        self._run(
-            "all_reduce", options, given, out, count, _operation(op)
-        )
+        number = _operation(op, options)
+        self._run("all_reduce", options, given, out, count, number)
         return workspace or Workspace(self._session)
 
     def all_reduce_preamble(
@@ -177,9 +194,8 @@ class CCL(Messages):
         self._expect(
             "reduce_scatter", given, count * size, f"{size} times the output's"
         )
-        self._run(
-            "reduce_scatter", options, given, out, count, _operation(op)
-        )
+        number = _operation(op, options)
+        self._run("reduce_scatter", options, given, out, count, number)
 
     def all_to_all(
         self,
@@ -244,8 +260,8 @@ class CCL(Messages):
         return Workspace(self._session, made.value, group)
 
     @staticmethod
-    def _op(op: Any) -> int:
-        return _operation(op)
+    def _op(op: Any, options: CclOptions) -> int:
+        return _operation(op, options)
 
     @staticmethod
     def _refuse_gluon(name: str, config: Optional[Config]) -> None:

@@ -48,7 +48,8 @@ class Messages:
         root = self._member(options, dst, "dst")
         self._need("reduce", out, count, self._is_at(options, root))
         self._enqueue(
-            "reduce", given, out, count, given.dtype, self._op(op), root, options
+            "reduce", given, out, count, given.dtype, self._op(op, options),
+            root, options,
         )
 
     def gather(
@@ -196,7 +197,7 @@ class Messages:
         return handle
 
     @staticmethod
-    def _op(op: Any) -> int:
+    def _op(op: Any, options: CclOptions) -> int:
         raise NotImplementedError
 
     def _pair(self, output: Any, input: Any) -> Tuple[Tensor, Tensor]:

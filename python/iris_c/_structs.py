@@ -132,6 +132,7 @@ class CclOptions(c.Structure):
         ("distribution", c.c_int),
         ("own_rows", c.c_int),
         ("num_rings", c.c_int),
+        ("scale", c.c_double),
     ]
 
 

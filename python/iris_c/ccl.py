@@ -10,7 +10,7 @@ from typing import Dict, Optional, Tuple
 
 from ._lib import call
 
-__all__ = ["Config", "ReduceOp"]
+__all__ = ["Config", "PremulSum", "ReduceOp"]
 
 
 class ReduceOp(enum.IntEnum):
@@ -23,6 +23,15 @@ class ReduceOp(enum.IntEnum):
     BAND = 4
     BOR = 5
     BXOR = 6
+    AVG = 7
+
+
+@dataclass(frozen=True)
+class PremulSum:
+    """The sum of floats or complex numbers times a factor that all members
+    pass: an operation of reductions, beside ReduceOp."""
+
+    factor: float
 
 
 def _names() -> Dict[str, int]:

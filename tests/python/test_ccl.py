@@ -8,7 +8,7 @@ import unittest
 import numpy
 import support
 from iris_c import MismatchError, _lib
-from iris_c.ccl import VARIANTS, Config, ReduceOp
+from iris_c.ccl import VARIANTS, Config, PremulSum, ReduceOp
 
 COMBINE = {
     ReduceOp.SUM: numpy.add,
@@ -93,6 +93,23 @@ class Ccl(support.TestCase):
                 self.ccl.all_reduce(out, given, op)
                 self.assert_has(out, functools.reduce(combine, inputs))
                 self.assert_has(given, inputs[self.rank])
+
+    def test_averages_and_scaled_sums(self):
+        for dtype in ("float32", "float64", "complex64"):
+            inputs = self.members((3, 5), dtype)
+            out = self.on_heap(numpy.zeros((3, 5), dtype))
+            given = self.on_heap(inputs[self.rank])
+            real = numpy.float64 if dtype == "float64" else numpy.float32
+            for op, factor in ((ReduceOp.AVG, 1 / self.ranks),
+                               (PremulSum(-0.3), -0.3)):
+                self.ccl.all_reduce(out, given, op)
+                self.assert_has(out, sum(inputs) * real(factor))
+                self.ccl.reduce(out, given, 0, op)
+                self.assert_has(out, sum(inputs) * real(factor))
+        whole = self.on_heap(numpy.ones(3 * self.ranks, "float32"))
+        part = self.on_heap(numpy.zeros(3, "float32"))
+        self.ccl.reduce_scatter(part, whole, PremulSum(0.25))
+        self.assert_has(part, numpy.full(3, self.ranks / 4, "float32"))
 
     def test_all_reduce_sums_where_no_operation_is_said(self):
         for place in (self.on_heap, self.elsewhere):
@@ -352,8 +369,10 @@ class Ccl(support.TestCase):
     def test_an_operation_that_is_none_is_an_error(self):
         both = self.on_heap(numbers(0, (4,)))
         for op in ("AVG", 99):
-            with self.assertRaisesRegex(ValueError, "takes ReduceOp.SUM"):
+            with self.assertRaisesRegex(ValueError, "or ReduceOp.SUM"):
                 self.ccl.all_reduce(both, both, op)
+        with self.assertRaisesRegex(ValueError, "sum is 0"):
+            self.ccl.all_reduce(both, both, PremulSum(0))
         with self.assertRaisesRegex(ValueError, "band"):
             self.ccl.all_reduce(both, both, ReduceOp.BAND)
 

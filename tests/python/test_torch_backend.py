@@ -96,11 +96,12 @@ for kept in (model.module.weight, model.module.weight.grad):
     x = kept.detach().clone()
     dist.broadcast(x, 0)
     equal(x, kept.detach(), rtol=0, atol=0)
-try:
-    dist.all_reduce(x, op=dist.ReduceOp.AVG)
-    raise AssertionError("AVG is not refused")
-except ValueError as error:
-    assert "SUM, PRODUCT" in str(error), error
+x = full((2,), float(rank))
+dist.all_reduce(x, op=dist.ReduceOp.AVG)
+equal(x, full((2,), (dist.get_world_size() - 1) / 2))
+x = full((2,), float(rank))
+dist.all_reduce(x, op=dist._make_nccl_premul_sum(0.5))
+equal(x, full((2,), dist.get_world_size() * (dist.get_world_size() - 1) / 4))
 dist.destroy_process_group()
 """
 
