@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which ranks can go on. What is not known counts as able to: a job is called
- * hung only if nobody is left who could end its waits.
+ * Finds the ranks that can go on. Unknown ranks count as able to go on: a job
+ * is called hung only if no rank remains that could end its waits.
  */
 #include "config.h"
 
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The wait as it was before; NULL: it is new. */
+/* The same wait in the earlier reading; NULL: it is new. */
 static const struct iris_record_wait *
 find_same(const struct iris_report_rank *before,
           const struct iris_record_wait *wait)
@@ -30,7 +30,7 @@ find_same(const struct iris_report_rank *before,
     return NULL;
 }
 
-/* A wait goes on if its time does, or if nobody is there to move it. */
+/* A wait is live if its time advances, or if its rank is stopped or lost. */
 static void find_live(struct iris_report_rank *rank,
                       const struct iris_report_rank *before)
 {
@@ -45,7 +45,7 @@ static void find_live(struct iris_report_rank *rank,
     }
 }
 
-/* ---- Whether anything of a rank may go on ---- */
+/* ---- Whether any part of a rank may go on ---- */
 
 static int waits_moved(const struct iris_report_rank *rank,
                        const struct iris_report_rank *before)
@@ -63,8 +63,8 @@ static int waits_moved(const struct iris_report_rank *rank,
     return 0;
 }
 
-/* Whether the rank did anything between the readings: what it did may have
- * ended a wait that has not noticed yet. */
+/* Whether the rank did anything between the readings. That may have ended a
+ * wait whose rank has not noticed yet. */
 static int has_moved(const struct iris_report_rank *rank,
                      const struct iris_report_rank *before)
 {
@@ -83,7 +83,7 @@ static int has_moved(const struct iris_report_rank *rank,
     return waits_moved(rank, before);
 }
 
-/* What a deadline or a death has ended moves no more. */
+/* Work that a deadline or a death has ended does not go on. */
 static int has_ended(const struct iris_report_rank *rank)
 {
     int ended = 0;
@@ -120,7 +120,7 @@ static int host_is_free(const struct iris_report_rank *rank)
     return !rank->busy;
 }
 
-/* A kernel of which a workgroup does not wait. */
+/* Whether some workgroup of the stream's kernel does not wait. */
 static int stream_is_free(const struct iris_report_rank *rank,
                           const struct iris_record_stream *stream)
 {
@@ -173,14 +173,15 @@ static int is_free(const struct iris_report_rank *rank,
     return 0;
 }
 
-/* ---- Who can go on in the end ---- */
+/* ---- Ranks that can go on eventually ---- */
 
 static int is_rank(const struct iris_report *report, int rank)
 {
     return rank >= 0 && rank < report->num_ranks;
 }
 
-/* An agreement needs all it waits for, a signal may come from anybody else. */
+/* An agreement needs all awaited ranks; a signal may come from any other
+ * rank. */
 static int can_end(const struct iris_report *report, int rank,
                    const struct iris_record_wait *wait, const char *moves)
 {
@@ -216,8 +217,9 @@ static int one_can_end(const struct iris_report *report, int rank,
     return 0;
 }
 
-/* From those that may go on now to those whose waits they may end, until there
- * are no more. A stopped rank counts if `stopped` says so. */
+/* Spreads from ranks that may go on now to the ranks whose waits they may end,
+ * until there are no more. With `stopped`, a stopped rank counts as able to go
+ * on. */
 static void spread(const struct iris_report *report, int stopped, char *moves)
 {
     int more = 1;
@@ -249,9 +251,9 @@ static void spread(const struct iris_report *report, int stopped, char *moves)
 struct counts {
     int lost;
     int ended;      /* finalized or lost */
-    int stopped;    /* of the others */
-    int waiting_on; /* ranks with a wait that is old */
-    int stuck;      /* that can go on no more, unless a stopped one does */
+    int stopped;    /* number of other ranks that are stopped */
+    int waiting_on; /* ranks with an old wait */
+    int stuck;      /* ranks that cannot go on unless a stopped one does */
     int hung;       /* nor then */
 };
 

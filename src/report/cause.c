@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The likely cause, in one sentence, by the verdict.
+ * The likely cause in one sentence, chosen by the verdict.
  */
 #include "config.h"
 
@@ -10,7 +10,7 @@
 #include "report/cause_hung.h"
 #include "report/words.h"
 
-/* ---- Ranks that are no more ---- */
+/* ---- Lost ranks ---- */
 
 static void explain_lost(struct iris_report *report)
 {
@@ -44,9 +44,10 @@ static void explain_lost(struct iris_report *report)
     }
 }
 
-/* ---- Ranks that are stopped ---- */
+/* ---- Stopped ranks ---- */
 
-/* The first stopped rank becomes the root; how many there are. */
+/* Makes the first stopped rank the root; returns the number of stopped
+ * ranks. */
 static int mark_stopped(struct iris_report *report, char *marked)
 {
     int count = 0;
@@ -109,9 +110,9 @@ static void explain_running(struct iris_report *report)
     }
 }
 
-/* ---- Somebody may still go on ---- */
+/* ---- Some rank may still go on ---- */
 
-/* What is known of kernels that may go on. */
+/* Adds the known facts about kernels that may go on. */
 static void say_gpu(struct iris_report *report)
 {
     char text[400];
@@ -172,7 +173,7 @@ void iris_i_explain(struct iris_report *report, const char *hung)
     case IRIS_VERDICT_HUNG:
         iris_i_explain_hung(report, hung);
         break;
-    case IRIS_VERDICT_MISMATCH: /* the message of who met it has it */
+    case IRIS_VERDICT_MISMATCH: /* the rank that met it has it in its message */
         break;
     case IRIS_VERDICT_LATE:
         explain_late(report);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The likely cause where nobody can go on: the root of who waits for whom, or
- * its circle. The surest signs come first.
+ * The likely cause if no rank can go on: the root of the chain of waits, or
+ * their circle. The surest signs come first.
  */
 #include "config.h"
 
@@ -18,13 +18,13 @@ static int is_spin(const struct iris_record_wait *wait)
     return wait->kind == IRIS_WAIT_SPIN;
 }
 
-/* For a word that anybody may write. */
+/* Whether it waits for a word that any rank may write. */
 static int is_signal(const struct iris_record_wait *wait)
 {
     return wait->kind == IRIS_WAIT_KERNEL && !iris_i_wait_is_collective(wait);
 }
 
-/* Any but those that repeat atomic operations. */
+/* Every wait except those that repeat atomic operations. */
 static int is_any(const struct iris_record_wait *wait)
 {
     return !is_spin(wait);
@@ -35,7 +35,7 @@ static int is_known(const struct iris_record_wait *wait)
     return wait->num_expected > 0;
 }
 
-/* All workgroups that have begun wait, and others never begin. */
+/* All workgroups that have begun wait, and the others never begin. */
 static int explain_residency(struct iris_report *report, int rank)
 {
     const struct iris_report_rank *r = &report->ranks[rank];
@@ -59,7 +59,7 @@ static int explain_residency(struct iris_report *report, int rank)
     return 0;
 }
 
-/* Whether the rank is in the group of that wait, as far as is known. */
+/* Whether the rank is in the group of that wait, as far as known. */
 static int is_member(const struct iris_record_wait *wait, int rank)
 {
     if (wait->group < 0 || wait->num_members > IRIS_RECORD_EXPECTED) {
@@ -97,7 +97,7 @@ static void say_both(struct iris_report *report, int rank,
     }
 }
 
-/* Two members of a group in different collectives of the library. */
+/* Two members of a group are in different collectives of the library. */
 static int explain_mismatch(struct iris_report *report)
 {
     const struct iris_record_wait *first = NULL;
@@ -127,7 +127,8 @@ static int knows_group(const struct iris_record_wait *wait)
     return wait->group >= 0;
 }
 
-/* Two that are members of each other's groups wait in calls of both. */
+/* Two ranks that belong to both of two groups wait in calls of different
+ * groups. */
 static int explain_groups(struct iris_report *report)
 {
     for (int i = 0; i < report->num_ranks; i++) {
@@ -154,8 +155,7 @@ static int explain_groups(struct iris_report *report)
     return 0;
 }
 
-/* Members of the library's kernels wait, and other ranks do something else that
- * waits, too. */
+/* Members wait in the library's kernels, and other ranks wait elsewhere. */
 static int explain_missing(struct iris_report *report)
 {
     char in[report->num_ranks];
@@ -203,8 +203,8 @@ static void say_signal(struct iris_report *report, int rank,
     iris_i_say(report, "rank %d: %s", rank, text);
 }
 
-/* Along waits whose ranks are known, from `rank` to the last; -1 there if it is
- * a circle, which is marked. */
+/* Follows waits whose ranks are known, from `rank` to the last one. Returns -1
+ * if they form a circle, and marks it. */
 static int follow(const struct iris_report *report, int rank, char *marked)
 {
     memset(marked, 0, (size_t)report->num_ranks);
@@ -222,7 +222,7 @@ static int follow(const struct iris_report *report, int rank, char *marked)
     return -1;
 }
 
-/* Whose kernels wait for signals that nobody is left to send. */
+/* Kernels wait for signals, and no rank remains that could send them. */
 static int explain_signals(struct iris_report *report, const char *hung)
 {
     char waiting[report->num_ranks];
@@ -275,7 +275,7 @@ static void explain_circle(struct iris_report *report, const char *hung)
     report->root = root;
 }
 
-/* Workgroups that repeat atomic operations. */
+/* Workgroups repeat atomic operations. */
 int iris_i_explain_spin(struct iris_report *report, int ended)
 {
     for (int i = 0; i < report->num_ranks; i++) {
@@ -312,7 +312,7 @@ static void explain_waits(struct iris_report *report, const char *hung)
     }
 }
 
-/* Nobody that Iris knows of can go on; of other threads it knows nothing. */
+/* No rank that Iris knows can go on. Iris knows nothing about other threads. */
 void iris_i_explain_hung(struct iris_report *report, const char *hung)
 {
     explain_waits(report, hung);

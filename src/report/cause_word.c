@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Why a word is not what a kernel waits for. Who wrote it is not recorded: what
- * the records say is told as it is, and what it may mean is marked as a guess.
+ * Why a word does not have the value that a kernel waits for. The records do not name the writer. The text states their facts, and marks each conclusion
+ * as a guess.
  */
 #include "config.h"
 
@@ -12,13 +12,13 @@
 
 #include <string.h>
 
-/* A signal on a stream, by whoever, and who sent it. */
+/* A signal on a stream, by any rank, and its sender. */
 struct sent {
     const struct iris_record_call *call; /* NULL: none */
     int by;
 };
 
-/* ---- What ranks are known to have waited for ---- */
+/* ---- Words for which ranks are known to have waited ---- */
 
 static int waited_for(const struct iris_report_rank *rank, uint64_t offset)
 {
@@ -99,8 +99,8 @@ static struct sent find(const struct iris_report *report, int rank,
     return found;
 }
 
-/* Whether something of the sender's streams is not done: then the signal may be
- * behind it. */
+/* Whether some work of the sender's streams is not done: the signal may be
+ * queued behind it. */
 static int may_be_behind(const struct iris_report_rank *rank)
 {
     for (int i = 0; i < rank->num_waits; i++) {
@@ -139,11 +139,11 @@ static void explain_sent(struct iris_report *report,
     }
 }
 
-/* ---- The same word of other ranks ---- */
+/* ---- The same word on other ranks ---- */
 
-/* Marks holders that are not known to have waited for it; those that may well
- * have, since they ran the kernel too, unless there are others. Whether there
- * are others is returned. */
+/* Marks the holders that are not known to have waited for it. Holders that
+ * probably have, because they ran the kernel too, are marked only if there are
+ * no others. Returns whether there are others. */
 static int mark_holders(const struct iris_report *report,
                         const struct iris_record_wait *wait, char *marked)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Text of other processes, made fit for a terminal. A record may hold any
+ * Makes text of other processes safe for a terminal. A record may contain any
  * bytes: a job id or a kernel's name could move the cursor or fake a line.
  */
 #include "config.h"
@@ -13,8 +13,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Code points that are printed: not the control characters of ASCII and Latin
- * 1, and none that turns the direction of writing or separates lines. */
+/* Whether a code point is printed. Control characters of ASCII and Latin 1 are
+ * not, nor are characters that change the direction of writing or separate
+ * lines. */
 static int is_printed(uint32_t code)
 {
     return code >= 0x20 && !(code >= 0x7f && code < 0xa0) && code != 0x61c &&
@@ -57,7 +58,7 @@ void iris_i_clean(char *text, size_t bytes)
     text[used] = '\0';
 }
 
-/* A text that is too long ends with a whole character. */
+/* If the text is too long, it ends with a whole character. */
 void iris_i_append(char *text, size_t bytes, const char *format, ...)
 {
     size_t used = strlen(text), at;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finding the control segments that a process has, by its descriptors in /proc.
- * No debugger: whoever may look at the process's files may read them, whether
- * it runs or is stopped.
+ * Finds the control segments of a process, by its descriptors in /proc. This
+ * needs no debugger: a user who may look at the process's files may read them,
+ * whether it runs or is stopped.
  */
 #include "config.h"
 
@@ -20,7 +20,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* Unnamed shared memory has such a name, which leads nowhere. */
+/* Unnamed shared memory has such a name in /proc, which does not exist as a
+ * file. */
 static int may_be_segment(const char *path)
 {
     char target[256];
@@ -34,7 +35,7 @@ static int may_be_segment(const char *path)
            strstr(target, "(deleted)") != NULL;
 }
 
-/* Whether the user is the process's. /proc/PID itself may be root's. */
+/* Whether the user owns the process. /proc/PID itself may belong to root. */
 static int is_of(int pid, uid_t user)
 {
     char path[64], line[256];
@@ -56,8 +57,8 @@ static int is_of(int pid, uid_t user)
     return found;
 }
 
-/* Memory, and of the folder's kind: of a file system that a program serves
- * reads may never return. */
+/* Whether it is memory, in a file system of the folder's kind. Reads from a
+ * file system that a program serves may never return. */
 static int is_memory(int fd, const struct stat *file)
 {
     struct stat folder;
@@ -67,8 +68,8 @@ static int is_memory(int fd, const struct stat *file)
            (stat("/dev/shm", &folder) == 0 && folder.st_dev == file->st_dev);
 }
 
-/* Whether the descriptor, which only stands for the file and has not opened it,
- * is what it is called: any process may give anything such a name. */
+/* Whether the descriptor, a reference that did not open the file, is the kind
+ * of file that its name says: any process may give anything such a name. */
 static int is_what_it_says(int place, int pid)
 {
     struct stat file;
@@ -78,8 +79,9 @@ static int is_what_it_says(int place, int pid)
            is_memory(place, &file);
 }
 
-/* Opens it if it is a segment, of any version; -1. Opening a FIFO or a device
- * may block or do something: so nothing is opened before it is looked at. */
+/* Opens it if it is a segment, of any version; -1 otherwise. Opening a FIFO or
+ * a device may block or have effects, so the file is checked before it is
+ * opened. */
 static int open_segment(const char *path, int pid)
 {
     int num_ranks, fd = -1, place = open(path, O_PATH | O_CLOEXEC);

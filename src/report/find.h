@@ -7,7 +7,7 @@
 
 #include <sys/types.h>
 
-/* Files that were seen; more than so many are none. */
+/* Files that were seen; later ones than this number are ignored. */
 struct iris_report_seen {
     int count;
     struct {
@@ -16,11 +16,11 @@ struct iris_report_seen {
     } files[256];
 };
 
-/* Whether it is none of those seen, among which it is from then on. */
+/* Whether the file is new. It is added to the seen files. */
 int iris_i_report_is_new(struct iris_report_seen *seen, int fd);
 
-/* Opens, to read, the segment of the nth job (from 0) that the process has;
- * -1, with errno: ENOENT, it has no more; ESRCH, no such process; EACCES. */
+/* Opens, for reading, the segment of the process's nth job (from 0). -1, with
+ * errno: ENOENT, it has no more; ESRCH, no such process; EACCES. */
 int iris_i_report_open(int pid, int n);
 
 #endif /* IRIS_SRC_REPORT_FIND_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The report that a job writes of itself: when a deadline passes or a rank dies,
- * once, by the first rank that meets it. (The lowest live one may be stopped,
- * or wait for nothing and never notice.)
+ * The report that a job writes about itself: once, after a deadline or the
+ * death of a rank, by the first rank that meets it. (The lowest live rank may
+ * be stopped, or may not wait for anything and never notice.)
  */
 #include "config.h"
 
@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Log lines are of limited length, and so are the pieces of a longer one. */
+/* Log lines have a limited length, and so have the pieces of a longer one. */
 static void log_lines(const struct iris_log *log, char *text)
 {
     char *rest = NULL;
@@ -34,7 +34,7 @@ static void log_lines(const struct iris_log *log, char *text)
     }
 }
 
-/* What `print` prints, for the caller to free; NULL: no memory. */
+/* The output of `print`, which the caller frees; NULL: no memory. */
 static char *render(const struct iris_report *report,
                     void (*print)(const struct iris_report *report, FILE *out),
                     size_t *bytes_p)
@@ -85,8 +85,8 @@ static void print(struct iris_control *control,
     }
 }
 
-/* The thread's message, which is what its caller is about to return, stays as
- * it is. If it `is_mismatch`, it is the cause. */
+/* Leaves the thread's message unchanged: the caller is about to return it. If
+ * `is_mismatch` is set, the message is the cause. */
 static void write_report(struct iris_control *control, const char *prefix,
                          int is_mismatch)
 {
@@ -99,7 +99,8 @@ static void write_report(struct iris_control *control, const char *prefix,
         iris_i_warning(control->log, "no report of what the ranks do: %s",
                        iris_last_error());
     } else {
-        if (is_mismatch) { /* one that left since then left because of it */
+        /* A rank that has left since then left because of it. */
+        if (is_mismatch) {
             report->verdict = IRIS_VERDICT_MISMATCH;
             snprintf(report->cause, sizeof report->cause, "%.*s",
                      IRIS_REPORT_CAUSE - 1, message);
@@ -110,8 +111,8 @@ static void write_report(struct iris_control *control, const char *prefix,
     (void)iris_i_fail_again(IRIS_OK, message);
 }
 
-/* A rank that fails while another one reports stays for it to be seen: it would
- * be said to have left. */
+/* A rank that fails while another one reports stays until it is in the report:
+ * otherwise the report would say that it left. */
 static void stay(const struct iris_control *control)
 {
     struct iris_wait wait;
@@ -135,7 +136,7 @@ void iris_i_report_incident(struct iris_control *control, const char *prefix)
     iris_i_records_reported(control->records, control->rank);
 }
 
-/* Unless somebody of the job has done it in the last second. */
+/* Unless a rank of the job has done so in the last second. */
 static void write_in_turn(struct iris_control *control, const char *prefix,
                           int is_mismatch)
 {
@@ -153,8 +154,8 @@ void iris_i_report_mismatch(struct iris_control *control, const char *prefix)
 
 /* ---- SIGUSR2 ---- */
 
-/* A thread of the process prints the report of its jobs; the handler only wakes
- * it, whatever the program is doing. */
+/* A thread of the process prints the report of its jobs. The handler only wakes
+ * it, so it works at any point of the program. */
 #define STACK_BYTES ((size_t)512 << 10)
 
 struct watched {
@@ -163,12 +164,12 @@ struct watched {
     const char *prefix;
 };
 
-/* Whoever begins or ends to watch; the list, which the thread goes through. */
+/* Guards starting and stopping; guards the list, which the thread walks. */
 static pthread_mutex_t starts_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t watched_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct watched *watched;
-static pthread_t thread; /* while any is watched */
-static int ends;         /* under the lock: the thread is to */
+static pthread_t thread; /* runs while any job is watched */
+static int ends;         /* under the lock: the thread has to end */
 static sem_t asked;
 
 static void on_signal(int number)
@@ -207,7 +208,7 @@ static int is_free(void)
            (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL;
 }
 
-/* No signal of the program's comes to the thread. */
+/* The thread receives none of the program's signals. */
 static int start(void)
 {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
@@ -233,8 +234,8 @@ static int start(void)
     return 1;
 }
 
-/* The program may have put a handler of its own in its place. A signal that
- * came before finds the semaphore still: it is never destroyed. */
+/* The program may have replaced the handler. An earlier signal still finds the
+ * semaphore, which is never destroyed. */
 static void stop(void)
 {
     struct sigaction action, none = {.sa_handler = SIG_DFL};

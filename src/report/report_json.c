@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A report for tools: one JSON object with what the text has, and the numbers
- * behind it.
+ * A report for tools: one JSON object with the contents of the text, and the
+ * underlying numbers.
  */
 #include "config.h"
 
@@ -12,7 +12,7 @@
 
 typedef struct iris_json_writer json_t;
 
-/* A time of the job's clock; null: it has not come. */
+/* A time of the job's clock; null: not set. */
 static void print_time(json_t *json, const char *name, int64_t ns)
 {
     if (ns == 0) {

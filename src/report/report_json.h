@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A report for tools: one JSON object with what the text has, and the numbers
- * behind it.
+ * A report for tools: one JSON object with the contents of the text, and the
+ * underlying numbers.
  */
 #ifndef IRIS_SRC_REPORT_REPORT_JSON_H
 #define IRIS_SRC_REPORT_REPORT_JSON_H

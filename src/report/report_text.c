@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define LINE 900
-/* Ranks that each have lines of their own, though they do the same. */
+/* Up to this number, ranks in the same state have separate lines. */
 #define ALIKE 4
 
 static double ago(const struct iris_report *report, int64_t ns)
@@ -112,15 +112,15 @@ static void print_rank(const struct iris_report *report, int i, FILE *out)
     print_waits(report, i, out);
 }
 
-/* ---- Ranks that are told in one line ---- */
+/* ---- Ranks that share a line ---- */
 
 enum sort {
-    ALONE,   /* told by itself */
-    GOES_ON, /* nothing of it waits */
-    WAITS,   /* its host does, in a call of a group, and nothing else */
+    ALONE,   /* has its own lines */
+    GOES_ON, /* no part of it waits */
+    WAITS,   /* only its host waits, in a call of a group */
 };
 
-/* Its only wait that counts goes to *wait_p. */
+/* *wait_p gets its only wait that counts. */
 static enum sort sort_of(const struct iris_report *report, int i,
                          const struct iris_record_wait **wait_p)
 {
@@ -177,8 +177,8 @@ static void print_numbers(const char *marked, int count, FILE *out)
     }
 }
 
-/* Prints rank i and those that are like it, if they are many, and marks them
- * as told. */
+/* Prints rank i and the ranks in the same state, if there are many, and marks
+ * them as printed. */
 static void print_alike(const struct iris_report *report, int i, char *told,
                         FILE *out)
 {

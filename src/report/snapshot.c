@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the records of all ranks say at one moment, from a descriptor of them.
+ * The contents of all ranks' records at one moment, read from a descriptor.
  */
 #include "config.h"
 
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- What a rank is, and its waits ---- */
+/* ---- The state of a rank, and its waits ---- */
 
 int iris_i_rank_is_lost(const struct iris_report_rank *rank)
 {
@@ -43,7 +43,7 @@ int iris_i_wait_is_in_kernel(const struct iris_record_wait *wait)
     return wait->kind == IRIS_WAIT_KERNEL || wait->kind == IRIS_WAIT_BARRIER;
 }
 
-/* Of a GPU's kernels one lane is known, and not what the others do. */
+/* For a GPU's kernel one lane is known, but not the state of the others. */
 int iris_i_wait_is_of_gpu(const struct iris_record_wait *wait)
 {
     return iris_i_wait_is_in_kernel(wait) && wait->grid == 0;
@@ -55,8 +55,8 @@ int iris_i_wait_is_collective(const struct iris_record_wait *wait)
            strcmp(wait->name, "iris_k_wait") != 0;
 }
 
-/* One that repeats atomic operations may get on each time: only if something
- * ended it, it did not. */
+/* A wait that repeats atomic operations may make progress each time. It counts
+ * only if something ended it before it did. */
 int iris_i_wait_counts(const struct iris_report_rank *rank, int wait)
 {
     return rank->waits[wait].ended ||
@@ -96,7 +96,7 @@ int iris_i_mark_waiting(const struct iris_report *report, char *marked)
 
 /* ---- Calls, waits, streams ---- */
 
-/* Keeps the newest. */
+/* Keeps the newest entries. */
 static void keep(struct iris_record_call kept[IRIS_REPORT_SIGNALS],
                  const struct iris_record_call *call)
 {
@@ -211,7 +211,7 @@ static void take_shown(const struct iris_shown *shown,
     iris_i_clean(rank->call, sizeof rank->call);
 }
 
-/* A process of the same number may be another by now. */
+/* The process with this number may be another one by now. */
 static char process_of(const struct iris_record *record)
 {
     struct iris_process process;
@@ -240,13 +240,13 @@ static void take_record(struct iris_record_copy *copy,
     memcpy(rank->job, record->job, sizeof rank->job);
     iris_i_clean(rank->job, sizeof rank->job);
     take_calls(copy, rank);
-    rank->host_calls = rank->begun.id; /* they are numbered from 1 */
+    rank->host_calls = rank->begun.id; /* numbered from 1 */
     take_waits(copy, rank);
     take_streams(copy, rank);
 }
 
-/* What it shows comes last: a rank may finalize and then end, so that one whose
- * process had ended shows whether it had finalized. */
+/* Reads the published state last: a rank may finalize and then end. So if its
+ * process had ended, the state shows whether it had finalized. */
 static int read_rank(int fd, struct iris_report *report, int i,
                      struct iris_record_copy *copy)
 {
@@ -268,11 +268,11 @@ static int read_rank(int fd, struct iris_report *report, int i,
     return 1;
 }
 
-/* ---- Threads that are not known ---- */
+/* ---- Unknown threads ---- */
 
-/* They make no call that a record shows until they make it. */
+/* A record shows a thread only once it calls Iris. */
 
-/* The library's own have such a name. */
+/* The library's own threads have such a name. */
 static int is_own(int pid, const char *thread)
 {
     char path[320], name[32] = "";
@@ -280,7 +280,7 @@ static int is_own(int pid, const char *thread)
 
     snprintf(path, sizeof path, "/proc/%d/task/%s/comm", pid, thread);
     file = fopen(path, "re");
-    if (file == NULL) { /* it has ended */
+    if (file == NULL) { /* the thread has ended */
         return 1;
     }
     (void)!fgets(name, sizeof name, file);
@@ -306,7 +306,7 @@ static int count_threads(int pid)
     return count;
 }
 
-/* Where ranks are threads, the main one is in iris_spawn(). */
+/* If ranks are threads, the main thread is in iris_spawn(). */
 static int count_helpers(const struct iris_report *report, int pid)
 {
     int threads = count_threads(pid), ranks = 0, main_is_rank = 0;
@@ -338,7 +338,7 @@ static void count_helpers_of_all(struct iris_report *report)
     }
 }
 
-/* ---- All ---- */
+/* ---- The whole report ---- */
 
 iris_status_t iris_i_report_read(int fd, struct iris_report **report_p)
 {

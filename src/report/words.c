@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is in a report, in words.
+ * The contents of a report as text.
  */
 #include "config.h"
 
@@ -126,7 +126,7 @@ static void describe_list(const char *before, const int16_t *ranks,
     }
 }
 
-/* Nothing of the group of all ranks: most calls are of that. */
+/* Writes nothing for the group of all ranks: most calls use it. */
 void iris_i_describe_group(const struct iris_record_wait *wait, char *text,
                            size_t bytes)
 {
@@ -268,7 +268,7 @@ void iris_i_describe_call(const struct iris_record_call *call, char *text,
     }
 }
 
-/* ---- What a rank does ---- */
+/* ---- The activity of a rank ---- */
 
 static int describe_stream(const struct iris_report *report,
                            const struct iris_report_rank *rank, char *text,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * IRIS_TRACE: a trace of any program. Enabled when a context begins, written by
- * each rank when its part in the job ends, merged by the last of them.
+ * IRIS_TRACE: a trace of any program. It is enabled when a context begins. Each
+ * rank writes its part when it leaves the job, and the last rank merges the
+ * parts.
  */
 #include "config.h"
 
@@ -14,29 +15,30 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Events that are recorded: IRIS_TRACE_HEAP_BYTES has space for them. Fewer
- * where memory is short, down to the second number. */
+/* Number of events to record. IRIS_TRACE_HEAP_BYTES has space for them. Fewer
+ * if memory is short, down to the second number. */
 #define MAX_EVENTS ((size_t)1 << 19)
 #define LEAST_EVENTS ((size_t)1 << 13)
 
-/* A context that is traced, from its begin to its end. */
+/* A traced context, from its begin to its end. */
 struct automatic {
     struct automatic *next;
     iris_t *iris;
     enum { RECORDS, WRITES, WRITTEN } state;
-    char file[PATH_MAX]; /* the program may change its folder */
+    char file[PATH_MAX]; /* absolute: the program may change its folder */
 };
 
-/* All of this process. A program that exits without iris_finalize() has its
- * traces written by a handler, which waits for those that another thread
- * writes just then. */
+/* All of this process. If a program exits without iris_finalize(), a handler
+ * writes its traces. The handler waits for traces that another thread is
+ * writing. */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t written = PTHREAD_COND_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct automatic *list;
-static atomic_int process; /* whose contexts these are, or the latest ones */
+static atomic_int process; /* the process of these contexts, or of the latest
+                            * ones */
 
-/* Under the lock. */
+/* The lock is held. */
 static struct automatic *find(const iris_t *iris)
 {
     struct automatic *one = list;
@@ -47,7 +49,7 @@ static struct automatic *find(const iris_t *iris)
     return one;
 }
 
-/* Nothing that happens here changes the program's errors. */
+/* Does not change the program's errors. */
 static void write_own(const struct automatic *one, int waits)
 {
     iris_t *iris = one->iris;
@@ -66,8 +68,8 @@ static void write_own(const struct automatic *one, int waits)
     (void)iris_i_fail_again(IRIS_OK, message);
 }
 
-/* Ranks that left one by one leave it to the last of them, which finds the
- * files of all others. Two that end at once do it both, with one result. */
+/* If ranks leave one by one, the last one merges: it finds the files of all
+ * others. If two end at once, both merge, with the same result. */
 static void merge_if_complete(const struct automatic *one)
 {
     iris_t *iris = one->iris;
@@ -105,7 +107,7 @@ static void at_exit(void)
             one->state = WRITTEN;
             write_own(one, 0);
         }
-        merge_if_complete(one); /* its thread will not come to that */
+        merge_if_complete(one); /* its thread will not get to that */
     }
     pthread_mutex_unlock(&list_lock);
 }
@@ -115,7 +117,7 @@ static void prepare(void)
     (void)atexit(at_exit);
 }
 
-/* ---- Lives of contexts ---- */
+/* ---- Begin and end of contexts ---- */
 
 static void set_path(struct automatic *one, const char *file)
 {
@@ -128,7 +130,7 @@ static void set_path(struct automatic *one, const char *file)
              folder[0] != '\0' ? "/" : "", file);
 }
 
-/* Files of an earlier run must not be taken for this one's. */
+/* Removes files of an earlier run, which could be taken for this one's. */
 static void remove_old(const iris_t *iris, const char *file)
 {
     char path[PATH_MAX];
@@ -140,7 +142,7 @@ static void remove_old(const iris_t *iris, const char *file)
     }
 }
 
-/* All ranks come to the same, which iris_trace_enable() agrees on. */
+/* All ranks compute the same values, as iris_trace_enable() requires. */
 static iris_status_t enable(iris_t *iris)
 {
     size_t events = MAX_EVENTS;

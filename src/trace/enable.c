@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The life of a context's trace: enabling, the device context's words about
- * it, resetting, counting.
+ * The life of a context's trace: enabling, the trace words in the device
+ * context, resetting, counting.
  */
 #include "config.h"
 
@@ -36,7 +36,7 @@ static iris_status_t zero_counters(struct iris_trace *trace)
                             zeros, sizeof zeros);
 }
 
-/* Upstream's words, and the addresses of the columns that are ours. */
+/* Writes upstream's words, and the addresses of our own columns. */
 static iris_status_t write_words(struct iris_trace *trace)
 {
     int64_t words[IRIS_CONTEXT_TAIL_WORDS];
@@ -79,7 +79,7 @@ static void free_trace(struct iris_trace *trace)
     free(trace);
 }
 
-/* The heap with the columns goes soon, too. */
+/* The heap with the columns is freed soon, too. */
 static void close_trace(struct iris_extension *extension)
 {
     struct iris_trace *trace = (struct iris_trace *)extension;
@@ -134,8 +134,8 @@ static iris_status_t make_trace(iris_t *iris, size_t max_events,
     return IRIS_OK;
 }
 
-/* What iris_trace_enable() did before, on every rank. Kernels see the words
- * change before the memory goes. */
+/* Ends a trace of an earlier iris_trace_enable(), on every rank. Kernels see
+ * the change of the words before the memory is freed. */
 static iris_status_t end_earlier(iris_t *iris)
 {
     struct iris_trace *trace =
@@ -176,7 +176,7 @@ static void place(struct iris_trace *trace, char *memory)
     }
 }
 
-/* Says what it takes, if this rank's heap has too little. */
+/* Reports the memory that is needed, if this rank's heap has too little. */
 static iris_status_t fail_full(iris_t *iris, size_t max_events,
                                iris_status_t status)
 {
@@ -233,7 +233,7 @@ iris_status_t iris_trace_enable(iris_t *iris, size_t max_events)
     return status == IRIS_OK ? enable(iris, max_events) : status;
 }
 
-/* ---- Asking and resetting ---- */
+/* ---- Queries and reset ---- */
 
 iris_status_t iris_trace_reset(iris_t *iris)
 {
@@ -242,7 +242,7 @@ iris_status_t iris_trace_reset(iris_t *iris)
     if (trace == NULL) {
         return IRIS_ERR_STATE;
     }
-    trace->generation = next_generation(); /* threads forget what is open */
+    trace->generation = next_generation(); /* threads drop their open events */
     atomic_store(&trace->num_threads, 0);
     atomic_store(&trace->num_calls, 0);
     return zero_counters(trace);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The events of a trace file, ours or upstream's, one after the other.
+ * Reads the events of a trace file, ours or upstream's.
  */
 #include "config.h"
 
@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Times go up to 73 years, so that sums of two of them, and differences of such
- * sums, fit into 64 bits. */
+/* Times up to 73 years: sums of two of them, and differences of such sums, fit
+ * into 64 bits. */
 #define TIME_MAX ((int64_t)1 << 61)
 
 static int64_t clamp(double ns)
@@ -23,7 +23,7 @@ static int64_t clamp(double ns)
                                     : (int64_t)ns;
 }
 
-/* A number of microseconds, with decimals, as nanoseconds. A time that is too
+/* Converts a decimal number of microseconds to nanoseconds. A time that is too
  * large becomes the largest. */
 static int64_t nanoseconds(const char *text)
 {
@@ -168,7 +168,7 @@ static int read_array(struct iris_json *json,
     return 0;
 }
 
-/* How exact a clock is, in nanoseconds. */
+/* The error of a clock, in nanoseconds. */
 static void set_error(const struct iris_json *json, void *to, size_t bytes)
 {
     int64_t ns = strtoll(json->text, NULL, 10);

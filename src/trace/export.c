@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Exporting: the files of all ranks, and what makes one of them.
+ * Export: the files of all ranks, and the merged file.
  */
 #include "config.h"
 
@@ -61,7 +61,7 @@ static uint64_t hash(const char *text)
     return sum >> 1; /* fields are printed as signed numbers */
 }
 
-/* All ranks come to what `status` is on any. */
+/* All ranks get the first error of any of them. */
 static iris_status_t agree(iris_t *iris, iris_status_t status, const char *file,
                            int merge)
 {
@@ -100,7 +100,8 @@ iris_status_t iris_i_trace_merge(iris_t *iris, const char *file)
     return status;
 }
 
-/* What iris-trace resolve needs, in the times of the trace. */
+/* Writes the data that iris-trace resolve needs, with the times of the
+ * trace. */
 static iris_status_t write_beside(iris_t *iris, const struct iris_trace *trace,
                                   const char *file)
 {
@@ -139,9 +140,9 @@ static iris_status_t write_files(iris_t *iris, struct iris_trace *trace,
     return status;
 }
 
-/* Reads and writes though the device has a fault, which stays as it was: a
- * GPU copies nothing while it has one. Nothing of the old work runs any more
- * when it is cleared. */
+/* Reads and writes although the device has a fault, and restores the fault
+ * afterwards: a GPU copies nothing while it has one. When the fault is cleared,
+ * none of the old work runs any more. */
 static iris_status_t write_past_fault(iris_t *iris, struct iris_trace *trace,
                                       const char *file)
 {
@@ -161,9 +162,9 @@ static iris_status_t write_past_fault(iris_t *iris, struct iris_trace *trace,
     return status;
 }
 
-/* Writes once streams are done, or not to be waited for any longer (`ended`):
- * what ended their work, such as the loss of a peer, is when a trace is wanted.
- * It is no error of this. */
+/* Writes once streams are done, or the wait for them has ended (`ended`). A
+ * trace is wanted especially after errors that end work, such as the loss of a
+ * peer. They are not errors of this call. */
 static iris_status_t write_ended(struct iris_trace *trace, const char *file,
                                  iris_status_t ended)
 {
@@ -191,7 +192,7 @@ iris_status_t iris_i_trace_write_own(struct iris_trace *trace, const char *file)
         trace, file, iris_i_stream_synchronize_all(iris_i_queue(trace->iris)));
 }
 
-/* Whether streams are done, or are within a moment. */
+/* Whether streams are done, now or within a short time. */
 static int is_idle(const struct iris_heap *heap)
 {
     struct iris_wait wait;
@@ -219,7 +220,7 @@ iris_status_t iris_i_trace_write_now(struct iris_trace *trace, const char *file)
     return write_past_fault(iris, trace, file);
 }
 
-/* A rank that is lost or late sends no more: what this one has is written all
+/* A rank that is lost or late posts no more: this rank writes its own part all
  * the same. Returns `status`, with its message. */
 static iris_status_t write_alone(iris_t *iris, struct iris_trace *trace,
                                  const char *file, iris_status_t status)

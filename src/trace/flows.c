@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which signal ended which wait, and which put went before a signal.
+ * Matches each wait with the signal that ended it, and each signal with the put
+ * before it.
  */
 #include "config.h"
 
@@ -12,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A workgroup's latest put to a rank. Two that share a place lose an arrow. */
+/* A workgroup's latest put to a rank. Two puts with the same slot lose an
+ * arrow. */
 #define NUM_PUTS 65536
 struct iris_flow_put {
     int64_t program_id;
@@ -98,7 +100,7 @@ static int add_signal(struct iris_flows *flows, const struct iris_event *event,
         put->launch == event->launch && put->program_id == event->program_id &&
         put->target == event->target_rank) {
         point->put = put->at;
-        put->at.tid[0] = '\0'; /* the next signal is not this put's */
+        put->at.tid[0] = '\0'; /* the put does not belong to the next signal */
     }
     return append(&flows->signals, point);
 }
@@ -171,7 +173,7 @@ iris_i_flows_signal_of(const struct iris_flows *flows,
     const struct iris_flow_point *points = flows->signals.points;
     size_t low = 0, high = flows->signals.count;
 
-    /* The first that is behind the wait's end. */
+    /* The first signal after the wait's end. */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         int order = compare_words(&points[middle], wait);

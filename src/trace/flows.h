@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which signal ended which wait, and which put went before a signal.
+ * Matches each wait with the signal that ended it, and each signal with the put
+ * before it.
  */
 #ifndef IRIS_SRC_TRACE_FLOWS_H
 #define IRIS_SRC_TRACE_FLOWS_H
@@ -10,7 +11,7 @@
 #include "trace/events.h"
 #include "trace/out.h"
 
-/* Where on a timeline something is. */
+/* A place on a timeline. */
 struct iris_flow_end {
     int pid;
     char tid[20];
@@ -21,11 +22,12 @@ struct iris_flow_end {
 struct iris_flow_point {
     int rank; /* whose word */
     uint64_t offset;
-    uint64_t value; /* of the word then */
+    uint64_t value; /* value of the word then */
     int64_t begin_ns, end_ns;
-    uint64_t bytes, cost;     /* for who asks for the points; 0 at first */
-    struct iris_flow_end at;  /* in the event */
-    struct iris_flow_end put; /* of a signal: the put before it; pid -1: none */
+    uint64_t bytes, cost;     /* for the user of the points; 0 initially */
+    struct iris_flow_end at;  /* the place on the event */
+    struct iris_flow_end put; /* for a signal, the put before it; pid -1:
+                               * none */
 };
 
 struct iris_flow_list {
@@ -36,14 +38,14 @@ struct iris_flow_list {
 struct iris_flows {
     struct iris_flow_list signals;
     struct iris_flow_list waits;
-    struct iris_flow_put *puts; /* the latest ones */
+    struct iris_flow_put *puts; /* the latest puts */
 };
 
-/* Where the event is at that time. */
+/* The place of the event at that time. */
 struct iris_flow_end iris_i_flow_end(const struct iris_event *event,
                                      int64_t ns);
 
-/* An arrow of a trace; arrows of one `cat` have ids of their own. */
+/* An arrow of a trace. Ids are unique among the arrows of one `cat`. */
 struct iris_flow_arrow {
     const char *name, *cat;
     uint64_t id;
@@ -55,16 +57,14 @@ void iris_i_flow_write(struct iris_out *out,
 int iris_i_flows_open(struct iris_flows *flows);
 void iris_i_flows_close(struct iris_flows *flows);
 
-/* Takes the event if it is a put, a signal or a wait that held. Events of one
- * workgroup come in their order. 0; -1: no memory. */
+/* Adds the event if it is a put, a signal or a wait that held. The events of a
+ * workgroup come in order. Returns 0, or -1 without memory. */
 int iris_i_flows_add(struct iris_flows *flows, const struct iris_event *event);
 
-/* Once all are there. */
+/* Call this after all events were added. */
 void iris_i_flows_sort(struct iris_flows *flows);
 
-/* The signal that ended the wait: of those that made the word what the wait saw
- * the last that began before the wait's end; if there is none, the first of
- * all. NULL: no such signal is in the trace. */
+/* The signal that ended the wait. It set the word to the value that the wait saw, and is the last such signal that began before the wait's end. If none began before it, it is the first. NULL: the trace has no such signal. */
 const struct iris_flow_point *
 iris_i_flows_signal_of(const struct iris_flows *flows,
                        const struct iris_flow_point *wait);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Members of JSON objects that become those of structs.
+ * Reads members of JSON objects into structs.
  */
 #include "config.h"
 
@@ -20,7 +20,7 @@ void iris_i_json_set_text(const struct iris_json *json, void *to, size_t bytes)
 void iris_i_json_set_number(const struct iris_json *json, void *to,
                             size_t bytes)
 {
-    uint64_t number = strtoull(json->text, NULL, 0); /* or minus that */
+    uint64_t number = strtoull(json->text, NULL, 0); /* or a negative number */
 
     if (bytes == sizeof number) {
         memcpy(to, &number, sizeof number);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Members of JSON objects that become those of structs.
+ * Reads members of JSON objects into structs.
  */
 #ifndef IRIS_SRC_TRACE_JSON_FIELDS_H
 #define IRIS_SRC_TRACE_JSON_FIELDS_H
 
 #include "trace/json_reader.h"
 
-/* A member of an object that becomes one of a struct. */
+/* A member of an object, and the struct member that it is read into. */
 struct iris_json_field {
-    const char *name; /* NULL: the end of a list */
-    /* Takes the text of a string or a number. */
+    const char *name; /* NULL: end of the list */
+    /* Stores the text of a string or a number. */
     void (*set)(const struct iris_json *json, void *to, size_t bytes);
     size_t offset, bytes;
 };
@@ -22,12 +22,12 @@ struct iris_json_field {
     IRIS_JSON_FIELD_OF(type, #member, member, set)
 
 void iris_i_json_set_text(const struct iris_json *json, void *to, size_t bytes);
-/* To an int, or to a number of 64 bits. */
+/* Stores into an int, or into a 64-bit integer. */
 void iris_i_json_set_number(const struct iris_json *json, void *to,
                             size_t bytes);
 
-/* Once a key has been read: its field; NULL: there is none. Then reads a value
- * whose first token was `token`, into the struct if there is a field. */
+/* The field of the key just read; NULL: unknown. The second function then reads
+ * a value with the first token `token`, into the struct if there is a field. */
 const struct iris_json_field *
 iris_i_json_find(const struct iris_json *json,
                  const struct iris_json_field *fields);
@@ -36,7 +36,8 @@ enum iris_json_token iris_i_json_set(struct iris_json *json,
                                      const struct iris_json_field *field,
                                      void *to);
 
-/* Reads all members of an object that has begun. 0; -1: an error. */
+/* Reads all members of an object whose begin was read. Returns 0, or -1 after
+ * an error. */
 int iris_i_json_members(struct iris_json *json,
                         const struct iris_json_field *fields, void *to);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading JSON of any size token by token, from a file that may be compressed.
+ * Reads JSON of any size token by token, from a file that may be compressed.
  */
 #include "config.h"
 
@@ -17,13 +17,13 @@
 #include <zlib.h>
 #endif
 
-/* What may come next.
+/* The tokens that may come next.
  *   VALUE   a value
  *   FIRST   the first value of an array, or its end
  *   KEY     a key
  *   NAMES   the first key of an object, or its end
- *   AFTER   a comma, or the end of what is open
- *   DONE    nothing but white space */
+ *   AFTER   a comma, or the end of the open value
+ *   DONE    white space only */
 enum { VALUE, FIRST, KEY, NAMES, AFTER, DONE };
 
 uint64_t iris_i_json_offset(const struct iris_json *json)
@@ -43,8 +43,8 @@ enum iris_json_token iris_i_json_fail(struct iris_json *json, const char *what)
 
 /* ---- Bytes ---- */
 
-/* Saves what is kept before the buffer is filled anew. A limit: a few packed
- * kilobytes may be hundreds of megabytes of one string. */
+/* Saves the kept text before the buffer is filled again. There is a limit: a
+ * few compressed kilobytes may contain one string of hundreds of megabytes. */
 static int save_kept(struct iris_json *json)
 {
     size_t bytes = json->filled - json->kept_from;
@@ -97,7 +97,7 @@ static int fill(struct iris_json *json)
     return got > 0;
 }
 
-/* The next byte, not taken; -1: there is none. */
+/* The next byte, without consuming it; -1: the file's end. */
 static int peek(struct iris_json *json)
 {
     return json->position < json->filled || fill(json)
@@ -130,7 +130,7 @@ static int hex_digit(int c)
                                   : -1;
 }
 
-/* Four hexadecimal digits; -1. */
+/* Four hexadecimal digits; -1: an error. */
 static long take_code(struct iris_json *json)
 {
     long code = 0;
@@ -321,7 +321,7 @@ static enum iris_json_token take_value(struct iris_json *json, int c)
                                               : take_word(json);
 }
 
-/* Behind a value: a comma makes another one due. */
+/* After a value: a comma requires another value. */
 static int take_comma(struct iris_json *json)
 {
     json->position++;

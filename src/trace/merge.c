@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * One trace of several ranks' files, with arrows between their events.
+ * Merges several ranks' files into one trace, with arrows between their events.
  */
 #include "config.h"
 
@@ -20,7 +20,7 @@ struct merge {
     struct iris_flows flows;
     struct iris_merge_report *report;
     struct iris_trace_file total;
-    int64_t first_ns; /* the earliest time of all files */
+    int64_t first_ns; /* the earliest time in all files */
 };
 
 static int fail(struct merge *merge, const char *why)
@@ -29,7 +29,7 @@ static int fail(struct merge *merge, const char *why)
     return -1;
 }
 
-/* ---- First pass: what there is ---- */
+/* ---- First pass: collect ---- */
 
 static int look(void *arg, const struct iris_event *event)
 {
@@ -79,8 +79,8 @@ static int read_all(struct merge *merge,
 
 /* ---- Second pass: copying ---- */
 
-/* Of upstream's files the earliest time becomes 0, as upstream's own merge has
- * it; ours have a common time 0 already. */
+/* With upstream's files, the earliest time becomes 0, as in upstream's own
+ * merge. Our files already have a common time 0. */
 static int copy(void *arg, const struct iris_event *event)
 {
     struct merge *merge = arg;
@@ -212,7 +212,7 @@ static int merge_files(struct merge *merge, const char *path)
         return fail(merge, "some of the files have times in cycles, others in "
                            "microseconds; merge files of one kind");
     }
-    if (merge->first_ns == INT64_MAX) { /* there are no events */
+    if (merge->first_ns == INT64_MAX) { /* without events */
         merge->first_ns = 0;
     }
     iris_i_flows_sort(&merge->flows);

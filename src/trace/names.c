@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names: of kernels, copied when they are first seen; of events, the library's
- * and the program's own.
+ * Names of kernels, copied at their first use, and of the library's and the program's events.
  */
 #include "config.h"
 
@@ -63,7 +62,7 @@ static const struct {
     {IRIS_OP_COLLECTIVE, "workgroup collective"},
 };
 
-/* The program's own name of the event, or NULL. Under the lock. */
+/* The program's own name of the event, or NULL. The lock is held. */
 static char *own_name(struct iris_trace *trace, int event)
 {
     for (unsigned i = 0; i < trace->num_names; i++) {
@@ -95,7 +94,8 @@ const char *iris_i_trace_event_name(struct iris_trace *trace, int event,
     return text;
 }
 
-/* The peer whose heap that is on, as this rank has it mapped; -1: nobody's. */
+/* The peer whose heap contains the address, as mapped on this rank; -1:
+ * none. */
 static int peer_at(const struct iris_heap *heap, const void *address)
 {
     size_t offset;
@@ -154,7 +154,7 @@ static const char *plain_name(const struct iris_trace *trace,
     }
 }
 
-/* Names that a program chose may be of any length. */
+/* Names chosen by a program may have any length. */
 void iris_i_trace_call_name(const struct iris_trace *trace,
                             const struct iris_trace_call *call,
                             char text[IRIS_TRACE_CALL_BYTES])

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Recording on the CPU: operations of kernels go where GPUs write theirs, calls
- * of the host into an array of their own.
+ * Recording on the CPU. Operations of kernels are recorded where GPUs record
+ * theirs, calls of the host in a separate array.
  */
 #include "config.h"
 
@@ -17,50 +17,50 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Operations and calls under way on one thread, the latest last. A kernel that
- * was ended leaves some behind: the oldest go first. */
+/* The open operations and calls of one thread, the latest last. An ended kernel
+ * leaves some behind: the oldest are dropped first. */
 #define MAX_OPEN 32
 
-/* Accesses of a lane loop that are one event: the next one has the address
- * behind the last one's, and is alike in all else. A loop that copies and adds
- * has three such series at once. */
+/* Accesses of a lane loop that become one event: each has the address after the
+ * last one's, and equals it in everything else. A loop that copies and adds has
+ * three such series at once. */
 #define MAX_SERIES 4
 #define SERIES_BYTES ((uint64_t)1 << 30)
-#define SERIES_ACCESS 16 /* bytes of one access, at most */
-#define SERIES_LOOK 32   /* accesses between looks at the clock */
+#define SERIES_ACCESS 16 /* most bytes of one access */
+#define SERIES_LOOK 32   /* accesses between readings of the clock */
 #define SERIES_PAUSE_NS 50000
 
 struct series {
-    size_t slot; /* of its event */
+    size_t slot; /* slot of its event */
     enum iris_op op;
     int target_rank;
-    size_t bytes; /* of one access */
+    size_t bytes; /* bytes of one access */
     uintptr_t next;
     uint32_t lanes;
-    uint32_t looked; /* `lanes` at the last look at the clock */
+    uint32_t looked; /* `lanes` at the last reading of the clock */
     int64_t looked_ns;
 };
 
 struct open {
-    uint64_t id;     /* of the event, before and after */
-    uint64_t launch; /* of an operation; of a call 0 */
+    uint64_t id;     /* of the event, the same before and after */
+    uint64_t launch; /* of an operation; 0 for a call */
     unsigned workgroup;
     bool is_call;
     size_t slot;
 };
 
 static _Thread_local struct {
-    unsigned generation; /* whose all this is */
-    unsigned number;     /* of the thread, in that trace */
+    unsigned generation; /* identifies the trace */
+    unsigned number;     /* number of the thread, in that trace */
     unsigned num_open;
     struct open open[MAX_OPEN];
-    const char *kernel; /* the last one's name, and its number */
+    const char *kernel; /* the last kernel's name, and its number */
     uint32_t kernel_number;
-    uint64_t launch; /* whose series these are */
+    uint64_t launch; /* the launch to which the series belong */
     unsigned workgroup;
     unsigned num_series;
-    unsigned oldest; /* the next to be replaced */
-    uint64_t joined; /* id of the access under way that joined one */
+    unsigned oldest; /* index of the next one to replace */
+    uint64_t joined; /* id of the current access, if it joined a series */
     struct series series[MAX_SERIES];
 } mine;
 
@@ -86,7 +86,7 @@ static void push(const struct open *open)
     mine.open[mine.num_open++] = *open;
 }
 
-/* Whether the event began here; *open_p has its slot then. */
+/* Whether the event began on this thread. If so, *open_p has its slot. */
 static bool pop(struct open *open_p)
 {
     for (unsigned i = mine.num_open; i-- > 0;) {
@@ -117,9 +117,9 @@ static int64_t *longs(const struct iris_trace *trace,
     return (void *)trace->columns[column];
 }
 
-/* Of an operation with two sides one is recorded: the one that may be far, or of
- * a workgroup's collective its result. Fences and barriers of workgroups know no
- * context on a GPU, so they are not recorded anywhere. */
+/* An operation with two sides is recorded once: with the side that may be far,
+ * or for a workgroup's collective with its result. Fences and barriers of
+ * workgroups have no context on a GPU, so they are never recorded. */
 static bool is_recorded(const struct iris_cpu_event *event)
 {
     switch (event->op) {
@@ -174,7 +174,8 @@ static void fill(struct iris_trace *trace, size_t slot,
     longs(trace, IRIS_TRACE_TIMESTAMP)[slot] = iris_i_now_ns();
 }
 
-/* A clock may say the same twice, and an end of 0 means that there is none. */
+/* The clock may return the same value twice, and an end of 0 means that there
+ * is no end. */
 static int64_t end_of(int64_t begun)
 {
     int64_t now = iris_i_now_ns();
@@ -219,7 +220,7 @@ static void end(struct iris_trace *trace, const struct iris_cpu_event *event,
 
 /* ---- Series of accesses ---- */
 
-/* Plain accesses of lanes: what a GPU's compiler may join as well. Bulk copies
+/* Plain accesses of lanes, which a GPU's compiler may also join. Bulk copies
  * are larger. */
 static bool may_join(const struct iris_cpu_event *event)
 {
@@ -227,8 +228,8 @@ static bool may_join(const struct iris_cpu_event *event)
            event->sem == IRIS_RELAXED;
 }
 
-/* The end as it is known: that of the last access for which the clock was read,
- * and what those after it take if they take as long. */
+/* Ends the event at its estimated end: that of the last access for which the
+ * clock was read, plus the same time for each later access. */
 static void end_series(struct iris_trace *trace, struct series *series)
 {
     int64_t begun = longs(trace, IRIS_TRACE_TIMESTAMP)[series->slot];
@@ -241,7 +242,7 @@ static void end_series(struct iris_trace *trace, struct series *series)
     }
 }
 
-/* Ahead of what is no part of one. */
+/* Called before an event that is not part of a series. */
 static void end_all_series(struct iris_trace *trace)
 {
     for (unsigned i = 0; i < mine.num_series; i++) {
@@ -267,7 +268,7 @@ static struct series *series_of(const struct iris_cpu_event *event)
     return NULL;
 }
 
-/* After an access that joined: looks at the clock now and then. */
+/* After an access that joined: reads the clock now and then. */
 static void look(struct iris_trace *trace, struct series *series)
 {
     uint32_t lanes = series->lanes;
@@ -280,11 +281,12 @@ static void look(struct iris_trace *trace, struct series *series)
     series->looked_ns = iris_i_now_ns();
     longs(trace, IRIS_TRACE_END)[series->slot] = series->looked_ns;
     if (series->looked_ns - last > SERIES_PAUSE_NS) {
-        series->next = 0; /* something else took time: what follows is new */
+        /* Other work took time: the next access begins a new series. */
+        series->next = 0;
     }
 }
 
-/* Whether the access is a further one of a series. */
+/* Whether the access continues a series. */
 static bool join(struct iris_trace *trace, const struct iris_cpu_event *event)
 {
     struct series *series;
@@ -308,7 +310,7 @@ static bool join(struct iris_trace *trace, const struct iris_cpu_event *event)
     return true;
 }
 
-/* A plain access that has an event of its own may be the first of a series. */
+/* A plain access with its own event may be the first of a series. */
 static void begin_series(struct iris_trace *trace, size_t slot,
                          const struct iris_cpu_event *event)
 {
@@ -364,7 +366,7 @@ iris_status_t iris_i_trace_device(void *self,
 
 /* ---- Calls of the host ---- */
 
-/* A place for a call; NULL: there is no more space. */
+/* A slot for a call; NULL: there is no more space. */
 static struct iris_trace_call *take(struct iris_trace *trace, struct open *open)
 {
     struct iris_trace_call *call;
@@ -425,7 +427,7 @@ uint64_t iris_trace_begin(iris_t *iris, int event)
     if (call == NULL) {
         return 0;
     }
-    mine.num_open--; /* the program keeps it */
+    mine.num_open--; /* the program has the slot */
     call->event.rank = iris_i_rank(iris);
     call->event.target_rank = -1;
     call->user = event;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Recording on the CPU: what an observer of a context's kernels and calls does.
+ * Recording on the CPU: the functions of an observer of a context's kernels and
+ * calls.
  */
 #ifndef IRIS_SRC_TRACE_OBSERVE_H
 #define IRIS_SRC_TRACE_OBSERVE_H

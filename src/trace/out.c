@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A file that is written in pieces, compressed if its name says so, and has its
- * name once it is complete.
+ * A file that is written in pieces. It is compressed if its name says so, and
+ * gets its name when it is complete.
  */
 #include "config.h"
 
@@ -84,7 +84,7 @@ void iris_i_out_open(struct iris_out *out, const char *path)
     }
 }
 
-/* Passes on what the buffer holds. */
+/* Writes the buffer. */
 static void flush(struct iris_out *out)
 {
     size_t done = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One rank's file: Chrome trace events of upstream Iris's schema 1.1, with what
- * we know beyond it.
+ * One rank's file: Chrome trace events in upstream Iris's schema 1.1, with
+ * additional members of our own.
  */
 #include "config.h"
 
@@ -54,7 +54,7 @@ static void track_of(struct iris_writer *writer, unsigned xcc, unsigned cu,
 
 /* ---- Operations of kernels ---- */
 
-/* Whether others may wait for what it writes. */
+/* Whether others may wait for the written word. */
 static int is_signal(uint64_t what)
 {
     iris_sem_t sem = (iris_sem_t)(what >> IRIS_D_SEM_SHIFT & IRIS_D_FIELD_MASK);
@@ -66,7 +66,7 @@ static int is_signal(uint64_t what)
            what >> IRIS_D_BYTES_SHIFT >= sizeof(uint32_t);
 }
 
-/* What we know beyond upstream's schema. */
+/* Our members in addition to upstream's schema. */
 static void write_own(struct iris_writer *writer, const int64_t *row,
                       const struct iris_trace_note *note)
 {
@@ -171,7 +171,7 @@ static iris_status_t write_operations(struct iris_writer *writer)
     return status;
 }
 
-/* ---- About the file ---- */
+/* ---- The file's metadata ---- */
 
 static void write_command_line(struct iris_writer *writer)
 {

@@ -7,7 +7,7 @@
 
 #include "trace/recording.h"
 
-/* Writes it, whole or not at all. */
+/* Writes it, completely or not at all. */
 iris_status_t iris_i_trace_write(struct iris_trace *trace, const char *path);
 
 #endif /* IRIS_SRC_TRACE_RANK_FILE_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What one context has recorded: finding it, where its columns are, reading
+ * The records of one context: lookup, the layout of its columns, and reading
  * them from the device.
  */
 #include "config.h"
@@ -25,7 +25,7 @@ struct iris_trace *iris_i_trace_of(const iris_t *iris, const char *call)
     return (struct iris_trace *)iris_i_extension(iris, IRIS_EXTENSION_TRACE);
 }
 
-/* ---- Where things are ---- */
+/* ---- Layout ---- */
 
 size_t iris_i_trace_width(enum iris_trace_column column)
 {

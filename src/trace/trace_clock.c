@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One clock for a trace: what the device's ticks are in this host's time, and
- * how far this host's time is from rank 0's, both with their errors.
+ * One clock for a trace: converts the device's ticks to this host's time, and
+ * this host's time to rank 0's, each with its error.
  */
 #include "config.h"
 
@@ -11,7 +11,7 @@
 #include "context/context_group.h"
 #include "trace/trace_kernels.h"
 
-/* Of so many readings of the device's clock the one that took least counts. */
+/* Number of readings of the device's clock; the fastest one counts. */
 #define DEVICE_READINGS 16
 #define RANK_ROUNDS 8
 
@@ -19,7 +19,7 @@ static const struct iris_call_type clock_call = {.name = "iris_trace_enable"};
 
 /* ---- The device's ---- */
 
-/* The clock was read between two times of the host's. */
+/* The clock was read between two times of the host's clock. */
 struct pair {
     int64_t ticks;
     int64_t before_ns;
@@ -40,7 +40,7 @@ static iris_status_t read_once(struct iris_trace *trace, struct pair *pair_p)
     iris_status_t status;
 
     pair_p->before_ns = iris_i_now_ns();
-    status = iris_i_queue_launch(stream, &launch); /* no observer sees it */
+    status = iris_i_queue_launch(stream, &launch); /* not seen by observers */
     if (status == IRIS_OK) {
         status = iris_i_queue_synchronize(stream);
     }
@@ -77,7 +77,7 @@ iris_status_t iris_i_trace_measure_device(struct iris_trace *trace, int first)
     struct pair pair = {0};
     iris_status_t status;
 
-    if (khz == 0) { /* the CPU: kernels' times are the host's */
+    if (khz == 0) { /* the CPU: kernels use the host's clock */
         clock->ns_per_tick = 1;
         return IRIS_OK;
     }
@@ -94,7 +94,7 @@ iris_status_t iris_i_trace_measure_device(struct iris_trace *trace, int first)
         clock->ns_per_tick = 1e6 / (double)khz;
         return IRIS_OK;
     }
-    /* A rate that two pairs give is exacter than the nominal one only if they
+    /* A rate from two pairs is more exact than the nominal rate only if they
      * are far apart. */
     if (ns - clock->ns > 10000 * (error + clock->device_error_ns) &&
         pair.ticks > clock->ticks) {
@@ -108,15 +108,15 @@ iris_status_t iris_i_trace_measure_device(struct iris_trace *trace, int first)
 
 /* ---- The ranks' ---- */
 
-/* What each rank posts: its time before this round, and after the last one. */
+/* A rank's post: its time before this round, and after the last one. */
 struct times {
     int64_t before_ns;
     int64_t after_last_ns;
 };
 
-/* One round: everybody's `before` is earlier than everybody's time after it.
- * That bounds how far the clocks are apart, from both sides; what comes after
- * the round at rank 0 is known in the next. */
+/* One round. Every rank's `before` is earlier than every rank's time after the
+ * round. That bounds the difference of the clocks from both sides. The next
+ * round brings rank 0's time after this one. */
 static iris_status_t exchange(struct iris_trace *trace, iris_status_t prepared,
                               struct times *own, struct times *root_p)
 {
@@ -135,8 +135,8 @@ static iris_status_t exchange(struct iris_trace *trace, iris_status_t prepared,
     return status;
 }
 
-/* Of all that the rounds leave possible 0 is taken if it is possible: ranks of
- * one machine have one clock, and nothing then looks as if it came early. */
+/* Chooses 0 if the bounds allow it: ranks of one machine have one clock, and
+ * then no effect comes before its cause. */
 static void choose_offset(struct iris_trace_clock *clock)
 {
     int64_t low = clock->least_ns, high = clock->most_ns;

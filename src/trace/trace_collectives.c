@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The ranks of a group as text, such as "0-3,6"; one that is too long is left
- * out. */
+/* The ranks of a group as text, such as "0-3,6". Empty if the text is too
+ * long. */
 static void print_members(const struct iris_group *group, char *text,
                           size_t bytes)
 {
@@ -36,8 +36,8 @@ static void print_members(const struct iris_group *group, char *text,
     }
 }
 
-/* The bytes that the call sends to each other member, or receives from it, such as
- * "1:4096,3:512". A text that is too long is left out. */
+/* The bytes that the call sends to each other member, or receives from it, such
+ * as "1:4096,3:512". Empty if the text is too long. */
 static void print_messages(const struct iris_host_event *event, int from,
                            char *text, size_t bytes)
 {
@@ -60,7 +60,7 @@ static void print_messages(const struct iris_host_event *event, int from,
     }
 }
 
-/* Half of the places for texts are left to the names of kernels. */
+/* Leaves half of the slots for texts to the names of kernels. */
 static uint32_t keep_messages(struct iris_trace *trace,
                               const struct iris_host_event *event, int from)
 {

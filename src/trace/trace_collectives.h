@@ -8,8 +8,8 @@
 
 #include "trace/recording.h"
 
-/* Notes the members of a call that begins, and the bytes that it sends to each
- * and receives from each, if it is one of messages. */
+/* Records the members of a call that begins and, for a call of messages, the
+ * bytes for and from each. */
 void iris_i_trace_collective(struct iris_trace *trace,
                              struct iris_trace_call *call);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The object with the kernel that reads the device's clock.
+ * The library's object file with the kernel that reads the device's clock.
  */
 #include "trace/trace_kernels.h"
 
 #include <iris/device.h>
 
-/* A device without a clock of its own has nobody launch it. */
+/* Never launched on a device without a clock. */
 IRIS_KERNEL(iris_k_trace_clock, struct iris_trace_clock_args)
 {
 #if !IRIS_ON_CPU || IRIS_D_WATCHED

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernel that reads the device's clock. Read by compilers for GPUs, too.
+ * The kernel that reads the device's clock. Compilers for GPUs read this
+ * header, too.
  */
 #ifndef IRIS_SRC_TRACE_TRACE_KERNELS_H
 #define IRIS_SRC_TRACE_TRACE_KERNELS_H
@@ -10,7 +11,7 @@
 #include <iris/launch.h>
 
 struct iris_trace_clock_args {
-    int64_t *place; /* on the heap: gets the clock */
+    int64_t *place; /* on the heap: receives the clock */
 };
 
 /* Not for devices whose clock_khz is 0. */

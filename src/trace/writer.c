@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pieces of events of one rank's file; calls of the host in it, kernels' runs on
- * the CPU, and arrows from the ones to the others.
+ * The parts of events in one rank's file: calls of the host, kernels' runs on
+ * the CPU, and arrows from launches to runs.
  */
 #include "config.h"
 
@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* How often the counter of bytes to a peer is written, at most. */
+/* The shortest time between two values of the counter of bytes to a peer. */
 #define COUNTER_NS 20000
 
 void iris_i_writer_name_track(struct iris_writer *writer, unsigned char *seen,
@@ -92,7 +92,8 @@ static int is_run(const struct iris_trace_call *call)
     return call->user == 0 && call->event.op == IRIS_HOST_KERNEL;
 }
 
-/* Streams are numbered as they come; the last number is for all others. */
+/* Streams are numbered in the order of their use; the last number is for all
+ * others. */
 static unsigned stream_of(struct iris_writer *writer, const void *stream)
 {
     unsigned i = 0;
@@ -106,8 +107,8 @@ static unsigned stream_of(struct iris_writer *writer, const void *stream)
     return i;
 }
 
-/* A kernel's run is on the track of its stream, a call on that of its thread.
- */
+/* A kernel's run is on the track of its stream, a call on the track of its
+ * thread. */
 static void call_track(struct iris_writer *writer,
                        const struct iris_trace_call *call, char *track,
                        size_t bytes)
@@ -177,8 +178,8 @@ static struct iris_flow_end end_of(struct iris_writer *writer,
     return end;
 }
 
-/* Its id is the run's number, with the rank above it: in merged traces ranks
- * must not share any. */
+/* The arrow's id is the run's number, with the rank in the upper bits: in
+ * merged traces, ids of different ranks must differ. */
 static void write_arrow(struct iris_writer *writer,
                         const struct iris_trace_call *run)
 {
@@ -208,7 +209,7 @@ static void write_pointer(struct iris_writer *writer, const char *name,
     }
 }
 
-/* Writes the text with this number. 0: writes nothing. */
+/* Writes the text with this number; nothing for 0. */
 static void write_text(struct iris_writer *writer, const char *name,
                        uint32_t number)
 {
@@ -299,7 +300,7 @@ iris_status_t iris_i_writer_calls(struct iris_writer *writer)
 {
     iris_status_t status = list_launches(writer);
 
-    /* The default stream is the first, if it has a kernel or not. */
+    /* The default stream is the first, even without a kernel. */
     (void)stream_of(writer, iris_i_default_stream(writer->trace->iris));
     for (uint64_t i = 0; status == IRIS_OK && i < writer->num_calls; i++) {
         write_call(writer, &writer->trace->calls[i]);
