@@ -121,7 +121,7 @@ struct iris_dev_watch {
     uint32_t lane;      /* its place in the workgroup */
     uint32_t bytes;     /* size of the word waited for; 0: the report is in
                          * `mismatch` instead */
-    uint64_t offset;    /* of that word on the rank's heap */
+    uint64_t offset;    /* offset of that word on the rank's heap */
     uint64_t expected;  /* the wanted value, sign-extended */
     uint64_t seen;      /* the last value, sign-extended */
     uint64_t waited;    /* ticks */

@@ -25,7 +25,7 @@ enum iris_op {
     IRIS_OP_OWN = 1024, /* and more: the program's own, except the next */
     IRIS_OP_WAIT = 3072,
     IRIS_OP_BARRIER = 3073,
-    IRIS_OP_COLLECTIVE = 3074, /* of a workgroup (wg_ccl.h) */
+    IRIS_OP_COLLECTIVE = 3074, /* a collective of a workgroup (wg_ccl.h) */
 };
 
 #endif /* IRIS_DEVICE_OP_H */

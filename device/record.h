@@ -29,7 +29,8 @@
 #define IRIS_D_SEM_SHIFT 16
 #define IRIS_D_SCOPE_SHIFT 20
 #define IRIS_D_CMP_SHIFT 24
-#define IRIS_D_FIELD_MASK 15 /* of iris_sem_t, iris_scope_t and iris_cmp_t */
+#define IRIS_D_FIELD_MASK \
+    15 /* mask for iris_sem_t, iris_scope_t and iris_cmp_t */
 #define IRIS_D_BYTES_SHIFT 28
 
 /* Bytes in the column's format. */

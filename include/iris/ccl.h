@@ -104,7 +104,7 @@ struct iris_ccl_options {
     size_t in_stride; /**< Elements from one row of in to the next; 0: dense. */
     size_t
         out_stride; /**< Elements from one row of out to the next; 0: dense. */
-    iris_ccl_distribution_t distribution; /**< Of rows over the members. */
+    iris_ccl_distribution_t distribution; /**< How members share rows. */
     int own_rows; /**< 1, for reduce_scatter with rows: in and out have the same
                         shape, and each member writes its own rows. */
     int num_rings; /**< For RING. 2: half of the data goes around the other way;

@@ -101,7 +101,8 @@ struct iris_survey {
 
 /* Memory of the program that can be mapped into the heap's window. */
 struct iris_external {
-    size_t bytes;  /* of the whole allocation, which is the unit of mapping */
+    size_t
+        bytes; /* size of the whole allocation, which is the unit of mapping */
     size_t offset; /* offset of the requested part */
     void *cookie;  /* the backend's reference. It is the same as before for
                     * an allocation that is still mapped, and differs for any
@@ -151,7 +152,7 @@ struct iris_wait_note {
     uint32_t done;
     int own;             /* the kernel is the library's */
     int op;              /* enum iris_op; 0: repeats atomic operations */
-    const void *address; /* of the word, in this rank's address space; NULL:
+    const void *address; /* address of the word on this rank; NULL:
                           * unknown */
     uint32_t bytes;      /* of the word */
     int is_unsigned;     /* 1: value and seen are unsigned */
@@ -203,7 +204,7 @@ struct iris_backend_params {
     const char *memory;  /* kind of memory for heaps, if a device has
                           * several: "auto", "fine" (grained) or "uncached";
                           * lives as long as `core` */
-    size_t heap_bytes;   /* of each rank's heap */
+    size_t heap_bytes;   /* size of each rank's heap */
     const struct iris_waiter *waiter; /* for waits for device work; lives as
                                        * long as `core` */
     int64_t device_timeout_ms;        /* limit of a wait inside a kernel; 0:

@@ -17,7 +17,7 @@
 struct deferred {
     struct deferred *next;
     int device;
-    bool of_heap; /* of a freed heap, which rank threads may have imported */
+    bool of_heap; /* from a freed heap, which rank threads may have imported */
     struct hip_memory memory;
 };
 

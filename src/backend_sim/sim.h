@@ -25,12 +25,11 @@ struct sim_stop {
                                 * is gone */
     char message[IRIS_MESSAGE_BYTES];
     struct iris_cpu_wg ended; /* of the origin: the lowest ended workgroup */
-    unsigned num_ended;       /* of the origin's kernel: number of ended
-                             * workgroups, */
-    uint32_t num_unstarted;   /* and of workgroups that did not start */
-    uint32_t grid;            /* number of workgroups in the grid */
-    bool refused;             /* an access that is not allowed, not a wait */
-    bool expired;             /* a wait's deadline: `ended` is that wait */
+    unsigned num_ended; /* workgroups of the origin's kernel that were ended, */
+    uint32_t num_unstarted; /* and of workgroups that did not start */
+    uint32_t grid;          /* number of workgroups in the grid */
+    bool refused;           /* an access that is not allowed, not a wait */
+    bool expired;           /* a wait's deadline: `ended` is that wait */
 };
 
 struct sim_backend {

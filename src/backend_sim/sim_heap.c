@@ -25,7 +25,7 @@ struct sim_mapping {
     void *base;
     size_t bytes;
     int fd;                 /* the owner's; importers do not use it */
-    uint64_t pid_namespace; /* of the owner's process */
+    uint64_t pid_namespace; /* that of the owner's process */
     int64_t pid;
     atomic_uint refs;
     atomic_bool keep; /* a kernel that could not be ended may still use it */

@@ -23,7 +23,7 @@ struct iris_endpoint {
 
 /* A message as received. */
 struct iris_letter {
-    pid_t pid; /* of the sender, from the system */
+    pid_t pid; /* the sender's, from the system */
     uid_t uid;
     ssize_t bytes;  /* its full size; -1: no message */
     int fd;         /* the caller closes it; -1: none */

@@ -34,7 +34,7 @@ struct iris_record_call {
     uint64_t offset; /* offset of `address`, on this rank's heap or the
                       * target's */
     uint64_t bytes;
-    uint64_t value; /* of a collective, the number of its group */
+    uint64_t value; /* for a collective, the number of its group */
     int16_t op;     /* enum iris_host_op */
     int16_t cmp;
     int32_t status;
@@ -178,7 +178,7 @@ struct iris_record {
     int32_t rank;
     int32_t pid;
     int32_t num_cus;      /* workgroups that run at once; 0: unknown */
-    int32_t tid;          /* of the thread that made the context */
+    int32_t tid;          /* id of the thread that made the context */
     uint64_t start_ticks; /* start time of the process, from /proc/PID/stat */
     uint64_t heap_bytes;
     char job[IRIS_RECORD_JOB]; /* IRIS_JOB_ID, may be empty */

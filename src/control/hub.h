@@ -33,7 +33,7 @@ struct iris_hub {
     int64_t flush_by_ns;       /* latest time for sending the pending
                                 * messages */
     atomic_uint dirty;         /* published parts that were not sent yet */
-    struct iris_hub_copy copy; /* of the others' published states and posts */
+    struct iris_hub_copy copy; /* the others' published states and posts */
     pthread_mutex_t lock;      /* protects the links' sockets and pending
                                 * messages */
     pthread_t thread;

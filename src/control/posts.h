@@ -16,7 +16,7 @@ struct iris_members {
     int place;
     uint64_t seq; /* number of agreements so far */
     struct iris_drafts drafts;
-    const struct iris_draft *draft; /* of the latest call; NULL: none */
+    const struct iris_draft *draft; /* the latest call's; NULL: none */
 };
 
 struct iris_post_id iris_i_posts_id(const struct iris_members *members,

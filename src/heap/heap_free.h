@@ -27,7 +27,7 @@ static inline int iris_i_heap_is_idle(const struct iris_heap *heap, int anew)
 /* The part about deferred frees in a rank's post of a collective call. */
 struct iris_deferred_post {
     uint64_t count; /* released, and no longer used by its streams */
-    uint64_t fresh; /* of these, not yet compared with the other ranks' */
+    uint64_t fresh; /* among these, not yet compared with the other ranks' */
 };
 
 /* The steps that follow one collective call of all ranks; the same on all. */

@@ -29,7 +29,7 @@ struct iris_ops_call {
     struct iris_group *group;
     int64_t members;
     int64_t index;
-    int64_t m; /* of the whole product */
+    int64_t m; /* sizes of the whole product */
     int64_t n;
     int64_t k;
     int by_column; /* all_gather_matmul: a is a share of columns */

@@ -193,7 +193,7 @@ static int convert(iris_value_t value, iris_dtype_t dtype, void *element_p)
     uint64_t bits;
 
     if (dtype == IRIS_DTYPE_BOOL) {
-        bits = number_of(value) != 0; /* of a complex number, the real part */
+        bits = number_of(value) != 0; /* for a complex number, the real part */
         memcpy(element_p, &bits, 1);
         return 1;
     }

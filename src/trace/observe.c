@@ -42,7 +42,7 @@ struct series {
 };
 
 struct open {
-    uint64_t id;     /* of the event, the same before and after */
+    uint64_t id;     /* id of the event, the same before and after */
     uint64_t launch; /* of an operation; 0 for a call */
     unsigned workgroup;
     bool is_call;

@@ -62,7 +62,7 @@ struct socket_channel {
     int num_links;
     struct link *links;
     struct link **link_of; /* for each rank; NULL: it is on this node */
-    struct pollfd *polled; /* of the links, then of the bell */
+    struct pollfd *polled; /* the links, then the bell */
 };
 
 static struct socket_channel *of(struct iris_channel *channel)
