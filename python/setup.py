@@ -21,8 +21,9 @@ except ImportError:  # before setuptools 70.1
     from wheel.bdist_wheel import bdist_wheel
 
 BUNDLE = os.environ.get("IRIS_C_BUNDLE", "")
-#: Of the folder where libtool leaves what it links.
-FILES = ("libiris.so", "iris_hip.so")
+#: Of the folder where libtool leaves what it links: the backend for GPUs, and the
+#: modules that load matrix products of GPUs.
+MODULES = ("iris_hip.so", "iris_cublaslt.so", "iris_hipblaslt.so", "iris_rocblas.so")
 #: What every Linux that the manylinux tags are for has.
 GLIBC = re.compile(r"lib(c|m|dl|rt|pthread)\.so|ld-linux")
 #: What goes into the wheel beside the library that is linked with it: _lib.py
@@ -72,17 +73,17 @@ def platform():
     held = dict(beside())
     if not all(GLIBC.match(name) or name in held for name in needs(library)):
         return plain
-    files = [library, *held.values()]
-    files += [Path(BUNDLE) / name for name in FILES[1:] if belongs(name)]
+    files = [library, *held.values(), *modules()]
     symbols = [re.findall(r"GLIBC_2\.(\d+)", elf(file, "-V")) for file in files]
     minor = max(int(number) for found in symbols for number in found)
     return plain.replace("linux", f"manylinux_2_{minor}")
 
 
-def belongs(name):
-    """Whether a file is there, and is for more than Iris' own tests."""
-    path = Path(BUNDLE) / name
-    return path.exists() and "libfakehip.so" not in needs(path)
+def modules():
+    """The modules of the build, unless they are for Iris' own tests."""
+    found = [Path(BUNDLE) / name for name in MODULES]
+    found = [path for path in found if path.exists()]
+    return [] if any("libfakehip.so" in needs(path) for path in found) else found
 
 
 class WithLibrary(build_py):
@@ -94,10 +95,10 @@ class WithLibrary(build_py):
             return
         folder = Path(self.build_lib) / "iris_c" / "lib"
         folder.mkdir(parents=True, exist_ok=True)
-        for name in filter(belongs, FILES):
-            shutil.copyfile(Path(BUNDLE) / name, folder / name)
-            strip = os.environ.get("STRIP", "strip")
-            subprocess.run([strip, "-g", str(folder / name)], check=True)
+        strip = os.environ.get("STRIP", "strip")
+        for path in [Path(BUNDLE) / "libiris.so", *modules()]:
+            shutil.copyfile(path, folder / path.name)
+            subprocess.run([strip, "-g", str(folder / path.name)], check=True)
         for name, path in beside():
             shutil.copyfile(path, folder / name)
 
