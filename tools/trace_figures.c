@@ -203,6 +203,9 @@ static int take_event(void *arg, const struct iris_event *event)
     struct trace_figures *figures = reading->figures;
     int ret = 0;
 
+    if (event->ph == 's' || event->ph == 'f') {
+        return reading->more != NULL ? reading->more(reading->arg, event) : 0;
+    }
     if (event->ph != 'X' && event->ph != 'i') {
         return 0;
     }

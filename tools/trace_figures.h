@@ -41,8 +41,8 @@ struct trace_figures {
     int64_t first_ns, last_ns;
 };
 
-/* Reads the file; with `more` calls that too, for each event. Complains on
- * stderr and returns -1 where it cannot. */
+/* Reads the file; with `more` calls that too, for each event, and for both ends of
+ * arrows (ph s and f). Complains on stderr and returns -1 where it cannot. */
 int trace_read(const char *path, struct trace_figures *figures_p,
                int (*more)(void *arg, const struct iris_event *event),
                void *arg);

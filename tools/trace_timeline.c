@@ -34,7 +34,14 @@ void timeline_close(struct timeline *timeline)
     iris_i_flows_close(&timeline->flows);
     free(timeline->tracks);
     free(timeline->labels);
+    free(timeline->launches);
     free(timeline->arrows);
+}
+
+static int no_memory(void)
+{
+    fprintf(stderr, "iris-trace: no memory\n");
+    return -1;
 }
 
 /* In bins, from the beginning of the trace. */
@@ -123,9 +130,32 @@ static int label_of(struct timeline *timeline, const struct iris_event *event,
     return 0;
 }
 
-int timeline_add(void *arg, const struct iris_event *event)
+/* The end of an arrow follows its beginning in the file. */
+static int add_launch(struct timeline *timeline, const struct iris_event *event)
 {
-    struct timeline *timeline = arg;
+    struct timeline_launch launch = {.from = timeline->launch};
+    void *more;
+
+    if (strcmp(event->cat, "iris_launch") != 0) {
+        return 0;
+    }
+    launch.to = iris_i_flow_end(event, event->ts_ns);
+    if (event->ph == 's') {
+        timeline->launch = launch.to;
+        return 0;
+    }
+    more =
+        iris_i_grow(timeline->launches, timeline->num_launches, sizeof launch);
+    if (more == NULL) {
+        return no_memory();
+    }
+    timeline->launches = more;
+    timeline->launches[timeline->num_launches++] = launch;
+    return 0;
+}
+
+static int add_slice(struct timeline *timeline, const struct iris_event *event)
+{
     double begin = position(timeline, event->ts_ns);
     double end = position(timeline, event->ts_ns + event->dur_ns);
     struct timeline_track *track = track_of(timeline, event);
@@ -139,8 +169,7 @@ int timeline_add(void *arg, const struct iris_event *event)
     slice.row = (short)(row - timeline->figures->events.rows);
     if (label_of(timeline, event, &slice.label) != 0 ||
         iris_i_flows_add(&timeline->flows, event) != 0) {
-        fprintf(stderr, "iris-trace: no memory\n");
-        return -1;
+        return no_memory();
     }
     for (int i = (int)begin; i <= (int)end && i < TIMELINE_BINS; i++) {
         double from = begin > i ? begin : i, to = end < i + 1 ? end : i + 1;
@@ -153,6 +182,12 @@ int timeline_add(void *arg, const struct iris_event *event)
         }
     }
     return 0;
+}
+
+int timeline_add(void *timeline, const struct iris_event *event)
+{
+    return event->ph == 's' || event->ph == 'f' ? add_launch(timeline, event)
+                                                : add_slice(timeline, event);
 }
 
 /* ---- Arrows ---- */
@@ -187,35 +222,43 @@ static int find_end(const struct timeline *timeline,
     return find_track(timeline, end->pid, end->tid, sizeof end->tid - 1);
 }
 
-/* 0; -1: no memory. */
+/* Adds an arrow if both tracks are drawn and differ. 0; -1: no memory. */
 static int add_arrow(struct timeline *timeline,
-                     const struct iris_flow_point *wait)
+                     const struct iris_flow_end *from,
+                     const struct iris_flow_end *to, double put)
 {
-    const struct iris_flow_point *signal =
-        iris_i_flows_signal_of(&timeline->flows, wait);
-    struct timeline_arrow arrow = {.from_track = -1};
+    struct timeline_arrow arrow = {.from_track = find_end(timeline, from),
+                                   .to_track = find_end(timeline, to),
+                                   .from = arrow_position(timeline, from->ns),
+                                   .to = arrow_position(timeline, to->ns),
+                                   .put = put};
     void *more;
 
-    if (signal != NULL) {
-        arrow.from_track = find_end(timeline, &signal->at);
-        arrow.to_track = find_end(timeline, &wait->at);
-        arrow.from = arrow_position(timeline, signal->at.ns);
-        arrow.to = arrow_position(timeline, wait->at.ns);
-        arrow.put =
-            signal->put.pid < 0 ? -1 : arrow_position(timeline, signal->put.ns);
-    }
     if (arrow.from_track < 0 || arrow.to_track < 0 ||
         arrow.from_track == arrow.to_track) {
         return 0;
     }
     more = iris_i_grow(timeline->arrows, timeline->num_arrows, sizeof arrow);
     if (more == NULL) {
-        fprintf(stderr, "iris-trace: no memory\n");
-        return -1;
+        return no_memory();
     }
     timeline->arrows = more;
     timeline->arrows[timeline->num_arrows++] = arrow;
     return 0;
+}
+
+static int add_wait(struct timeline *timeline,
+                    const struct iris_flow_point *wait)
+{
+    const struct iris_flow_point *signal =
+        iris_i_flows_signal_of(&timeline->flows, wait);
+
+    return signal == NULL
+               ? 0
+               : add_arrow(timeline, &signal->at, &wait->at,
+                           signal->put.pid < 0
+                               ? TIMELINE_NO_PUT
+                               : arrow_position(timeline, signal->put.ns));
 }
 
 /* Arrows between the same bins look like one. */
@@ -243,7 +286,13 @@ int timeline_finish(struct timeline *timeline)
           compare_tracks);
     iris_i_flows_sort(&timeline->flows);
     for (size_t i = 0; i < timeline->flows.waits.count; i++) {
-        if (add_arrow(timeline, &timeline->flows.waits.points[i]) != 0) {
+        if (add_wait(timeline, &timeline->flows.waits.points[i]) != 0) {
+            return -1;
+        }
+    }
+    for (size_t i = 0; i < timeline->num_launches; i++) {
+        if (add_arrow(timeline, &timeline->launches[i].from,
+                      &timeline->launches[i].to, TIMELINE_LAUNCH) != 0) {
             return -1;
         }
     }

@@ -26,17 +26,27 @@ struct timeline_track {
     struct timeline_slice slices[TIMELINE_BINS];
 };
 
-/* From a signal to the wait that it ended. Positions are in bins. */
+/* From a signal to the wait that it ended, or from a launch to the kernel's run.
+ * Positions are in bins. */
+#define TIMELINE_NO_PUT -1
+#define TIMELINE_LAUNCH -2
 struct timeline_arrow {
     int from_track, to_track;
     double from, to;
-    double put; /* the put before the signal; negative: none */
+    double put; /* the put before the signal, or one of the above */
+};
+
+struct timeline_launch {
+    struct iris_flow_end from, to;
 };
 
 struct timeline {
     const struct trace_figures *figures; /* of the first reading */
     const struct trace_spaces *spaces;   /* whose names memory has */
     struct iris_flows flows;
+    struct iris_flow_end launch; /* the latest one */
+    struct timeline_launch *launches;
+    size_t num_launches;
     struct timeline_track *tracks;
     int count;
     int left_out; /* whether there are more tracks */

@@ -27,9 +27,10 @@ def arrows_of(events, bins):
     def end(event):
         return event["pid"], event["tid"], (ns(event["ts"]) - first) * bins // (last - first + 1)
 
-    flows = [e for e in events if e.get("cat") == "iris_flow" and e["name"] == "signal"]
-    begins = {e["id"]: end(e) for e in flows if e["ph"] == "s"}
-    pairs = {(begins[e["id"]], end(e)) for e in flows if e["ph"] == "f"}
+    flows = [e for e in events if (e.get("cat"), e["name"]) in
+             (("iris_flow", "signal"), ("iris_launch", "launch"))]
+    begins = {(e["cat"], e["id"]): end(e) for e in flows if e["ph"] == "s"}
+    pairs = {(begins[e["cat"], e["id"]], end(e)) for e in flows if e["ph"] == "f"}
     return {(a, b) for a, b in pairs if a[:2] != b[:2]}
 
 
