@@ -81,28 +81,44 @@ iris_i_weak_choices(struct iris_weak_schedule *schedule)
 
 /* ---- Who is next ---- */
 
+/* Whether the host waits for a stream that has work. */
+static bool waits_for_stream(const struct iris_weak_schedule *schedule,
+                             int rank)
+{
+    for (const struct stream *one = schedule->streams; one != NULL;
+         one = one->next) {
+        if (one->rank == rank && one->stream == schedule->hosts[rank].waits &&
+            one->pending != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether a rank has not come to the meeting. One that still waits for its
+ * stream, as in a barrier, has not. */
+static bool waits_for_others(const struct iris_weak_schedule *schedule,
+                             uint64_t meets)
+{
+    for (int i = 0; meets != 0 && i < schedule->num_ranks; i++) {
+        const struct host *other = &schedule->hosts[i];
+
+        if (other->met < meets ||
+            (other->meets == meets && waits_for_stream(schedule, i))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool is_blocked(const struct iris_weak_schedule *schedule, int rank)
 {
     const struct host *host = &schedule->hosts[rank];
 
     if (host->waits != NULL) {
-        for (const struct stream *one = schedule->streams; one != NULL;
-             one = one->next) {
-            if (one->rank == rank && one->stream == host->waits &&
-                one->pending != 0) {
-                return true;
-            }
-        }
-        return false;
+        return waits_for_stream(schedule, rank);
     }
-    if (host->meets != 0) {
-        for (int i = 0; i < schedule->num_ranks; i++) {
-            if (schedule->hosts[i].met < host->meets) {
-                return true;
-            }
-        }
-    }
-    return host->left;
+    return waits_for_others(schedule, host->meets) || host->left;
 }
 
 static bool is_complete(const struct iris_weak_schedule *schedule)
