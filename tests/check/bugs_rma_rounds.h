@@ -29,12 +29,13 @@ RMA_BUG(wait_for_one_of_two)
     return 0;
 }
 
+/* Of a flag that nobody sets. */
 RMA_BUG(wait_that_holds_at_once)
 {
     if (r->rank == 0) {
         ONE_OK(put_set(r, r->x, 1, 1));
     } else if (r->rank == 1) {
-        CHECK_OK(await(r, 0, r->wrong ? 0 : 1, r->s));
+        CHECK_OK(r->wrong ? await(r, 1, 0, r->s) : await(r, 0, 1, r->s));
         OTHER_OK(read_own(r, r->x, r->s));
     }
     return 0;
