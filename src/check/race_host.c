@@ -46,6 +46,7 @@ static bool is_collective(const struct iris_host_event *event)
 static void begin_collective(struct iris_race *race,
                              const struct iris_host_event *event)
 {
+    race->allocates |= event->op == IRIS_HOST_ALLOC;
     if (race->depth++ != 0) {
         return;
     }
@@ -106,6 +107,7 @@ static void end_collective(struct iris_race *race,
         leave(race);
     }
     if (event->op == IRIS_HOST_ALLOC) {
+        race->allocates = false;
         note_new(race, event);
     } else if (event->op == IRIS_HOST_FREE) {
         note_free(race, event, site);

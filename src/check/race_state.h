@@ -80,6 +80,7 @@ struct iris_race {
     uint64_t calls[IRIS_RACE_GROUPS]; /* so many were made */
     unsigned depth;                   /* of collective calls under way */
     struct iris_race_call call;       /* the outermost */
+    bool allocates; /* one allocates: fills that nobody enqueued are its own */
     struct iris_race_exchange enqueuing;
     struct iris_race_buffers buffers; /* that its first kernel is to use */
     uint32_t outer;    /* site of the call under way that may launch kernels */

@@ -235,6 +235,9 @@ void iris_i_race_run_copy(struct iris_race *race,
         return;
     }
     begin_work(race, stream, op, 0);
+    if (stream->site == 0 && race->allocates) {
+        return; /* the bytes still count as those of the memory before */
+    }
     if (stream->site == 0) { /* a graph's */
         stream->site =
             iris_i_race_host_site(&race->memory, &race->sites, op, &nowhere);
