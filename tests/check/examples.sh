@@ -1,0 +1,77 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# Every example and some tests under IRIS_CHECK=race and, by seeds, under race and weak
+# mode: they are silent, and compute what they should. Prints the seconds of all. An
+# example with a planted bug is found.
+set -u
+srcdir=$(cd "${srcdir:-$(dirname "$0")/..}" && pwd)
+case "${CFLAGS-} ${CC-}" in
+*sanitize*) echo "the checks do not go with a sanitizer" && exit 77 ;;
+esac
+grep -q choose_fake iriscc && echo "no iriscc of this kind" && exit 77
+dir=$(mktemp -d)
+log=$dir/log
+trap 'rm -rf "$dir"' EXIT
+export LD_LIBRARY_PATH=$PWD/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+for variable in $(compgen -e IRIS_); do
+    [ "$variable" = IRIS_TEST_LONG ] || unset "$variable"
+done
+export IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu IRIS_SPAWN=threads
+failed=0 runs=0
+
+one() { # LABEL COMMAND...
+    local label=$1
+    shift
+    runs=$((runs + 1))
+    timeout -k 10 120 "$@" >"$log" 2>&1 && ! grep -q 'data race' "$log" && return
+    echo "FAILED: $label"
+    tail -n 30 "$log"
+    failed=1
+}
+
+small="--bytes 4004 --iterations 1"
+every_example() { # RANKS [SETTING]...
+    local program ranks=$1
+    shift
+    for program in examples/[01]?_*; do
+        case ${program##*/} in *[.*]*) continue ;; esac # objects, or no file at all
+        # Word splitting is meant: options.
+        # shellcheck disable=SC2086
+        one "$program, $ranks ranks, $*" env "$@" "./$program" -n "$ranks" $small
+    done
+}
+
+seeds=1
+[ "${IRIS_TEST_LONG:-0}" = 0 ] || seeds="1 2 3"
+every_example 2 IRIS_CHECK=race
+[ "${IRIS_TEST_LONG:-0}" = 0 ] || every_example 3 IRIS_CHECK=race
+for seed in $seeds; do
+    every_example 2 IRIS_CHECK=race IRIS_SEED="$seed"
+    every_example 2 IRIS_CHECK=weak IRIS_SEED="$seed"
+done
+[ $runs -gt 0 ] || { echo "FAILED: no examples" && exit 1; }
+echo "$runs runs of examples: $SECONDS s"
+
+if [ "${IRIS_TEST_LONG:-0}" != 0 ]; then
+    runs=0 SECONDS=0
+    for test in device/test_amo device/test_signal device/test_wg queue/test_stream \
+        context/test_sync; do
+        [ -x "tests/$test" ] || continue # of a build for part of the tests
+        one "$test" env -u IRIS_TEST_LONG IRIS_CHECK=race "tests/$test"
+    done
+    echo "$runs runs of tests: $SECONDS s"
+fi
+
+# The flag of 06_message_passing_load_store releases nothing.
+sed 's/IRIS_RELEASE/IRIS_RELAXED/' "$srcdir/examples/06_message_passing_load_store.c" \
+    >"$dir/planted.c"
+cmp -s "$dir/planted.c" "$srcdir/examples/06_message_passing_load_store.c" &&
+    echo "FAILED: the example has no release to take away" && failed=1
+./iriscc --cpu-only -std=gnu11 -O1 -g -Iinclude -I"$srcdir/include" -I"$srcdir/examples" \
+    -L.libs -o "$dir/planted" "$dir/planted.c" "$srcdir"/examples/example{,_table}.c || exit 1
+# shellcheck disable=SC2086
+IRIS_CHECK=race "$dir/planted" -n 2 $small >"$log" 2>&1 && echo "FAILED: silent" && failed=1
+grep -q 'missing: release; change planted.c:[0-9]*' "$log" ||
+    { echo "FAILED: the planted bug is not named" && cat "$log" && failed=1; }
+exit $failed
