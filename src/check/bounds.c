@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The bounds checker. It keeps ranges of its own, since kernels' threads ask
- * while the host allocates: live ones, and the latest that were freed.
+ * The bounds checker. It keeps its own lists of ranges, since kernels' threads
+ * check while the host allocates: the live ranges, and the latest freed ones.
  */
 #include "config.h"
 
@@ -16,7 +16,7 @@
 
 #define NUM_FREED 64
 
-/* An allocation, as it was asked for. bytes 0: none. */
+/* An allocation, with its requested size. bytes 0: unused. */
 struct range {
     size_t start;
     size_t bytes;
@@ -25,18 +25,18 @@ struct range {
 struct iris_bounds {
     const struct iris_heap *heap;
     struct iris_observer observer;
-    pthread_rwlock_t lock; /* guards all below */
-    struct range *ranges;  /* live, by start */
+    pthread_rwlock_t lock; /* guards all members below */
+    struct range *ranges;  /* live ranges, sorted by start */
     size_t count;
     size_t capacity;
     struct range freed[NUM_FREED]; /* a ring */
     unsigned next_freed;
-    bool blind; /* there was no memory for a range: nothing is checked */
+    bool blind; /* there was no memory for a range: checks nothing any more */
 };
 
-/* ---- What is allocated ---- */
+/* ---- Allocations ---- */
 
-/* How many live ranges start at or before `offset`. */
+/* Number of live ranges that start at or before `offset`. */
 static size_t rank_of(const struct iris_bounds *bounds, size_t offset)
 {
     size_t low = 0, high = bounds->count;
@@ -73,7 +73,8 @@ static void add_range(struct iris_bounds *bounds, struct range range)
             (bounds->count - at) * sizeof *bounds->ranges);
     bounds->ranges[at] = range;
     bounds->count++;
-    for (size_t i = 0; i < NUM_FREED; i++) { /* that memory is used again */
+    /* Forget freed ranges whose memory is used again. */
+    for (size_t i = 0; i < NUM_FREED; i++) {
         if (bounds->freed[i].start < range.start + range.bytes &&
             range.start < bounds->freed[i].start + bounds->freed[i].bytes) {
             bounds->freed[i].bytes = 0;
@@ -94,7 +95,7 @@ static void remove_range(struct iris_bounds *bounds, size_t start)
     bounds->count--;
 }
 
-/* External memory is behind the heap, and not looked after here. */
+/* External memory is behind the heap, and not checked here. */
 static void observe_host(void *self, const struct iris_host_event *event)
 {
     struct iris_bounds *bounds = self;
@@ -114,12 +115,12 @@ static void observe_host(void *self, const struct iris_host_event *event)
     pthread_rwlock_unlock(&bounds->lock);
 }
 
-/* ---- What is accessed ---- */
+/* ---- Accesses ---- */
 
 #define WHY_BYTES 256
 
-/* The allocation that is nearest, of those around `at`: where it is from the
- * access. */
+/* Describes the nearest allocation, among those around `at`: its position
+ * relative to the access. */
 static void describe_nearest(const struct iris_bounds *bounds, size_t offset,
                              size_t at, char why[WHY_BYTES])
 {
@@ -170,7 +171,8 @@ static bool was_freed(const struct iris_bounds *bounds, size_t offset,
     return false;
 }
 
-/* Whether [offset, offset + bytes) is inside one allocation; else `why` not. */
+/* Whether [offset, offset + bytes) is inside one allocation; otherwise `why`
+ * gets the reason. */
 static bool is_allocated(struct iris_bounds *bounds, size_t offset,
                          size_t bytes, char why[WHY_BYTES])
 {
@@ -196,7 +198,7 @@ static bool is_allocated(struct iris_bounds *bounds, size_t offset,
     return false;
 }
 
-/* Where it is from the heap, unless it is nowhere near. */
+/* Describes its position relative to the heap, unless it is far away. */
 static void describe_outside(const struct iris_bounds *bounds,
                              const struct iris_cpu_event *event,
                              char why[WHY_BYTES])
@@ -246,7 +248,8 @@ static bool is_right(struct iris_bounds *bounds,
                  "heap offset %zu is the library's own; pass a pointer from "
                  "iris_malloc",
                  offset);
-        return event->inside != 0; /* the device barrier's words are there */
+        /* Allowed: these are words of the device barrier. */
+        return event->inside != 0;
     }
     return is_allocated(bounds, offset, event->bytes, why);
 }

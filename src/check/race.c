@@ -71,7 +71,7 @@ iris_status_t iris_i_race_create(const struct iris_race_params *params,
     return begin(race);
 }
 
-/* Marks the lines of the file that were of use to any rank. */
+/* Number of lines in the suppressions file that some rank used. */
 static unsigned count_suppressed(struct iris_race *race)
 {
     const struct iris_race_shared *shared = race->memory.shared;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * IRIS_CHECK=race: an observer that finds accesses to one place which nothing
- * orders, of all ranks of the job (docs/checking.md).
+ * IRIS_CHECK=race: an observer that finds unordered accesses to the same place,
+ * between all ranks of the job (docs/checking.md).
  */
 #ifndef IRIS_SRC_CHECK_RACE_H
 #define IRIS_SRC_CHECK_RACE_H
@@ -13,10 +13,11 @@ struct iris_race;
 struct iris_race_params {
     const struct iris_heap *heap; /* connected; without allocations */
     const void *default_stream;
-    /* The same number for groups of the same ranks in the same order. */
+    /* A number that is equal for groups of the same ranks in the same order. */
     uint64_t (*group_key)(const void *group);
-    const char *prefix;       /* of <prefix>_races.json; empty: none */
-    const char *suppressions; /* path of the file; empty: none */
+    const char *prefix;       /* prefix of <prefix>_races.json; empty: no
+                               * file */
+    const char *suppressions; /* path of the file; empty: no file */
 };
 
 /* Starts the checker of this rank. Collective over the job. The caller keeps the
@@ -25,11 +26,11 @@ struct iris_race_params {
 iris_status_t iris_i_race_create(const struct iris_race_params *params,
                                  struct iris_race **race_p);
 
-/* IRIS_ERR_RACE if any rank has found one. Rank 0 writes the file. All ranks
- * have ended their work. NULL is fine: IRIS_OK. */
+/* IRIS_ERR_RACE if any rank has found a race. Rank 0 writes the file. All ranks
+ * have ended their work. `race` may be NULL: IRIS_OK. */
 iris_status_t iris_i_race_verdict(struct iris_race *race);
 
-/* No kernel of the context runs. NULL is fine. */
+/* No kernel of the context is running. `race` may be NULL. */
 void iris_i_race_destroy(struct iris_race *race);
 
 #endif /* IRIS_SRC_CHECK_RACE_H */

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* The file that has the code; NULL: not known. */
+/* The file that contains the code; NULL: unknown. */
 static const struct link_map *file_of(const void *address)
 {
     struct link_map *map = NULL;

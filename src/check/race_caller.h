@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where the program calls the library.
+ * The place in the program that calls the library.
  */
 #ifndef IRIS_SRC_CHECK_RACE_CALLER_H
 #define IRIS_SRC_CHECK_RACE_CALLER_H
 
 #define IRIS_RACE_FRAMES 12
 
-/* Return addresses of the calling thread, innermost first; behind them NULL. A
- * shared library leaves out its own frames, and keeps one: the program's call.
- * A library that is linked into the program keeps all: symbols must tell later
- * which are its own. */
+/* Return addresses of the calling thread, innermost first, followed by NULL. A
+ * shared library leaves out its own frames and keeps one: the program's call. A
+ * library that is linked into the program keeps all; later, symbols tell which
+ * are its own. */
 struct iris_race_caller {
     const void *frames[IRIS_RACE_FRAMES];
 };

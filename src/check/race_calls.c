@@ -13,19 +13,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#if !IRIS_TSAN /* then these are ThreadSanitizer's, and it watches Iris */
-/* The names are the compilers'. */
+#if !IRIS_TSAN /* otherwise ThreadSanitizer defines these, and watches Iris */
+/* The compilers define the names. */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 #pragma GCC diagnostic ignored "-Wmissing-declarations"
-/* With any sanitizer gcc knows them, by other types; clang has no such warning.
- */
+/* With any sanitizer, gcc knows these functions with other types; clang has no
+ * such warning. */
 #pragma GCC diagnostic ignored "-Wpragmas"
 #pragma GCC diagnostic ignored "-Wunknown-warning-option"
 #pragma GCC diagnostic ignored "-Wbuiltin-declaration-mismatch"
 
 #define SITE() IRIS_D_CALLER()
 
-/* The C library's own. */
+/* The C library's own functions. */
 void *__real_memset(void *to, int value, size_t bytes);
 void *__real_memmove(void *to, const void *from, size_t bytes);
 
@@ -110,8 +110,8 @@ void __tsan_write_range(const void *address, size_t bytes)
     access_range(address, bytes, 1, SITE());
 }
 
-/* memset(), memcpy() and memmove() by the names that clang calls; the linker has
- * gcc's calls come here, too (--wrap). */
+/* memset(), memcpy() and memmove() under the names that clang calls. The linker
+ * redirects gcc's calls to these, too (--wrap). */
 void *__tsan_memset(void *to, int value, size_t bytes)
 {
     access_range(to, bytes, 1, SITE());
@@ -215,8 +215,8 @@ static void after(struct iris_cpu_event *event, uint64_t seen)
     }
 }
 
-/* The processor's order may be stronger than the program's, which is what is
- * checked. Expands for 32 bits to __tsan_atomic32_fetch_add() and others. */
+/* The processor's order may be stronger than the program's. The program's order
+ * is checked. Expands for 32 bits to __tsan_atomic32_fetch_add() and others. */
 #define WORD(bits) uint##bits##_t
 #define UPDATE(bits, name, op, update)                                       \
     WORD(bits)                                                               \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Clocks are arrays in the arena, whose capacities are powers of two; those
- * that were given back are kept in lists by capacity.
+ * Clocks are arrays in the arena, with capacities that are powers of two. Freed
+ * ones are kept in lists by capacity.
  */
 #include "config.h"
 
@@ -34,7 +34,7 @@ static void give(struct iris_race_memory *memory, struct iris_race_clock *clock)
     clock->at = clock->capacity = 0;
 }
 
-/* Room for that many moments, of which the new ones are 0. */
+/* Makes room for this number of moments; the new ones are 0. */
 static bool reserve(struct iris_race_memory *memory,
                     struct iris_race_clock *clock, uint32_t count)
 {

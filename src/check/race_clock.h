@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Vector clocks: what happens before what a lane does next.
+ * Vector clocks: the operations that happen before a lane's next one.
  */
 #ifndef IRIS_SRC_CHECK_RACE_CLOCK_H
 #define IRIS_SRC_CHECK_RACE_CLOCK_H
@@ -9,28 +9,28 @@
 
 /* All under the lock. */
 
-/* The moment of a lane; NULL: the clock has none. */
+/* The moment of a lane; NULL: the clock does not contain it. */
 struct iris_race_moment *
 iris_i_race_moment(const struct iris_race_memory *memory,
                    const struct iris_race_clock *clock, uint32_t lane);
 
-/* Adds what `from` knows. Through an edge that lacks something (`why` is not 0)
- * only loosely. */
+/* Adds the contents of `from`. For an edge that lacks something (`why` is not
+ * 0), adds only loose moments. */
 void iris_i_race_join(struct iris_race_memory *memory,
                       struct iris_race_clock *to,
                       const struct iris_race_clock *from, uint32_t why);
 
-/* The same of one lane's moment. */
+/* The same for one lane's moment. */
 void iris_i_race_join_one(struct iris_race_memory *memory,
                           struct iris_race_clock *to, uint32_t lane,
                           uint32_t moment, uint32_t why);
 
-/* Forgets everything. */
+/* Empties the clock. */
 void iris_i_race_clear(struct iris_race_memory *memory,
                        struct iris_race_clock *clock);
 
-/* A lane's own time, and its next one: what it has done so far is told from
- * what it does next. */
+/* A lane's own time, and its next time. A new time separates its operations so
+ * far from the later ones. */
 uint32_t iris_i_race_now(const struct iris_race_memory *memory, uint32_t lane);
 void iris_i_race_tick(struct iris_race_memory *memory, uint32_t lane);
 
@@ -38,7 +38,7 @@ void iris_i_race_tick(struct iris_race_memory *memory, uint32_t lane);
 uint32_t iris_i_race_edge(struct iris_race_memory *memory,
                           const struct iris_race_edge *edge);
 
-/* Whether the scope of an atomic by `lane` spans the other one. */
+/* Whether the scope of an atomic by `lane` includes the other lane. */
 bool iris_i_race_spans(const struct iris_race_shared *shared,
                        iris_scope_t scope, uint32_t lane, uint32_t other);
 

@@ -22,7 +22,7 @@ static bool is_plain(const struct iris_cpu_event *event)
     return !event->atomic && event->op < IRIS_OP_FENCE;
 }
 
-/* Where on which heap the access is; false: on none. */
+/* Finds the heap and the offset of the access; false: it is on no heap. */
 static bool locate(const struct iris_race *race,
                    const struct iris_cpu_event *event,
                    struct iris_race_range *range_p)
@@ -42,7 +42,7 @@ static bool locate(const struct iris_race *race,
            range_p->bytes <= iris_i_heap_bytes(memory) - range_p->offset;
 }
 
-/* Who accesses, and whom to tell of a race. */
+/* The accessing lane, and the receiver of reports of races. */
 struct by {
     uint32_t lane;
     uint32_t site;
@@ -69,8 +69,8 @@ static void touch(struct iris_race *race, const struct iris_cpu_event *event,
     }
 }
 
-/* What the word may be after the operation: an event does not say whether it
- * adds floats, or compares signed numbers. */
+/* The possible values of the word after the operation: an event does not say
+ * whether it adds floats, or compares signed numbers. */
 static void values_after(const struct iris_cpu_event *event, uint64_t values[2])
 {
     float f[2];
@@ -156,7 +156,8 @@ static void observe_atomic(struct iris_race *race,
     }
 }
 
-/* A workgroup's collective: what it reads and writes. It orders nothing else. */
+/* A workgroup's collective: the ranges that it reads and writes. It orders
+ * nothing else. */
 static void observe_collective(struct iris_race *race,
                                const struct iris_cpu_event *event,
                                uint32_t lane)
@@ -171,7 +172,7 @@ static void observe_collective(struct iris_race *race,
     }
 }
 
-/* An operation that `lane` does. `call`: site of the host call that launched the
+/* An operation of `lane`. `call` is the site of the host call that launched the
  * library's own kernel; 0: the kernel is the program's. */
 static void observe_of(struct iris_race *race,
                        const struct iris_cpu_event *event, uint32_t lane,
@@ -246,7 +247,7 @@ static void catch_race(void *arg, const struct iris_race_access *before,
 }
 
 /* A plain access whose lane and site the thread knows. False: it has to be
- * observed under the lock. */
+ * handled under the lock. */
 static bool touch_known(struct iris_race *race,
                         const struct iris_cpu_event *event)
 {

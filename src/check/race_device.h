@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What kernels do, for the race checker.
+ * Operations of kernels, for the race checker.
  */
 #ifndef IRIS_SRC_CHECK_RACE_DEVICE_H
 #define IRIS_SRC_CHECK_RACE_DEVICE_H
@@ -11,7 +11,7 @@
 iris_status_t iris_i_race_device(void *race,
                                  const struct iris_cpu_event *event);
 
-/* The same of an access of the rank's host, whose kernel is "". */
+/* An access of the rank's host. The event's kernel is "". */
 void iris_i_race_of_host(struct iris_race *race,
                          const struct iris_cpu_event *event);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The files of races.
+ * Writes the files of races.
  */
 #include "config.h"
 
@@ -78,7 +78,8 @@ static void write_races(struct iris_json_writer *json,
     iris_i_json_end(json);
 }
 
-/* ---- SARIF 2.1.0: what code hosts and editors show at the lines ---- */
+/* ---- SARIF 2.1.0, which code hosts and editors show at the source lines
+ * ---- */
 
 static void write_message(struct iris_json_writer *json, const char *text)
 {
@@ -87,7 +88,7 @@ static void write_message(struct iris_json_writer *json, const char *text)
     iris_i_json_end(json);
 }
 
-/* A line that is not known has no place, only its text. */
+/* An unknown line gets no location, only text. */
 static void write_location(struct iris_json_writer *json,
                            const struct iris_race *race,
                            const struct iris_race_access *access,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Calls of the host: what they order, and what they access.
+ * Calls of the host: their order, and their accesses.
  */
 #include "config.h"
 
@@ -15,7 +15,7 @@
 
 /* ---- Collective calls ---- */
 
-/* What the host did before is there for the other members. */
+/* The host's earlier operations happen before the other members' later ones. */
 static void come(struct iris_race *race)
 {
     if (race->call.number != 0) {
@@ -55,10 +55,10 @@ static void begin_collective(struct iris_race *race,
     come(race);
 }
 
-/* ---- Memory that comes and goes ---- */
+/* ---- Allocation and free ---- */
 
-/* The first rank that is told of new memory forgets what was there before, on
- * all heaps: all ranks have agreed on it, and none has used it yet. */
+/* The first rank that reports new memory removes its earlier accesses, on all
+ * heaps: all ranks have agreed on the allocation, and none has used it yet. */
 static void note_new(struct iris_race *race,
                      const struct iris_host_event *event)
 {
@@ -80,8 +80,8 @@ static void note_new(struct iris_race *race,
     }
 }
 
-/* Freed memory counts as written by each rank's host, once all have agreed.
- * What was released for later goes when nobody uses it: nothing to check. */
+/* Freed memory counts as written by each rank's host, after all have agreed. A
+ * deferred free needs no check: it happens when no stream uses the memory. */
 static void note_free(struct iris_race *race,
                       const struct iris_host_event *event, uint32_t site)
 {
@@ -116,7 +116,7 @@ static void end_collective(struct iris_race *race,
 
 /* ---- Work on streams ---- */
 
-/* What the stream did happens before what the host does next. */
+/* The stream's work happens before the host's next operation. */
 static void synchronized(struct iris_race *race,
                          const struct iris_host_event *event)
 {
@@ -131,7 +131,8 @@ static void synchronized(struct iris_race *race,
     }
 }
 
-/* Copies, fills, signals and waits may launch kernels, which are the call's. */
+/* Copies, fills, signals and waits may launch kernels, which belong to the
+ * call. */
 static void enqueue_call(struct iris_race *race,
                          const struct iris_host_event *event, uint32_t site)
 {
@@ -187,7 +188,7 @@ static void observe(struct iris_race *race, const struct iris_host_event *event,
     }
 }
 
-/* Calls that access memory, or have kernels do it. */
+/* Calls that access memory, or launch kernels that do. */
 static bool has_site(const struct iris_host_event *event)
 {
     return event->op == IRIS_HOST_FREE

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What hosts do, for the race checker.
+ * Operations of hosts, for the race checker.
  */
 #ifndef IRIS_SRC_CHECK_RACE_HOST_H
 #define IRIS_SRC_CHECK_RACE_HOST_H

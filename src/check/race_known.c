@@ -7,15 +7,15 @@
 
 #define KNOWN_SITES 64
 
-/* Of the checker that the thread's latest kernel was for. */
+/* For the checker of the thread's latest kernel. */
 static _Thread_local struct {
-    uint64_t serial; /* the checker's; 0: nothing is known */
+    uint64_t serial; /* serial number of the checker; 0: nothing is known */
     uint64_t launch;
     unsigned workgroup;
     uint32_t lane;
     struct {
         struct iris_race_key key;
-        uint32_t number; /* 0: none is known */
+        uint32_t number; /* 0: no number is known */
     } sites[KNOWN_SITES];
 } mine;
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The numbers that a thread has learned under the lock: of its workgroup's lane,
- * and of sites. With them it checks plain accesses without the lock.
+ * Numbers that a thread has learned under the lock: those of its workgroup's lane and of sites. With them it checks plain accesses without the lock.
  */
 #ifndef IRIS_SRC_CHECK_RACE_KNOWN_H
 #define IRIS_SRC_CHECK_RACE_KNOWN_H
 
 #include "check/race_state.h"
 
-/* The lane of the event's workgroup, which no other thread runs meanwhile. */
+/* Learns the lane of the event's workgroup. No other thread runs it
+ * meanwhile. */
 void iris_i_race_learn_lane(const struct iris_race *race,
                             const struct iris_cpu_event *event, uint32_t lane);
 void iris_i_race_learn_site(const struct iris_race *race,

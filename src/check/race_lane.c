@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lanes. A stream's workgroups of one number are one lane, from launch to
- * launch: the stream orders them.
+ * Lanes. Workgroups of a stream with the same number are one lane, in all
+ * launches: the stream orders them.
  */
 #include "config.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Meetings, by group and the number of the call.
+ * Meetings, identified by the group and the number of the call.
  */
 #include "config.h"
 

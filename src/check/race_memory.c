@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The shared memory of the race checker: rank 0 makes an unnamed file, which
- * the others open through /proc. Pages that nobody touches cost nothing.
+ * The shared memory of the race checker. Rank 0 makes an unnamed file, which
+ * the others open through /proc. Untouched pages cost nothing.
  */
 #define _GNU_SOURCE
 #include "config.h"
@@ -18,8 +18,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Attempts before it is another thread's turn, and before a lock is taken from
- * the dead. */
+/* Attempts before the thread yields, and before it takes the lock of a dead
+ * rank. */
 #define SPINS 100
 #define MAX_YIELDS 10000000
 
@@ -27,7 +27,7 @@
 
 static const struct iris_call_type open_call = {.name = "iris_init"};
 
-/* Where rank 0 has the file. */
+/* The place of rank 0's file. */
 struct place {
     int64_t pid;
     int64_t fd;
@@ -96,12 +96,12 @@ static void begin(struct iris_race_shared *shared)
     pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
     pthread_mutex_init(&shared->lock, &attributes);
     pthread_mutexattr_destroy(&attributes);
-    shared->arena_used = 1; /* 0 is nowhere */
+    shared->arena_used = 1; /* 0 means no place */
     shared->num_sites = 1;
     shared->num_edges = 1;
 }
 
-/* This rank's part; the others know where rank 0's file is. */
+/* This rank's part: the others have received the place of rank 0's file. */
 static iris_status_t join(struct iris_members *members, size_t heap_bytes,
                           struct iris_race_memory *memory)
 {

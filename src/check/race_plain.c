@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Accesses of programs compiled by `iriscc --check`. A process may have several
- * ranks, each with a checker: an access in a kernel is for the one of the
- * kernel's rank, another for the one whose calls the thread makes.
+ * ranks, each with a checker. An access in a kernel belongs to the kernel's
+ * rank, any other to the rank for which the thread makes calls.
  */
 #include "config.h"
 
@@ -14,16 +14,16 @@
 
 #define MAX_CHECKERS 256
 
-/* No lock: a checker is added before its rank's program runs, and taken away
- * when it has ended. */
+/* Needs no lock: a checker is added before its rank's program runs, and removed
+ * after it has ended. */
 static _Atomic(struct iris_race *) checkers[MAX_CHECKERS];
 
 static struct iris_cpu_range checked;
 
-/* The checker of the thread's latest call of Iris; it may be gone. */
+/* The checker of the thread's latest call of Iris; it may no longer exist. */
 static _Thread_local struct iris_race *own;
 
-static _Thread_local uint64_t num_atomics; /* of the thread's */
+static _Thread_local uint64_t num_atomics; /* number of the thread's atomics */
 
 static void include(uintptr_t low, uintptr_t high)
 {
@@ -74,8 +74,8 @@ void iris_i_race_plain_host(struct iris_race *race)
     own = race;
 }
 
-/* The checker of a kernel's rank, or, outside of kernels, the thread's. One that
- * is the only one is for threads that have not called Iris, too. */
+/* The checker of a kernel's rank or, outside kernels, of the thread. If there
+ * is only one checker, it also covers threads that have not called Iris. */
 static struct iris_race *find_checker(const struct iris_cpu_wg *cpu)
 {
     struct iris_race *one = NULL;
@@ -96,8 +96,8 @@ static struct iris_race *find_checker(const struct iris_cpu_wg *cpu)
     return cpu == NULL && count == 1 ? one : NULL;
 }
 
-/* Whether the workgroup is in an operation of the device API, which is told by
- * its own hooks: its latest one has not ended. */
+/* Whether the workgroup is inside an operation of the device API, whose own
+ * hooks report it: its latest operation has not ended. */
 static bool is_in_operation(const struct iris_cpu_wg *cpu)
 {
     for (int i = 0; i < 2; i++) {
@@ -116,8 +116,8 @@ const struct iris_cpu_range *iris_cpu_checked(void)
     return &checked;
 }
 
-/* Says whose heap it is as an operation of the device API does; false: nobody's.
- */
+/* Sets the owner of the heap as an operation of the device API does; false: the
+ * address is on no heap. */
 static bool place(const struct iris_race *race, struct iris_cpu_event *event)
 {
     const struct iris_heap_memory *memory = &race->heap->memory;
@@ -143,7 +143,7 @@ void iris_cpu_plain(const struct iris_cpu_event *access)
         !place(race, &event)) {
         return;
     }
-    if (event.atomic) { /* unlike those of hooks, from the other end */
+    if (event.atomic) { /* counts down: ids of hooks count up */
         num_atomics += !event.after;
         event.id = UINT64_MAX - num_atomics;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reports of races.
+ * Writes reports of races.
  */
 #include "config.h"
 
@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- What is missing ---- */
+/* ---- The missing order ---- */
 
 static bool is_host(const struct iris_race_shared *shared,
                     const struct iris_race_access *access)
@@ -21,7 +21,7 @@ static bool is_host(const struct iris_race_shared *shared,
     return shared->sites[access->site].host_op >= 0;
 }
 
-/* Nothing orders the two. */
+/* No chain orders the two accesses. */
 static enum iris_race_lack lack_of_order(const struct iris_race_shared *shared,
                                          const struct iris_race_access *before,
                                          const struct iris_race_access *now,
@@ -46,8 +46,8 @@ static enum iris_race_lack lack_of_order(const struct iris_race_shared *shared,
                                                     : IRIS_RACE_LACKS_ANSWER;
 }
 
-/* The site of the release that lane `reader` took, and that was the last before
- * the access; 0: it has taken another, or none. */
+/* The site of the release that lane `reader` acquired and that was the last
+ * before the access; 0: it acquired another one, or none. */
 static uint32_t release_ahead(const struct iris_race_memory *memory,
                               uint32_t reader,
                               const struct iris_race_access *access)
@@ -200,7 +200,7 @@ static const char *const lacks[] = {
     [IRIS_RACE_LACKS_WAIT] = "wait",
 };
 
-/* What to do about a lack whose line is not known. */
+/* The advice for a lack whose line is unknown. */
 static const char *advise(enum iris_race_lack lack)
 {
     switch (lack) {
@@ -313,7 +313,7 @@ void iris_i_race_print(struct iris_race *race)
         struct iris_race_story story;
 
         if (!atomic_compare_exchange_strong(&race->num_seen, &seen, seen + 1)) {
-            continue; /* another thread's */
+            continue; /* another thread prints it */
         }
         seen++;
         if (found->finder != race->heap->log->rank) {

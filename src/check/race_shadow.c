@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Compares accesses. An access that happens before a later one and is no
- * stronger evidence against others is forgotten; so few are kept.
+ * Compares accesses. An access is dropped if it happens before a later one that
+ * races with at least the same accesses. So few are kept.
  */
 #define _GNU_SOURCE
 #include "config.h"
@@ -13,10 +13,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* So many bytes have a lock in common. */
+/* Number of bytes that share a lock. */
 #define GRANULE_BYTES ((size_t)256)
 
-/* One access while its words are gone through. */
+/* An access, during the walk over its words. */
 struct walk {
     struct iris_race_memory *memory;
     const struct iris_race_clock *clock; /* of its lane */
@@ -38,7 +38,7 @@ static struct iris_race_access *cells_of(const struct iris_race_memory *memory,
     return &memory->shadow[word * IRIS_RACE_CELLS];
 }
 
-/* Which lock guards the cells of a place. */
+/* The lock that guards the cells of a place. */
 static atomic_uint *granule_of(const struct iris_race_memory *memory, int rank,
                                size_t offset)
 {
@@ -78,7 +78,8 @@ static bool is_before(const struct walk *walk,
     return moment != NULL && moment->strict >= access->clock;
 }
 
-/* Whether whatever races with the earlier access races with this one, too. */
+/* Whether every access that races with the earlier access also races with this
+ * one. */
 static bool replaces(const struct iris_race_access *now,
                      const struct iris_race_access *before)
 {
@@ -91,7 +92,7 @@ static bool replaces(const struct iris_race_access *now,
     return plain || (before->kind & IRIS_RACE_IS_ATOMIC) != 0;
 }
 
-/* Where to put one more: a free cell, else that of what is least missed. */
+/* The cell for one more access: a free one, else the least useful one. */
 static struct iris_race_access *place(const struct walk *walk,
                                       struct iris_race_access *cells)
 {
@@ -136,7 +137,7 @@ static void touch_word(struct walk *walk, uint8_t mask)
     *place(walk, cells) = walk->now;
 }
 
-/* The words of one granule, up to `stop`, of an access up to `end`. */
+/* Handles the words of one granule, up to `stop`, for an access up to `end`. */
 static void touch_words(struct walk *walk, size_t at, size_t end, size_t stop)
 {
     while (at < end && at < stop) {
@@ -197,7 +198,7 @@ bool iris_i_race_last_plain(const struct iris_race_memory *memory, int rank,
     return found;
 }
 
-/* Whole pages go; what is beside them is zeroed. */
+/* Frees whole pages and zeroes the bytes beside them. */
 void iris_i_race_forget(struct iris_race_memory *memory,
                         const struct iris_race_range *range)
 {

@@ -31,7 +31,7 @@ void iris_i_race_find_file(const void *address, unsigned i,
     }
     site->offsets[i] = (uint64_t)((uintptr_t)address - map->l_addr) - 1;
     if (i != 0) {
-        return; /* all are in one file */
+        return; /* all of them are in one file */
     }
     if (map->l_name != NULL && map->l_name[0] != '\0') {
         snprintf(site->file, sizeof site->file, "%s", map->l_name);
@@ -57,7 +57,7 @@ bool iris_i_race_is_same_key(const struct iris_race_key *a,
            a->how == b->how;
 }
 
-/* The place of a key in the rank's table. */
+/* The slot of a key in the rank's table. */
 static uint32_t slot_of(const struct iris_race_sites *sites,
                         const struct iris_race_key *key)
 {
@@ -73,7 +73,7 @@ static uint32_t slot_of(const struct iris_race_sites *sites,
     return at;
 }
 
-/* The number of a site that is like this one, on whichever rank. */
+/* The number of an equal site, found by any rank. */
 static uint32_t number_of(struct iris_race_shared *shared,
                           const struct iris_race_site *site)
 {
@@ -112,7 +112,8 @@ uint32_t iris_i_race_site(struct iris_race_memory *memory,
     if (sites->known[at].number != 0) {
         return sites->known[at].number;
     }
-    memset(&site, 0, sizeof site); /* padding, too: sites are compared */
+    /* With the padding: sites are compared as bytes. */
+    memset(&site, 0, sizeof site);
     site.op = event->op;
     site.host_op = -1;
     site.sem = event->sem;
@@ -123,7 +124,7 @@ uint32_t iris_i_race_site(struct iris_race_memory *memory,
     return know(sites, at, &key, number_of(memory->shared, &site));
 }
 
-/* One number for all callers: two that share it are taken for one. */
+/* A hash of all callers. Two that share it count as one. */
 static const void *hash_of(const struct iris_race_caller *caller)
 {
     uint64_t hash = 0;
@@ -160,8 +161,8 @@ uint32_t iris_i_race_host_site(struct iris_race_memory *memory,
 
 /* ---- Source lines ---- */
 
-/* "/dir/device/rma.h:82" and "/dir/iris.hpp:31" are the API's own, and so is all
- * in the folder of sources `own`, where that is known. */
+/* "/dir/device/rma.h:82" and "/dir/iris.hpp:31" belong to the API, as does
+ * every line in the folder `own` of Iris's sources, if it is known. */
 static bool is_own_line(const char *line, const char *own)
 {
     const char *folder = strstr(line, "/device/");
@@ -171,7 +172,7 @@ static bool is_own_line(const char *line, const char *own)
            (own[0] != '\0' && strncmp(line, own, strlen(own)) == 0);
 }
 
-/* Callers that are not known to be the program's begin in this file. */
+/* Takes the folder from a line of race_caller.c, where lists of callers begin. */
 static void find_own_folder(const char *line, char *own, size_t bytes)
 {
     const char *end = strstr(line, "check/race_caller.c:");
@@ -181,8 +182,8 @@ static void find_own_folder(const char *line, char *own, size_t bytes)
     }
 }
 
-/* Makes "/build/../src/a.c:1" "/src/a.c:1": files are compiled by several names.
- */
+/* Turns "/build/../src/a.c:1" into "/src/a.c:1": compilers name the same file
+ * in several ways. */
 static void shorten(char *line)
 {
     char *up = strstr(line, "/../"), *start;
@@ -199,8 +200,8 @@ static void shorten(char *line)
     }
 }
 
-/* Takes the line that is the program's out of what addr2line prints; the last
- * one if all are the API's. */
+/* Finds the program's line in the output of addr2line; the last one if all
+ * lines belong to the API. */
 static bool read_lines(FILE *pipe, char *text, size_t bytes)
 {
     char line[1024], folder[1024] = "";
@@ -264,7 +265,7 @@ static void find_line(const struct iris_race_site *site, char *text,
 }
 
 /* A line that the process has found. The table only grows, and its lines never
- * change, so there is no lock. */
+ * change, so it needs no lock. */
 struct line {
     uint64_t offsets[IRIS_RACE_FRAMES];
     char file[sizeof((struct iris_race_site *)NULL)->file];
@@ -301,7 +302,7 @@ void iris_i_race_line(const struct iris_race_site *site, char *text,
     }
 }
 
-/* ---- What a site does ---- */
+/* ---- The operation of a site ---- */
 
 static const char *host_deed(const struct iris_race_site *site)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Places in code that access memory: numbers for them, and their source lines.
+ * Places in code that access memory: their numbers, and their source lines.
  */
 #ifndef IRIS_SRC_CHECK_RACE_SITE_H
 #define IRIS_SRC_CHECK_RACE_SITE_H
@@ -37,17 +37,17 @@ uint32_t iris_i_race_host_site(struct iris_race_memory *memory,
                                enum iris_host_op op,
                                const struct iris_race_caller *caller);
 
-/* Sets number i of the site's files: the file that has the code, and the offset
- * in it. */
+/* Sets element i of the site's files: the file that contains the code, and the
+ * offset in it. */
 void iris_i_race_find_file(const void *address, unsigned i,
                            struct iris_race_site *site);
 
-/* "file.c:12", or "program+0x12ab" where addr2line or the debug information is
- * missing; empty: not known. May take some 10 ms: without the lock. */
+/* "file.c:12", or "program+0x12ab" without addr2line or debug information;
+ * empty: unknown. May take about 10 ms. The lock is not held. */
 void iris_i_race_line(const struct iris_race_site *site, char *text,
                       size_t bytes);
 
-/* "store", "atomic add, release, system scope": what it does. */
+/* The site's operation: "store", "atomic add, release, system scope". */
 void iris_i_race_deed(const struct iris_race_site *site, char *text,
                       size_t bytes);
 

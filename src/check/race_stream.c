@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Work on streams: what it orders, and what it accesses.
+ * Work on streams: its order, and its accesses.
  */
 #include "config.h"
 
@@ -52,7 +52,7 @@ void iris_i_race_touch_by(struct iris_race *race,
     }
 }
 
-/* ---- What is enqueued ---- */
+/* ---- Enqueued work ---- */
 
 void iris_i_race_enqueue(struct iris_race *race,
                          const struct iris_host_event *event)
@@ -88,8 +88,8 @@ void iris_i_race_enqueue(struct iris_race *race,
     stream->work[stream->num_work++] = work;
 }
 
-/* Takes the first `count` items of work off the list: the stream is past them.
- */
+/* Removes the first `count` items of work from the list: the stream has passed
+ * them. */
 static void drop_work(struct iris_race *race, struct iris_race_stream *stream,
                       size_t count)
 {
@@ -103,7 +103,7 @@ static void drop_work(struct iris_race *race, struct iris_race_stream *stream,
             stream->num_work * sizeof *stream->work);
 }
 
-/* An enqueuing call that failed left no work. */
+/* A failed call has enqueued no work. */
 void iris_i_race_call_off(struct iris_race *race,
                           const struct iris_host_event *event)
 {
@@ -120,8 +120,9 @@ void iris_i_race_call_off(struct iris_race *race,
     }
 }
 
-/* Work begins: a kernel's by its id, a copy or fill the first that is left.
- * What is ahead of it was skipped, or is part of one call with it. */
+/* Finds the work that begins: a kernel's by its id, a copy or fill as the first
+ * remaining one. The items before it were skipped, or belong to the same
+ * call. */
 static void begin_work(struct iris_race *race, struct iris_race_stream *stream,
                        enum iris_host_op op, uint64_t id)
 {
@@ -142,7 +143,8 @@ static void begin_work(struct iris_race *race, struct iris_race_stream *stream,
     }
 }
 
-/* What the collective that begins reads and writes, for as long as it runs. */
+/* The buffers of the collective that begins: it may access them as long as it
+ * runs. */
 static void touch_buffers(struct iris_race *race,
                           struct iris_race_stream *stream)
 {
@@ -166,8 +168,9 @@ static void touch_buffers(struct iris_race *race,
     }
 }
 
-/* The run of a kernel. One that is a collective's begins after nothing of the
- * other members, and ends after those whose data it has got began. */
+/* The run of a kernel. A collective's kernel does not begin after any work of
+ * other members. It ends after the begin of the members whose data it has
+ * received. */
 void iris_i_race_run_kernel(struct iris_race *race,
                             const struct iris_host_event *event)
 {
@@ -196,7 +199,7 @@ void iris_i_race_run_kernel(struct iris_race *race,
     }
 }
 
-/* What a copy or fill reads and writes. */
+/* The accesses of a copy or fill. */
 static void touch_rows(struct iris_race *race,
                        const struct iris_host_event *event, uint32_t lane,
                        uint32_t site)
@@ -219,7 +222,7 @@ static void touch_rows(struct iris_race *race,
     } while (++i < event->count);
 }
 
-/* The run of a copy or fill, which is the first workgroup's. */
+/* The run of a copy or fill, in the lane of workgroup 0. */
 void iris_i_race_run_copy(struct iris_race *race,
                           const struct iris_host_event *event)
 {
@@ -250,7 +253,8 @@ void iris_i_race_run_copy(struct iris_race *race,
     touch_rows(race, event, lane - 1, stream->site);
 }
 
-/* What a stream did happens before what one that follows it does next. */
+/* The stream's work so far happens before the next work of a stream that
+ * follows it. */
 void iris_i_race_pass_mark(struct iris_race *race,
                            const struct iris_host_event *event)
 {
@@ -262,7 +266,7 @@ void iris_i_race_pass_mark(struct iris_race *race,
     }
 }
 
-/* Where the members of a collective meet. Those of a message are two. */
+/* The meetings of a collective's members. A message has two members. */
 static struct iris_race_exchange
 exchange_of(struct iris_race *race, const struct iris_host_event *event)
 {
@@ -289,7 +293,7 @@ exchange_of(struct iris_race *race, const struct iris_host_event *event)
     return exchange;
 }
 
-/* A collective on a stream: what is enqueued until its end is part of it. */
+/* A collective on a stream: the work enqueued until its end is part of it. */
 void iris_i_race_enqueue_collective(struct iris_race *race,
                                     const struct iris_host_event *event,
                                     uint32_t site)

@@ -11,7 +11,7 @@
 
 struct iris_race_clock *iris_i_race_host_clock(const struct iris_race *race);
 
-/* The bytes of a heap that the range is; false: none. */
+/* The part of a heap that the range covers; false: it is on no heap. */
 bool iris_i_race_range_of(const struct iris_race *race, const void *address,
                           size_t bytes, struct iris_race_range *range_p);
 
@@ -29,7 +29,7 @@ void iris_i_race_enqueue_collective(struct iris_race *race,
                                     const struct iris_host_event *event,
                                     uint32_t site);
 
-/* What a stream's thread does. */
+/* The commands that a stream's thread runs. */
 void iris_i_race_run_kernel(struct iris_race *race,
                             const struct iris_host_event *event);
 void iris_i_race_run_copy(struct iris_race *race,

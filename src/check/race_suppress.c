@@ -31,7 +31,7 @@ static iris_status_t add(const struct iris_log *log, const char *pattern,
     return IRIS_OK;
 }
 
-/* One line, of which `#` begins a comment. */
+/* One line; `#` begins a comment. */
 static iris_status_t read_line(const struct iris_log *log, const char *path,
                                char *text, unsigned line,
                                struct iris_race_suppressions *list)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * IRIS_CHECK_SUPPRESSIONS: a file of races that are known and not reported. Each
- * line is `race:PATTERN`. The pattern is for any part of a report's lines about
- * the place and the two accesses; `*` stands for any text.
+ * IRIS_CHECK_SUPPRESSIONS: a file of known races that are not reported. Each
+ * line is `race:PATTERN`. The pattern may match any part of a report's lines
+ * about the place and the two accesses; `*` matches any text.
  */
 #ifndef IRIS_SRC_CHECK_RACE_SUPPRESS_H
 #define IRIS_SRC_CHECK_RACE_SUPPRESS_H
@@ -27,15 +27,15 @@ struct iris_race_suppressions {
     size_t count;
 };
 
-/* Reads the file; an empty path is fine. Close *list_p in any case.
- * IRIS_ERR_CONFIG: the file cannot be read, or a line is something else;
+/* Reads the file; an empty path is allowed. Close *list_p in any case.
+ * IRIS_ERR_CONFIG: the file cannot be read, or a line is malformed;
  * IRIS_ERR_NO_MEMORY. */
 iris_status_t
 iris_i_race_suppressions_open(const struct iris_log *log, const char *path,
                               struct iris_race_suppressions *list_p);
 void iris_i_race_suppressions_close(struct iris_race_suppressions *list);
 
-/* Whether the race is one of the file's, whose line is used then. */
+/* Whether a line of the file matches the race. The line then counts as used. */
 bool iris_i_race_is_suppressed(const struct iris_race_suppressions *list,
                                const struct iris_race_story *story);
 

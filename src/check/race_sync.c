@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Words keep their latest writes, each with its value and what it released. A
- * read takes from those whose value it saw. Hooks are before and after an
- * operation, not in it. While an update is under way its value is not known,
- * and a read takes from it in any case. So the checker may see an edge that does
- * not exist, and misses none.
+ * Words keep their latest writes, each with its value and its release. A read
+ * acquires from the writes whose value it saw. Hooks run before and after an
+ * operation, not during it. While an update is in progress its value is
+ * unknown, and a read acquires from it in any case. So the checker may see an
+ * edge that does not exist, but it never misses one.
  */
 #include "config.h"
 
@@ -13,7 +13,7 @@
 #include "check/race_clock.h"
 #include "check/race_shadow.h"
 
-/* The word, made if `make`; NULL: there is none. */
+/* The word; creates it if `make` is set. NULL: not found. */
 static struct iris_race_word *find_word(struct iris_race_memory *memory,
                                         const struct iris_race_atomic *atomic,
                                         bool make)
@@ -57,7 +57,7 @@ static bool acquires(iris_sem_t sem)
     return sem == IRIS_ACQUIRE || sem == IRIS_ACQ_REL;
 }
 
-/* A write that has not been seen to end. */
+/* The write whose end has not been seen yet. */
 static struct iris_race_write *find_own(struct iris_race_word *word,
                                         const struct iris_race_atomic *atomic)
 {
@@ -72,9 +72,8 @@ static struct iris_race_write *find_own(struct iris_race_word *word,
     return NULL;
 }
 
-/* Whether write `a` is forgotten before write `b`. A write under way is
- * forgotten last: its value may still be read after many updates by polling
- * lanes. */
+/* Whether write `a` is dropped before write `b`. A write in progress is dropped
+ * last: lanes that poll may still read its value after many updates. */
 static bool goes_first(const struct iris_race_write *a,
                        const struct iris_race_write *b)
 {
@@ -82,7 +81,7 @@ static bool goes_first(const struct iris_race_write *a,
                                 : a->order < b->order;
 }
 
-/* A place for one more write; if none is free, an old one makes room. */
+/* A slot for one more write. If none is free, an old write is dropped. */
 static struct iris_race_write *next_write(struct iris_race_memory *memory,
                                           struct iris_race_word *word)
 {
@@ -146,7 +145,7 @@ void iris_i_race_write(struct iris_race_memory *memory,
     iris_i_race_tick(memory, atomic->lane);
 }
 
-/* Which edge it is from the write to the reader at its order; 0: a full one. */
+/* The edge from the write to the reader with its order; 0: a full one. */
 static uint32_t edge_to(struct iris_race_memory *memory,
                         const struct iris_race_write *write,
                         const struct iris_race_atomic *reader, bool acquired)
@@ -154,7 +153,7 @@ static uint32_t edge_to(struct iris_race_memory *memory,
     struct iris_race_edge edge = {IRIS_RACE_LACKS_NOTHING, write->site,
                                   reader->site};
 
-    if (!write->releases) { /* said by the clock, by moments */
+    if (!write->releases) { /* the moments of the clock tell it */
         return 0;
     }
     if (!iris_i_race_spans(memory->shared, write->scope, write->lane,
@@ -169,7 +168,7 @@ static uint32_t edge_to(struct iris_race_memory *memory,
     return iris_i_race_edge(memory, &edge);
 }
 
-/* What a fence to come may take of a relaxed read. */
+/* Keeps the part of a relaxed read that a later fence may acquire. */
 static void keep_for_fence(struct iris_race_memory *memory,
                            const struct iris_race_write *write,
                            const struct iris_race_atomic *reader)
@@ -214,7 +213,8 @@ static bool may_be(const struct iris_race_write *write,
            (write->values[0] == seen || write->values[1] == seen);
 }
 
-/* A flag that is written by plain stores orders nothing, but was meant to. */
+/* A flag that plain stores write orders nothing, but the program expects it
+ * to. */
 static void take_plain(struct iris_race_memory *memory,
                        const struct iris_race_atomic *reader)
 {
@@ -260,7 +260,7 @@ void iris_i_race_written(struct iris_race_memory *memory,
     struct iris_race_word *word = find_word(memory, atomic, false);
     struct iris_race_write *own = find_own(word, atomic);
 
-    if (own == NULL) { /* so many came since that it was forgotten */
+    if (own == NULL) { /* it was dropped after many others */
         return;
     }
     for (unsigned i = 0; seen != NULL && i < IRIS_RACE_WRITES; i++) {
@@ -281,7 +281,8 @@ void iris_i_race_written(struct iris_race_memory *memory,
     own->values[0] = low_bytes(values[0], atomic->bytes);
     own->values[1] = low_bytes(values[1], atomic->bytes);
     own->state = IRIS_RACE_KNOWN;
-    own->order = ++word->num_writes; /* since others that came meanwhile */
+    /* Renumbered, since others came in between. */
+    own->order = ++word->num_writes;
 }
 
 void iris_i_race_unwritten(struct iris_race_memory *memory,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * How lanes come to know of each other: atomics and fences.
+ * The edges between lanes: atomics and fences.
  */
 #ifndef IRIS_SRC_CHECK_RACE_SYNC_H
 #define IRIS_SRC_CHECK_RACE_SYNC_H
 
 #include "check/race_memory.h"
 
-/* An atomic or fence, as a lane does it. */
+/* An atomic or a fence of a lane. */
 struct iris_race_atomic {
     uint32_t lane;
     uint32_t site;
@@ -16,19 +16,20 @@ struct iris_race_atomic {
     size_t bytes;
     iris_sem_t sem;
     iris_scope_t scope;
-    uint64_t id;   /* of the operation in its lane */
+    uint64_t id;   /* number of the operation in its lane */
     bool foreseen; /* before a write: its value is known */
     uint64_t value;
 };
 
 /* All under the lock. */
 
-/* Before a write or update: notes what it releases. */
+/* Before a write or update: records its release. */
 void iris_i_race_write(struct iris_race_memory *memory,
                        const struct iris_race_atomic *atomic);
 
-/* After it: the word's new value, one of two where that is not known, and what was seen of it by an update, which
- * goes on with what that write released. */
+/* After it: the word's new value (one of two if it is unknown), and the value
+ * that an update saw. An update continues the release of the write that it
+ * saw. */
 void iris_i_race_written(struct iris_race_memory *memory,
                          const struct iris_race_atomic *atomic,
                          const uint64_t values[2], const uint64_t *seen);
@@ -37,8 +38,8 @@ void iris_i_race_written(struct iris_race_memory *memory,
 void iris_i_race_unwritten(struct iris_race_memory *memory,
                            const struct iris_race_atomic *atomic);
 
-/* After a read, also that of an update: takes what the writer of the value
- * released. */
+/* After a read, or the read of an update: acquires the release of the value's
+ * writer. */
 void iris_i_race_read(struct iris_race_memory *memory,
                       const struct iris_race_atomic *atomic, uint64_t seen);
 

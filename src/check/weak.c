@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The weak mode: all ranks share one model and one schedule. Since one
- * workgroup runs at a time, what it is to see is put into memory before its
- * operation, and what is newest after it.
+ * The weak mode: all ranks share one model and one schedule. One workgroup runs
+ * at a time. Before its operation, memory gets the value that it should see;
+ * after it, the newest value.
  */
 #include "config.h"
 
@@ -16,19 +16,19 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A write is seen by everybody after so many accesses. */
+/* All lanes see a write after this number of accesses. */
 #define AGE 200
 
-/* Of longer accesses the newest is seen. */
+/* Longer accesses see the newest values. */
 #define MAX_BYTES ((size_t)1 << 16)
 
-/* A side of the operation under way. */
+/* A side of the current operation. */
 struct side {
-    struct iris_weak_range range; /* bytes 0: none that is modelled */
+    struct iris_weak_range range; /* bytes 0: the model does not contain this
+                                   * side */
     char *memory;
-    char
-        *newest; /* the memory's newest value, while memory has an older one for
-                     this workgroup; NULL: memory is the newest */
+    /* The newest value, while memory has an older one; NULL: it has not. */
+    char *newest;
 };
 
 /* The calling thread's workgroup. */
@@ -36,7 +36,7 @@ static _Thread_local struct {
     struct iris_weak_slot *slot;
     bool is_own;
     unsigned lane;
-    uint64_t id; /* of the operation under way */
+    uint64_t id; /* id of the current operation */
     struct side sides[2];
     unsigned behind;
 } self;
@@ -78,7 +78,7 @@ static bool has_two_sides(const struct iris_cpu_event *event)
            event->op == IRIS_OP_COPY;
 }
 
-/* Puts what the workgroup sees into memory. */
+/* Puts the values that the workgroup sees into memory. */
 static void stage(struct iris_weak *weak, struct side *side,
                   const struct iris_weak_how *how)
 {
@@ -131,7 +131,7 @@ static void begin(struct iris_weak *weak, const struct iris_cpu_event *event)
     }
 }
 
-/* The value in memory, as events have it. */
+/* The value in memory, in the format of events. */
 static uint64_t value_of(const struct side *side)
 {
     uint64_t value = 0;
@@ -173,7 +173,7 @@ static void end_write(struct iris_weak *weak,
                       const struct iris_cpu_event *event, struct side *side,
                       const struct iris_weak_how *how)
 {
-    free(side->newest); /* what was written is newer */
+    free(side->newest); /* the written value is newer */
     side->newest = NULL;
     if (how->update) {
         iris_i_weak_acquire(weak->machine->model, self.lane, &side->range, how);
@@ -183,7 +183,7 @@ static void end_write(struct iris_weak *weak,
     note_write(weak, event, side, how->update);
 }
 
-/* The write may be over what was read. */
+/* The write may overlap the bytes that were read. */
 static void end_both(struct iris_weak *weak, const struct iris_cpu_event *event)
 {
     struct side *from = &self.sides[0], *to = &self.sides[1];
@@ -226,7 +226,8 @@ static void end(struct iris_weak *weak, const struct iris_cpu_event *event)
         return;
     }
     restore(side);
-    if (event->op == IRIS_OP_WAIT) { /* of several words one held */
+    if (event->op ==
+        IRIS_OP_WAIT) { /* the word that held, if there are several */
         word = side_of(weak, event).range;
     }
     if (event->op != IRIS_OP_WAIT || event->held) {
@@ -285,7 +286,7 @@ static void enter(struct iris_weak *weak, const struct iris_cpu_wg *cpu)
                 IRIS_WEAK_LANES;
     self.slot = iris_i_weak_enter(weak->machine->schedule, cpu->rank,
                                   cpu->launch, cpu->workgroup, &self.is_own);
-    if (self.is_own) { /* its own signals are not seen here */
+    if (self.is_own) { /* the model does not see its signals */
         iris_i_weak_flush(weak->machine->model);
     } else if (self.slot != NULL) {
         iris_i_weak_begin(weak->machine->model, self.lane, cpu->rank,
@@ -295,7 +296,7 @@ static void enter(struct iris_weak *weak, const struct iris_cpu_wg *cpu)
     }
 }
 
-/* What the wait sees next. */
+/* The value that the wait's next poll sees. */
 static void see_again(struct iris_weak *weak)
 {
     static const struct iris_weak_how how = {
@@ -384,7 +385,8 @@ static iris_status_t make_machine(const struct iris_weak_params *params,
 
         machine->model = iris_i_weak_model_create(
             (struct iris_weak_chooser){decide, choices},
-            choices->explores ? 0 : AGE); /* else a step depends on all */
+            /* With an age, a step would depend on all others. */
+            choices->explores ? 0 : AGE);
         if (machine->model != NULL) {
             machine->users = how.num_ranks;
             *machine_p = machine;
@@ -397,7 +399,7 @@ static iris_status_t make_machine(const struct iris_weak_params *params,
     return status;
 }
 
-/* Where rank 0 has the machine. */
+/* The place of rank 0's machine. */
 struct place {
     int64_t pid;
     uint64_t machine;
@@ -489,7 +491,7 @@ void iris_i_weak_destroy(struct iris_weak *weak)
     is_last = machine->users == 0;
     is_idle = iris_i_weak_is_idle(machine->schedule);
     iris_i_weak_unlock(machine->schedule);
-    if (is_idle) { /* else a kernel did not end in time, and never will */
+    if (is_idle) { /* otherwise a kernel did not end in time, and never will */
         free(weak);
     }
     if (is_last && is_idle) {

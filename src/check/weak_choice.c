@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Choices by a seed or as a file says, and the file of those that were made.
+ * Choices from a seed or from a file, and the recorded file of choices.
  */
 #define _GNU_SOURCE
 #include "config.h"
@@ -13,19 +13,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The nth turn after one of the workgroup's, or the nth read of the workgroup's
- * that has a choice. So a choice keeps its name if others are left out. */
+/* Identifies the nth turn after one of the workgroup's, or the workgroup's nth
+ * read with a choice. So a choice keeps its name if others are left out. */
 struct iris_weak_decision {
     bool is_read;
     struct iris_weak_who who;
     uint64_t nth;
     struct iris_weak_who next; /* of a turn */
-    unsigned behind;           /* of a read: how many writes too old */
+    unsigned behind;           /* for a read: number of newer writes */
 };
 
 struct iris_weak_count {
     struct iris_weak_who who;
-    uint64_t of[2]; /* turns and reads */
+    uint64_t of[2]; /* counts of turns and of reads */
 };
 
 /* A choice of a script. */
@@ -67,7 +67,7 @@ static int compare_who(struct iris_weak_who a, struct iris_weak_who b)
                : (a.workgroup > b.workgroup) - (a.workgroup < b.workgroup);
 }
 
-/* Which of the workgroup's decisions it is, from 1. */
+/* The number of the decision among the workgroup's, from 1. */
 static uint64_t count(struct iris_weak_choices *choices,
                       struct iris_weak_who who, bool is_read)
 {
@@ -99,7 +99,7 @@ static int compare(const void *left, const void *right)
                                     : (a->nth > b->nth) - (a->nth < b->nth);
 }
 
-/* The place of the workgroup in the line; 0: it does not wait for its turn. */
+/* The index of the workgroup in the line; 0: it does not wait for its turn. */
 static unsigned index_of(const struct iris_weak_question *question,
                          struct iris_weak_who who)
 {
@@ -126,7 +126,7 @@ static unsigned as_told(const struct iris_weak_choices *choices,
                          : index_of(question, told->next);
 }
 
-/* As the script says. */
+/* The script's answer. */
 static unsigned explore(struct iris_weak_choices *choices,
                         const struct iris_weak_question *question)
 {
@@ -144,7 +144,7 @@ static unsigned explore(struct iris_weak_choices *choices,
                                             : 0;
 }
 
-/* All answers are recorded, with those that could have been given. */
+/* Records every answer, together with the possible ones. */
 static void record_step(FILE *file, const struct iris_weak_question *question,
                         unsigned answer)
 {
@@ -219,7 +219,7 @@ static const char *check_of(const struct iris_weak_choices_params *params)
     return params->newest ? "race" : "weak";
 }
 
-/* Whether the line that begins a file is of this program, number of ranks and
+/* Whether the first line of a file has this program's name, number of ranks and
  * check. */
 static iris_status_t
 compare_header(const struct iris_weak_choices_params *params, const char *line)
@@ -278,7 +278,7 @@ static void read_step(struct iris_weak_choices *choices, const char *line)
     }
 }
 
-/* Lines of other words tell people what happened. */
+/* Lines with other words are for people. */
 static iris_status_t read_choices(struct iris_weak_choices *choices,
                                   const struct iris_weak_choices_params *params)
 {
@@ -351,7 +351,8 @@ iris_i_weak_choices_open(const struct iris_weak_choices_params *params,
                                  "IRIS_SCHEDULE: cannot write %s",
                                  params->record);
     }
-    setvbuf(choices->record, NULL, _IOLBF, 0); /* a crash leaves whole lines */
+    /* After a crash, the file has complete lines. */
+    setvbuf(choices->record, NULL, _IOLBF, 0);
     fprintf(choices->record,
             "schedule seed %llu check %s ranks %d program %s\n",
             (unsigned long long)params->seed, check_of(params),

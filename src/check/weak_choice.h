@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The choices that a run of the weak mode is made of: by a seed, or as a
- * recorded file says.
+ * The choices of a run in the weak mode, from a seed or from a recorded file.
  */
 #ifndef IRIS_SRC_CHECK_WEAK_CHOICE_H
 #define IRIS_SRC_CHECK_WEAK_CHOICE_H
@@ -14,8 +13,8 @@
 
 struct iris_weak_choices_params {
     uint64_t seed;
-    const char *follow; /* a file of choices; empty: none */
-    const char *record; /* the file to write; empty: none */
+    const char *follow; /* a file of choices; empty: no file */
+    const char *record; /* the file to write; empty: no file */
     bool newest;        /* no read returns an old value */
     int num_ranks;
 };
@@ -23,16 +22,16 @@ struct iris_weak_choices_params {
 /* A workgroup of the kernel that a stream runs. */
 struct iris_weak_who {
     int rank;        /* -1: none */
-    unsigned stream; /* of the rank's */
+    unsigned stream; /* number in the rank */
     unsigned workgroup;
 };
 
 struct iris_weak_choices {
     uint64_t random;
     bool newest;
-    unsigned stay; /* one in so many goes to another workgroup */
+    unsigned stay; /* one turn in this number goes to another workgroup */
     uint64_t num_decisions;
-    struct iris_weak_count *counts; /* of each workgroup's decisions */
+    struct iris_weak_count *counts; /* number of each workgroup's decisions */
     size_t num_counts;
     struct iris_weak_decision *follow; /* sorted; NULL: the seed decides */
     size_t num_follow;
@@ -44,21 +43,23 @@ struct iris_weak_choices {
 };
 
 enum iris_weak_choice {
-    IRIS_WEAK_GO_ON, /* who is next; 0: who ran last */
-    IRIS_WEAK_TURN, /* the same after a poll that failed; 0: the next in line */
-    IRIS_WEAK_READ, /* how old a value is; 0: the newest */
+    IRIS_WEAK_GO_ON, /* the next workgroup; 0: the one that ran last */
+    IRIS_WEAK_TURN,  /* the next one after a failed poll; 0: the next in line */
+    IRIS_WEAK_READ,  /* the age of a value; 0: the newest */
 };
 
 struct iris_weak_question {
     enum iris_weak_choice choice;
-    struct iris_weak_who who;         /* ran last, or reads */
+    struct iris_weak_who who;         /* the workgroup that ran last, or that
+                                       * reads */
     unsigned count;                   /* of answers */
-    const struct iris_weak_who *next; /* who may be next; NULL: of a read */
+    const struct iris_weak_who *next; /* the possible next workgroups; NULL
+                                       * for a read */
 };
 
 /* *choices is all zero. Close it in any case. IRIS_ERR_NO_MEMORY;
- * IRIS_ERR_CONFIG: a file cannot be read or written, or is of another program,
- * number of ranks or check. */
+ * IRIS_ERR_CONFIG: a file cannot be read or written, or is from another
+ * program, number of ranks or check. */
 iris_status_t
 iris_i_weak_choices_open(const struct iris_weak_choices_params *params,
                          struct iris_weak_choices *choices);
@@ -68,7 +69,7 @@ void iris_i_weak_choices_close(struct iris_weak_choices *choices);
 unsigned iris_i_weak_decide(struct iris_weak_choices *choices,
                             const struct iris_weak_question *question);
 
-/* Adds a line about the workgroup that runs, if iris-replay explores. */
+/* Adds a line about the running workgroup, if iris-replay explores. */
 void iris_i_weak_tell(const struct iris_weak_choices *choices,
                       const char *text);
 

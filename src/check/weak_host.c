@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What hosts do, for the weak mode: which calls order them, and what they add to
- * the kernels that can run.
+ * Operations of hosts, for the weak mode: the order that calls make, and the
+ * kernels that they add.
  */
 #include "config.h"
 
@@ -49,7 +49,8 @@ static void leave(struct iris_weak *weak, const struct iris_host_event *event)
     }
 }
 
-/* A stream was waited for: in a collective call the others learn of it. */
+/* A wait for a stream has ended. In a collective call, the other members learn
+ * of its work. */
 static void synchronized(struct iris_weak *weak,
                          const struct iris_host_event *event)
 {

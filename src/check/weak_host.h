@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What hosts do, for the weak mode.
+ * Operations of hosts, for the weak mode.
  */
 #ifndef IRIS_SRC_CHECK_WEAK_HOST_H
 #define IRIS_SRC_CHECK_WEAK_HOST_H

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Words of 8 bytes with their latest writes, and lanes with what they know: a
- * clock for each lane says which of that lane's operations happen before what
- * comes next. A read may see any write that is not older than one that it must
- * know of. Writes to a word are in the order in which they were made.
+ * Words of 8 bytes with their latest writes, and lanes with clocks. A lane's
+ * clock says, for each lane, which operations happen before this lane's next
+ * one. A read may see any write that is not older than the newest write that
+ * happens before it. Writes to a word are ordered by the time of their
+ * execution.
  */
 #include "config.h"
 
@@ -18,7 +19,7 @@
 #define MAX_RANKS 64
 #define NUM_MEETINGS 64
 
-/* A call of hosts, by its number; later ones take its place. */
+/* A call of hosts, identified by its number. Later calls reuse it. */
 struct meeting {
     uint64_t key;
     uint64_t number;
@@ -30,10 +31,10 @@ struct lane {
     unsigned workgroup;
     struct iris_weak_clock clock;
     struct iris_weak_clock
-        read[NUM_SCOPES]; /* for an acquire fence, by the scope
-                                        * that it needs */
+        read[NUM_SCOPES]; /* for an acquire fence, indexed by the necessary
+                           * scope */
     struct iris_weak_clock
-        released[NUM_SCOPES]; /* by release fences, by their scope */
+        released[NUM_SCOPES]; /* by release fences, indexed by their scope */
 };
 
 struct iris_weak_model {
@@ -61,7 +62,7 @@ static bool is_zero(const struct iris_weak_clock *clock)
     return memcmp(clock, &zero, sizeof zero) == 0;
 }
 
-/* The narrowest scope that spans both. */
+/* The narrowest scope that includes both. */
 static iris_scope_t scope_between(const struct lane *lane, int rank,
                                   unsigned workgroup)
 {
@@ -70,10 +71,10 @@ static iris_scope_t scope_between(const struct lane *lane, int rank,
                                           : IRIS_SCOPE_WG;
 }
 
-/* ---- What writes release ---- */
+/* ---- Releases of writes ---- */
 
-/* One that has an edge of this lane and scope already gets it extended: what it
- * released before happens before this. */
+/* Adds an edge of this lane. If the release has one with the same lane and
+ * scope, extends it: its earlier operations happen before this one. */
 static void add_edge(struct iris_weak_release *release, const struct lane *lane,
                      unsigned number, iris_scope_t scope,
                      const struct iris_weak_clock *clock)
@@ -143,11 +144,11 @@ static uint64_t key_of(int rank, size_t offset)
            (uint64_t)(offset / IRIS_WEAK_WORD_BYTES);
 }
 
-/* The part of a range that is in one word. */
+/* The part of a range in one word. */
 struct part {
     uint64_t key;
     uint64_t mask;
-    size_t at;     /* in the range */
+    size_t at;     /* offset in the range */
     size_t within; /* the word */
     size_t bytes;
 };
@@ -185,7 +186,7 @@ static uint64_t load_part(const struct part *part, const void *bytes)
     return value;
 }
 
-/* Whether the lane must know of it. */
+/* Whether the write happens before the lane's next operation. */
 static bool knows(const struct iris_weak_model *model, unsigned lane,
                   unsigned by, uint32_t clock)
 {
@@ -218,7 +219,7 @@ static uint64_t oldest_for(const struct iris_weak_model *model, unsigned lane,
     return time;
 }
 
-/* Whether an update must see the write: their scopes span each other. */
+/* Whether an update must see the write: each scope includes the other lane. */
 static bool is_ordered(const struct iris_weak_model *model, unsigned number,
                        const struct iris_weak_how *how,
                        const struct iris_weak_write *write)
@@ -229,13 +230,13 @@ static bool is_ordered(const struct iris_weak_model *model, unsigned number,
     return write->atomic && how->scope >= needed && write->scope >= needed;
 }
 
-/* What a lane is about to see of a word. */
+/* The choice of a state that a lane will see of a word. */
 struct choice {
     unsigned lane;
     const struct iris_weak_cell *cell;
     uint64_t mask;
-    uint64_t time;   /* of the state that was chosen */
-    unsigned behind; /* how many writes too old it is */
+    uint64_t time;   /* time of the chosen state */
+    unsigned behind; /* number of newer writes */
 };
 
 static void choose(struct iris_weak_model *model,

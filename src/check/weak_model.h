@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The memory model as a machine: which writes a read may see
- * (docs/memory-model.md), by the latest writes to each word and by what each
- * lane knows of the others. It knows nothing of kernels and threads.
+ * The memory model as a machine: the writes that a read may see
+ * (docs/memory-model.md), from the latest writes to each word and each lane's
+ * clock. It does not know kernels and threads.
  */
 #ifndef IRIS_SRC_CHECK_WEAK_MODEL_H
 #define IRIS_SRC_CHECK_WEAK_MODEL_H
@@ -18,28 +18,28 @@ struct iris_weak_range {
     size_t bytes;
 };
 
-/* How an access or fence is ordered. */
+/* The order and scope of an access or fence. */
 struct iris_weak_how {
     bool atomic;
-    bool update; /* a read that a write of the same atomic follows */
+    bool update; /* the read of an atomic that also writes */
     iris_sem_t sem;
     iris_scope_t scope;
 };
 
-/* Chooses one of `count` results, 0 to count - 1, where 0 is the newest. */
+/* Chooses one of `count` results, from 0 to count - 1; 0 is the newest. */
 struct iris_weak_chooser {
     unsigned (*choose)(void *arg, unsigned count);
     void *arg;
 };
 
-/* A write is seen by everybody at the latest `age` steps after it; 0: that may
- * be never. NULL: no memory. */
+/* All lanes see a write at the latest `age` steps after it; 0: possibly never.
+ * NULL: no memory. */
 struct iris_weak_model *
 iris_i_weak_model_create(struct iris_weak_chooser chooser, uint64_t age);
 void iris_i_weak_model_destroy(struct iris_weak_model *model);
 
-/* The lane begins and ends: it knows what its rank's host knows, and leaves
- * that what it knows itself. `lane` < IRIS_WEAK_LANES. */
+/* The lane begins and ends. It begins with the clock of its rank's host, and
+ * adds its own clock to the host's at its end. `lane` < IRIS_WEAK_LANES. */
 void iris_i_weak_begin(struct iris_weak_model *model, unsigned lane, int rank,
                        unsigned workgroup);
 void iris_i_weak_end(struct iris_weak_model *model, unsigned lane);
@@ -51,27 +51,27 @@ void iris_i_weak_come(struct iris_weak_model *model, int rank, uint64_t group,
 void iris_i_weak_leave(struct iris_weak_model *model, int rank, uint64_t group,
                        uint64_t number);
 
-/* Everybody sees all that has been written so far. */
+/* All lanes see all earlier writes. */
 void iris_i_weak_flush(struct iris_weak_model *model);
 
-/* Before any access of the lane: what memory holds there now. What somebody
- * wrote past the model is seen by everybody. */
+/* Before any access of the lane: the current contents of memory. If memory was
+ * written without the model, all lanes see that write. */
 void iris_i_weak_look(struct iris_weak_model *model, unsigned lane,
                       const struct iris_weak_range *range, const void *memory);
 
-/* A read: puts what is seen in *seen, of range->bytes. Each aligned word of 8
- * bytes is seen as a whole. Returns how many writes too old the oldest word is.
- */
+/* A read: *seen gets the value that the lane sees, range->bytes long. Each
+ * aligned word of 8 bytes is seen as a whole. Returns the number of writes that
+ * are newer than the oldest word seen. */
 unsigned iris_i_weak_read(struct iris_weak_model *model, unsigned lane,
                           const struct iris_weak_range *range,
                           const struct iris_weak_how *how, void *seen);
 
-/* The latest read of that word takes what its writer released. */
+/* The latest read of that word acquires the release of its writer. */
 void iris_i_weak_acquire(struct iris_weak_model *model, unsigned lane,
                          const struct iris_weak_range *range,
                          const struct iris_weak_how *how);
 
-/* A write, after it. */
+/* Call this after a write. */
 void iris_i_weak_write(struct iris_weak_model *model, unsigned lane,
                        const struct iris_weak_range *range,
                        const struct iris_weak_how *how, const void *written);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A line has fields between tabs, as tools/replay_file.c reads them.
+ * A line has fields separated by tabs; tools/replay_file.c reads them.
  */
 #include "config.h"
 
@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-/* "inbox"+8: the name of the allocation, or its offset on the heap if it has
- * none, and the offset in it. */
+/* "inbox"+8: the name of the allocation and the offset in it. Without a name,
+ * the allocation's offset on the heap. */
 static void describe_place(const struct iris_weak *weak,
                            const struct iris_weak_range *range, char *text,
                            size_t bytes)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Nobody is chosen before all are there who could be: each host waits for
- * something that only kernels or other hosts bring, and each kernel that can
- * run has its workgroups waiting for their turn. Then the choice does not
- * depend on time.
+ * The schedule chooses only when all candidates are present: each host waits
+ * for an event that only kernels or other hosts cause, and all workgroups of
+ * each running kernel wait for their turn. Then the choice does not depend on
+ * time.
  */
 #include "config.h"
 
@@ -17,35 +17,35 @@
 #include <string.h>
 #include <time.h>
 
-/* If nothing has happened for so long, somebody is chosen of those who are
- * there; the run may not replay then. */
+/* If nothing has happened for this time, the schedule chooses among the
+ * workgroups that are present. The run may then not replay. */
 #define PATIENCE_MS 300
 
 struct iris_weak_slot {
-    struct iris_weak_slot *next; /* by rank, stream and workgroup */
+    struct iris_weak_slot *next; /* sorted by rank, stream and workgroup */
     struct stream *stream;
     unsigned workgroup;
-    bool waits; /* for its turn */
+    bool waits; /* it waits for its turn */
     pthread_cond_t turn;
 };
 
-/* A stream with what it has to run. */
+/* A stream and its kernels. */
 struct stream {
     struct stream *next;
     int rank;
-    unsigned number; /* of the rank's */
+    unsigned number; /* number in the rank */
     const void *stream;
-    unsigned pending; /* kernels, enqueued and not done */
-    uint64_t run;     /* the kernel that runs; 0: none */
+    unsigned pending; /* number of enqueued kernels that are not done */
+    uint64_t run;     /* id of the running kernel; 0: none */
     bool is_own;
-    unsigned left;    /* its workgroups that have not ended */
-    unsigned waiting; /* that wait for their turn */
+    unsigned left;    /* number of its workgroups that have not ended */
+    unsigned waiting; /* number that wait for their turn */
 };
 
 struct host {
-    const void *waits; /* for this stream */
+    const void *waits; /* the stream that the host waits for */
     uint64_t meets;
-    uint64_t met; /* calls so far */
+    uint64_t met; /* number of calls so far */
     bool left;
 };
 
@@ -59,7 +59,7 @@ struct iris_weak_schedule {
     struct iris_weak_slot *running;
     struct iris_weak_slot *last;
     bool last_polled;
-    uint64_t steps; /* things that happened */
+    uint64_t steps; /* number of events so far */
     struct iris_weak_choices choices;
 };
 
@@ -79,7 +79,7 @@ iris_i_weak_choices(struct iris_weak_schedule *schedule)
     return &schedule->choices;
 }
 
-/* ---- Who is next ---- */
+/* ---- The next workgroup ---- */
 
 /* Whether the host waits for a stream that has work. */
 static bool waits_for_stream(const struct iris_weak_schedule *schedule,
@@ -152,7 +152,8 @@ static int compare(const struct iris_weak_slot *a,
     return a->workgroup < b->workgroup ? -1 : a->workgroup > b->workgroup;
 }
 
-/* The next in line that waits: from `slot` on, and then from the first. */
+/* The next waiting workgroup in line: from `slot` on, and then from the
+ * first. */
 static struct iris_weak_slot *in_line(const struct iris_weak_schedule *schedule,
                                       struct iris_weak_slot *slot)
 {
@@ -191,7 +192,7 @@ static void choose_next(struct iris_weak_schedule *schedule)
     }
     slot = in_line(schedule, goes_on || last == NULL ? last : last->next);
     next = malloc(question.count * sizeof *next);
-    if (next != NULL) { /* else the first in line is next */
+    if (next != NULL) { /* otherwise the first in line is next */
         for (unsigned i = 0; i < question.count; i++) {
             next[i] = iris_i_weak_who(slot);
             slot = in_line(schedule, slot->next);

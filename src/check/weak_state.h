@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The weak mode's state of a rank.
+ * The state of a rank in the weak mode.
  */
 #ifndef IRIS_SRC_CHECK_WEAK_STATE_H
 #define IRIS_SRC_CHECK_WEAK_STATE_H
@@ -11,7 +11,7 @@
 
 #define IRIS_WEAK_GROUPS 64
 
-/* What all ranks share. */
+/* The state that all ranks share. */
 struct iris_weak_machine {
     struct iris_weak_schedule *schedule;
     struct iris_weak_model *model;
@@ -22,13 +22,13 @@ struct iris_weak {
     struct iris_weak_params params;
     struct iris_observer observer;
     struct iris_weak_machine *machine;
-    int depth; /* of collective calls that are under way */
+    int depth; /* number of nested collective calls in progress */
     uint64_t meets;
     struct {
         uint64_t key;
         uint64_t calls;
     } groups[IRIS_WEAK_GROUPS];
-    uint64_t group, number; /* of the call under way */
+    uint64_t group, number; /* those of the call in progress */
 };
 
 #endif /* IRIS_SRC_CHECK_WEAK_STATE_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The words that the model knows, in a table by their place, and what is kept of
- * their latest writes.
+ * The words of the model, in a table indexed by their place, and their latest
+ * writes.
  */
 #include "config.h"
 
@@ -60,7 +60,8 @@ struct iris_weak_cell *iris_i_weak_find(const struct iris_weak_words *words,
     return cell->key == 0 ? NULL : cell;
 }
 
-/* The word, of which memory holds `content`; NULL: no memory for it. */
+/* The word, whose current value in memory is `content`; NULL: no memory for
+ * it. */
 struct iris_weak_cell *iris_i_weak_word(struct iris_weak_words *words,
                                         uint64_t key)
 {
@@ -85,7 +86,7 @@ void iris_i_weak_forget(struct iris_weak_cell *cell)
     cell->num_writes = cell->num_looks = 0;
 }
 
-/* What the word was at `time`. */
+/* The word's value at `time`. */
 uint64_t iris_i_weak_value(const struct iris_weak_cell *cell, uint64_t time)
 {
     uint64_t value = cell->base;
@@ -104,7 +105,7 @@ bool iris_i_weak_is_old(const struct iris_weak_words *words, uint64_t time)
            (words->age != 0 && time + words->age <= words->now);
 }
 
-/* Drops writes that everybody has seen the successors of. */
+/* Drops writes whose successors all lanes have seen. */
 void iris_i_weak_prune(const struct iris_weak_words *words,
                        struct iris_weak_cell *cell)
 {
@@ -133,7 +134,7 @@ void iris_i_weak_prune(const struct iris_weak_words *words,
     cell->num_looks = looks;
 }
 
-/* Room for one more of `count` items; false: no memory. */
+/* Makes room for one more of `count` items; false: no memory. */
 static bool make_room(void **items, size_t bytes, unsigned count, unsigned *max)
 {
     unsigned more = *max * 2 + 4;
