@@ -232,7 +232,7 @@ static bool connect_ranks(struct bench *b, struct nccl *nccl)
     if (ret != 0) {
         nccl->comm = NULL;
         snprintf(nccl->why, sizeof nccl->why,
-                 "%s cannot start: %s; it needs a GPU of its own for each rank",
+                 "%s cannot start: %s; it needs one GPU for each rank",
                  nccl->name, nccl->get_error_string(ret));
     }
     return ret == 0;

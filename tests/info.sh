@@ -111,8 +111,8 @@ has "^  /dev/shm +[0-9.]+ of $size MiB free\$"
 has '^Devices of sim$'
 ! grep -q 'no such setting' "$output" || fail "a variable that none has set"
 IRIS_HEAP_SISE=1G IRIS_NONSENSE=0 info 0
-has '^  note: IRIS_HEAP_SISE is set, but there is no such setting$'
-has '^  note: IRIS_NONSENSE is set, but there is no such setting$'
+has '^  note: IRIS_HEAP_SISE is set, but no such setting exists$'
+has '^  note: IRIS_NONSENSE is set, but no such setting exists$'
 
 # As JSON: valid whatever the values are, and all that the text has.
 json() { # STATUS EXPRESSION: true of the document `d`

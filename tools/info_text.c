@@ -176,7 +176,7 @@ static void print_settings(const struct info *info)
                one->row.help);
     }
     for (size_t i = 0; i < info->num_unknown; i++) {
-        printf("  note: %.*s is set, but there is no such setting\n",
+        printf("  note: %.*s is set, but no such setting exists\n",
                (int)strcspn(info->unknown[i], "="), info->unknown[i]);
     }
 }

@@ -61,7 +61,7 @@ static int fail_process(int pid)
     if (errno == ENOENT) {
         fprintf(
             stderr,
-            "iris-top: process %d has no Iris job, and has started none; "
+            "iris-top: process %d has no Iris job and has not started one; "
             "pass the process of a rank, between iris_init and iris_finalize\n",
             pid);
     } else {

@@ -138,7 +138,7 @@ static int read_space(const char *path, struct trace_space *space)
         }
     }
     if (ret != 0 || token != IRIS_JSON_OBJECT_END) {
-        iris_i_json_fail(json, "not what a program with Iris writes");
+        iris_i_json_fail(json, "not a file that a program with Iris writes");
         fprintf(stderr, "iris-trace: %s\n", json->error);
         ret = -1;
     }
@@ -224,10 +224,11 @@ int trace_spaces_need(const struct trace_spaces *spaces, const char *prefix)
     if (spaces->count > 0) {
         return 0;
     }
-    fprintf(stderr,
-            "iris-trace: there is no %s_rank_0_heap_bases.json; name the files "
-            "by --bases=PREFIX\n",
-            prefix);
+    fprintf(
+        stderr,
+        "iris-trace: %s_rank_0_heap_bases.json does not exist; name the files "
+        "by --bases=PREFIX\n",
+        prefix);
     return -1;
 }
 

@@ -153,8 +153,8 @@ iris_status_t iris_i_mismatch_describe(const struct iris_dev_mismatch *mismatch,
     if (mismatch->other < 0) {
         snprintf(text, bytes,
                  "rank %d: the workspace is in use by a collective on another "
-                 "stream, or one that used it did not end; give each stream a "
-                 "workspace of its own (iris_ccl_workspace_create)",
+                 "stream, or one that used it did not end; give each stream "
+                 "its own workspace (iris_ccl_workspace_create)",
                  mismatch->rank);
         return IRIS_ERR_INVALID;
     }
@@ -164,7 +164,8 @@ iris_status_t iris_i_mismatch_describe(const struct iris_dev_mismatch *mismatch,
         say_more(&own, mine);
         say_more(&theirs, other);
         hint = own.variant != theirs.variant
-                   ? ", with buffers on the heap on all members or on none"
+                   ? ", with buffers on the heap either on all members or on "
+                     "no member"
                : strcmp(mine, other) == 0 ? ", with the same options"
                                           : "";
     }

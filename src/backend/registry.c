@@ -99,11 +99,12 @@ static const struct iris_backend_type *load(const char *name,
     *(void **)&entry =
         iris_i_loader_open(&loader, folder, name, IRIS_MODULE_SYMBOL);
     if (loader.handle == NULL) {
-        iris_i_fail(NULL, IRIS_ERR_BACKEND,
-                    "backend \"%s\" cannot be loaded: %s. Install what is "
-                    "missing (IRIS_MODULE_DIR says where modules are), or use "
-                    "IRIS_BACKEND=sim",
-                    name, loader.why);
+        iris_i_fail(
+            NULL, IRIS_ERR_BACKEND,
+            "backend \"%s\" cannot be loaded: %s. Install the missing file "
+            "(IRIS_MODULE_DIR names the folder of modules), or use "
+            "IRIS_BACKEND=sim",
+            name, loader.why);
         return NULL;
     }
     type = enter(entry, name, loader.path);

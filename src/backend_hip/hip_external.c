@@ -39,7 +39,7 @@ static const char *unfit(const struct hip_backend *hip, void *ptr, size_t bytes,
     if (hipMemGetAddressRange(&start, &external->bytes, (hipDeviceptr_t)ptr) !=
             hipSuccess ||
         hipMemGetAllocationPropertiesFromHandle(&prop, handle) != hipSuccess) {
-        return "the runtime does not say what it is";
+        return "the runtime does not describe it";
     }
     external->offset = (size_t)((char *)ptr - (char *)start);
     if (external->offset >= external->bytes ||

@@ -84,7 +84,7 @@ static void describe_report(struct hip_backend *hip, char *message,
         report.op == IRIS_OP_BARRIER ? "barrier" : "wait",
         (unsigned long long)report.offset, iris_i_cmp_name(report.cmp),
         (long long)report.expected, (long long)report.seen,
-        late[0] == '\0' ? ". Look at who should have written it" : ": ", late);
+        late[0] == '\0' ? ". Find the code that should write it" : ": ", late);
 }
 
 /* ---- Notes of current waits ---- */

@@ -52,7 +52,7 @@ static iris_status_t fail_late(const struct iris_wait *wait)
     return iris_i_fail(
         NULL, IRIS_ERR_TIMEOUT,
         "rank %d: %s not done in %lld ms (IRIS_TIMEOUT_MS); kernels that "
-        "wait were ended. Look at what its kernels wait for "
+        "wait were ended. Find out why its kernels wait "
         "(IRIS_DEVICE_TIMEOUT_MS makes them report)%s",
         work->stream->hip->params.rank, work->what,
         (long long)wait->waiter->timeout_ms, waits);

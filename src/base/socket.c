@@ -89,7 +89,7 @@ static iris_status_t fail_in_use(const char *key)
     return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
                        "rank 0 of job \"%s\" is already there: %s; is rank 0 "
                        "started twice, or another job under the same name? set "
-                       "IRIS_JOB_ID to a name of its own",
+                       "IRIS_JOB_ID to a unique name",
                        key, holder);
 }
 

@@ -112,7 +112,7 @@ static iris_status_t enqueue(iris_t *iris, struct iris_ccl_call *call)
                            "%s: the workspace was last used on another stream, "
                            "whose work may not be done; call "
                            "iris_stream_synchronize for that one, or give this "
-                           "one a workspace of its own "
+                           "one its own workspace "
                            "(iris_ccl_workspace_create)",
                            call->name);
     }

@@ -348,7 +348,7 @@ static iris_status_t read_file(const iris_t *iris,
     if (file == NULL) {
         return iris_i_fail(iris_i_log(iris), IRIS_ERR_CONFIG,
                            "IRIS_CCL_TUNING: %s cannot be opened: %s; name a "
-                           "file that iris-bench --tune wrote, or none",
+                           "file that iris-bench --tune wrote, or unset it",
                            line.path, strerror(errno));
     }
     while (status == IRIS_OK && getline(&text, &bytes, file) >= 0) {
@@ -358,7 +358,7 @@ static iris_status_t read_file(const iris_t *iris,
     if (status == IRIS_OK && ferror(file)) {
         status = iris_i_fail(iris_i_log(iris), IRIS_ERR_CONFIG,
                              "IRIS_CCL_TUNING: %s cannot be read: %s; name a "
-                             "file that iris-bench --tune wrote, or none",
+                             "file that iris-bench --tune wrote, or unset it",
                              line.path, strerror(errno));
     }
     free(text);

@@ -161,8 +161,8 @@ static bool was_freed(const struct iris_bounds *bounds, size_t offset,
 
         if (offset - freed->start < freed->bytes) {
             snprintf(why, WHY_BYTES,
-                     "that was freed: it is %zu bytes into what was an "
-                     "allocation of %zu bytes at heap offset %zu; call "
+                     "that was freed: it is %zu bytes into a former allocation "
+                     "of %zu bytes at heap offset %zu; call "
                      "iris_free after the last kernel that uses it",
                      offset - freed->start, freed->bytes, freed->start);
             return true;
@@ -239,7 +239,7 @@ static bool is_right(struct iris_bounds *bounds,
         snprintf(why, WHY_BYTES,
                  "that is on rank %d's heap already (heap offset %zu), and "
                  "would be translated twice; pass this rank's own pointer, not "
-                 "what iris_dev_as_remote or iris_as_remote returned",
+                 "a pointer from iris_dev_as_remote or iris_as_remote",
                  owner, offset);
         return false;
     }

@@ -49,7 +49,7 @@ static iris_status_t check_list(const iris_t *iris, const int *ranks, int count)
     if (count > 0 && index < 0) {
         return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                            "rank %d is not in the list it passes; pass the "
-                           "group it will be in, or count 0 for none",
+                           "group it will be in, or count 0 for no group",
                            iris->log.rank);
     }
     return IRIS_OK;

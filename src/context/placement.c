@@ -111,7 +111,7 @@ static iris_status_t choose_device(const struct iris_bootstrap *bootstrap,
         return IRIS_OK;
     }
     return iris_i_fail(NULL, IRIS_ERR_BACKEND,
-                       "rank %d of %d has no GPU of its own: this node shows "
+                       "rank %d of %d has no GPU for itself: this node shows "
                        "%d; start fewer ranks, or let them share one GPU with "
                        "IRIS_BACKEND=sim IRIS_SIM_DEVICE=gpu",
                        bootstrap->rank, bootstrap->num_ranks, num_devices);

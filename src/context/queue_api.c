@@ -267,10 +267,11 @@ iris_status_t iris_put_signal_on_stream(iris_t *iris, void *dst,
 
     if (status == IRIS_OK && signal_op != IRIS_SIGNAL_SET &&
         signal_op != IRIS_SIGNAL_ADD) {
-        status = iris_i_fail(&iris->log, IRIS_ERR_INVALID,
-                             "%s: signal_op %d is none; pass IRIS_SIGNAL_SET "
-                             "or IRIS_SIGNAL_ADD",
-                             put.call, (int)signal_op);
+        status =
+            iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                        "%s: signal_op %d is not valid; pass IRIS_SIGNAL_SET "
+                        "or IRIS_SIGNAL_ADD",
+                        put.call, (int)signal_op);
     }
     /* Check the signal first: no put may be enqueued if its signal would be
      * refused. */

@@ -192,10 +192,9 @@ static iris_status_t fail_late(const struct waiting *waiting, int rank)
         control->log, IRIS_ERR_TIMEOUT,
         "rank %d has not come to %s within %lld ms (IRIS_TIMEOUT_MS): %s; %s",
         rank, waiting->call->type->name, (long long)control->timeout_ms, what,
-        late.streams
-            ? "look at what its kernels wait for (IRIS_DEVICE_TIMEOUT_MS "
-              "makes them report)"
-            : "does every rank make this call?");
+        late.streams ? "find out why its kernels wait (IRIS_DEVICE_TIMEOUT_MS "
+                       "makes them report)"
+                     : "does every rank make this call?");
 }
 
 /* 1 if a rank can no longer post. A rank that finalized is not lost, unless its

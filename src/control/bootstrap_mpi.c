@@ -97,8 +97,8 @@ iris_status_t iris_i_mpi_check_calls(int rank, int num_ranks)
     }
     if (level < needed) {
         return iris_i_fail(NULL, IRIS_ERR_UNSUPPORTED,
-                           "IRIS_TRANSPORT asks for MPI, whose thread level "
-                           "leaves no calls to the library's thread; "
+                           "IRIS_TRANSPORT asks for MPI, but the thread level "
+                           "of MPI forbids calls by the library's thread; "
                            "initialise MPI with MPI_THREAD_MULTIPLE, or let "
                            "iris_init do it, or set IRIS_TRANSPORT=socket");
     }

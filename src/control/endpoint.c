@@ -162,8 +162,8 @@ iris_status_t iris_i_endpoint_wait(const struct iris_endpoint *endpoint,
         (pollfd.revents & (POLLERR | POLLHUP | POLLRDHUP | POLLNVAL)) != 0) {
         return iris_i_fail(log, IRIS_ERR_SYSTEM,
                            "the socket by which peers share new memory with "
-                           "this rank is closed: find out who closes "
-                           "descriptors that are not theirs");
+                           "this rank is closed: find the code that closes "
+                           "other libraries' descriptors");
     }
     return IRIS_OK;
 }

@@ -182,7 +182,7 @@ static iris_status_t accept_offer(struct state *x,
         peer->received = exchange->num_offers;
         return iris_i_fail(x->control->log, IRIS_ERR_MISMATCH,
                            "rank %d has new memory at heap offset %zu, this "
-                           "rank at %zu: their heaps have come apart",
+                           "rank at %zu: their heaps differ",
                            message->rank, message->offer.offset, own->offset);
     }
     peer->received++;

@@ -223,8 +223,8 @@ static int take(struct iris_hub *hub, struct iris_link *link)
     }
     if (applied == IRIS_HUB_NONSENSE) {
         iris_i_warning(hub->log,
-                       "rank %d sends what is no message of the control plane; "
-                       "its connection is closed",
+                       "rank %d sends data that is not a message of the "
+                       "control plane; its connection is closed",
                        link->rank);
         end_link(hub, link);
         return -1;
@@ -333,7 +333,7 @@ static void turn(struct iris_hub *hub)
         if (link->sock >= 0 && link->rank < 0 &&
             iris_i_now_ns() >= link->patience_ns) {
             iris_i_hub_refuse(hub, link, IRIS_ERR_BOOTSTRAP,
-                              "it has not said who it is");
+                              "it has not sent its rank");
         }
     }
     pthread_mutex_lock(&hub->lock);

@@ -182,7 +182,7 @@ int iris_i_hub_check_hello(const struct iris_hub *hub,
     }
     if (hub->links[head->from].sock >= 0 ||
         atomic_load(&hub->copy.ended[head->from])) {
-        snprintf(why, IRIS_MESSAGE_WHY_BYTES, "rank %u has come already",
+        snprintf(why, IRIS_MESSAGE_WHY_BYTES, "rank %u has connected already",
                  head->from);
         return 0;
     }

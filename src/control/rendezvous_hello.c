@@ -103,12 +103,12 @@ iris_i_rendezvous_compare(const struct iris_rendezvous *rendezvous,
                            hello->rank);
     }
     if (hello->heap_bytes != own->heap_bytes) {
-        return iris_i_fail(NULL, IRIS_ERR_MISMATCH,
-                           "rank %d has a heap of %llu bytes, rank 0 of %llu; "
-                           "set IRIS_HEAP_SIZE, and IRIS_TRACE or none, alike "
-                           "on all ranks",
-                           hello->rank, (unsigned long long)hello->heap_bytes,
-                           (unsigned long long)own->heap_bytes);
+        return iris_i_fail(
+            NULL, IRIS_ERR_MISMATCH,
+            "rank %d has a heap of %llu bytes, rank 0 of %llu; "
+            "set IRIS_HEAP_SIZE and IRIS_TRACE to the same values on all ranks",
+            hello->rank, (unsigned long long)hello->heap_bytes,
+            (unsigned long long)own->heap_bytes);
     }
     if (hello->check != own->check) { /* otherwise offsets would differ */
         return iris_i_fail(NULL, IRIS_ERR_MISMATCH,

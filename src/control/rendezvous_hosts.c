@@ -156,9 +156,10 @@ static iris_status_t turn_away(int sock)
 
     iris_i_rendezvous_judge(
         &verdict,
-        iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
-                    "rank 0 of another job listens at IRIS_ROOT; give each job "
-                    "a port of its own, and all ranks of one IRIS_JOB_ID"));
+        iris_i_fail(
+            NULL, IRIS_ERR_BOOTSTRAP,
+            "rank 0 of another job listens at IRIS_ROOT; give each job its own "
+            "port, and all ranks of a job the same IRIS_JOB_ID"));
     iris_i_rendezvous_send(sock, &verdict, -1);
     shutdown(sock, SHUT_WR);
     close(sock);

@@ -55,10 +55,10 @@ static iris_status_t check(struct iris_heap *heap,
                                  "address");
     }
     if (iris_i_heap_bytes_from(heap, request->ptr) > 0) {
-        return iris_i_fail(heap->log, IRIS_ERR_INVALID,
-                           "iris_as_symmetric: ptr %p is on the heap already; "
-                           "use it as it is",
-                           request->ptr);
+        return iris_i_fail(
+            heap->log, IRIS_ERR_INVALID,
+            "iris_as_symmetric: ptr %p is on the heap already; use it directly",
+            request->ptr);
     }
     return iris_i_heap_check_range(heap, &range);
 }

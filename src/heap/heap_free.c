@@ -143,9 +143,8 @@ static iris_status_t fail_late(const struct iris_wait *wait)
 {
     return iris_i_fail(
         wait->waiter->log, IRIS_ERR_TIMEOUT,
-        "rank %d: what has been released cannot be freed, since its streams "
-        "are not done after %lld ms (IRIS_TIMEOUT_MS); look at what its "
-        "kernels wait for",
+        "rank %d: released memory cannot be freed, because its streams are not "
+        "done after %lld ms (IRIS_TIMEOUT_MS); find out why its kernels wait",
         wait->waiter->log->rank, (long long)wait->waiter->timeout_ms);
 }
 
@@ -255,8 +254,9 @@ static iris_status_t compare(struct comparison *x)
     size_t count = x->plan->count;
 
     if (x->names == NULL) {
-        call.status = iris_i_fail(x->heap->log, IRIS_ERR_NO_MEMORY,
-                                  "no memory to compare what is released");
+        call.status =
+            iris_i_fail(x->heap->log, IRIS_ERR_NO_MEMORY,
+                        "no memory to compare the released allocations");
     } else if (x->heap->log->rank == x->plan->lister) {
         pthread_mutex_lock(&x->heap->deferred.lock);
         memcpy(x->names, x->heap->deferred.names, count * sizeof(size_t));

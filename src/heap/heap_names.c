@@ -356,7 +356,7 @@ static iris_status_t fail_bases(const struct iris_log *log, int ret,
     }
     return iris_i_fail_errno(log, IRIS_ERR_SYSTEM, ret,
                              "cannot write %.600s; %s IRIS_HEAP_BASES_PREFIX, "
-                             "or set IRIS_HEAP_BASES_FILES=0 for none",
+                             "or set IRIS_HEAP_BASES_FILES=0 to write no files",
                              path, remedy);
 }
 

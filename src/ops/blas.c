@@ -148,11 +148,11 @@ static void say_missing(const iris_t *iris, const char *name, const char *why)
 static iris_status_t refuse(const iris_t *iris, const char *name,
                             const char *why)
 {
-    return iris_i_fail(iris_i_log(iris), IRIS_ERR_BACKEND,
-                       "IRIS_BLAS=%s cannot be used: %s. Install what is "
-                       "missing (IRIS_MODULE_DIR says where modules are), or "
-                       "leave IRIS_BLAS out",
-                       name, why);
+    return iris_i_fail(
+        iris_i_log(iris), IRIS_ERR_BACKEND,
+        "IRIS_BLAS=%s cannot be used: %s. Install the missing file "
+        "(IRIS_MODULE_DIR names the folder of modules), or unset IRIS_BLAS",
+        name, why);
 }
 
 /* The arguments of a library's open(), and the thread that calls it. */

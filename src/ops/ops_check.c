@@ -112,7 +112,7 @@ static iris_status_t check_tensors(const iris_t *iris,
     if (out->shape[1] > 1 && out->strides[1] != 1) {
         return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "%s: the elements of a row of out are %lld apart; "
-                           "pass one whose rows are dense",
+                           "pass one with contiguous rows",
                            call->name, (long long)out->strides[1]);
     }
     if (out->shape[0] > 1 && out->strides[0] < out->shape[1]) {
@@ -205,8 +205,8 @@ static iris_status_t check_sizes(const iris_t *iris, struct iris_ops_call *call)
         iris_i_log(iris), IRIS_ERR_INVALID,
         "%s: a (%lld, %lld), b (%lld, %lld) and out (%lld, "
         "%lld) do not fit; for this b and member %lld of %lld a "
-        "has to be (%lld, %lld) and out (%lld, %lld), none of "
-        "the whole sizes 0",
+        "has to be (%lld, %lld) and out (%lld, %lld), and no whole size may be "
+        "0",
         call->name, (long long)a[0], (long long)a[1], (long long)b[0],
         (long long)b[1], (long long)out[0], (long long)out[1],
         (long long)call->index, (long long)call->members, (long long)rows,

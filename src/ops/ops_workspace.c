@@ -283,7 +283,7 @@ static iris_status_t use(iris_t *iris, struct iris_ops_call *call,
                            "%s: the workspace was last used on another stream, "
                            "whose work may not be done; call "
                            "iris_stream_synchronize for that one, or give this "
-                           "one a workspace of its own (%s)",
+                           "one its own workspace (%s)",
                            call->name, preambles[call->op].allocation.name);
     }
     call->memory = workspace->memory + words_bytes(iris);

@@ -186,7 +186,7 @@ static iris_status_t take_uses(struct iris_queue *queue,
                 "iris_graph_launch: a workspace that a captured call uses was "
                 "last used on another stream, whose work may not be done; call "
                 "iris_stream_synchronize for that one, or capture the call "
-                "with a workspace of its own (iris_ccl_workspace_create, the "
+                "with its own workspace (iris_ccl_workspace_create, the "
                 "preamble of a fused operation)");
         }
     }

@@ -148,7 +148,7 @@ static void explain_late(struct iris_report *report)
         late = report->ranks[i].is_free ? i : -1;
     }
     iris_i_say_ranks(report, waiting);
-    iris_i_say(report, " wait%s for what may still come",
+    iris_i_say(report, " wait%s for an event that may still happen",
                iris_i_mark_waiting(report, waiting) == 1 ? "s" : "");
     if (late >= 0) {
         report->root = late;

@@ -241,7 +241,7 @@ static int explain_signals(struct iris_report *report, const char *hung)
         iris_i_say_ranks(report, waiting);
         iris_i_say(
             report,
-            " wait for signals, and nobody else is left to send them%s. ",
+            " wait for signals, and no other rank is left to send them%s. ",
             count == present ? "; likely: each other's" : "");
     }
     say_signal(report, first, iris_i_find_wait(report, first, is_signal));
@@ -291,7 +291,7 @@ int iris_i_explain_spin(struct iris_report *report, int ended)
             say_signal(report, i, wait);
             iris_i_say(report,
                        "; likely: a lock that is not released (its word does "
-                       "not tell the owner), or a flag that nobody sets");
+                       "not tell the owner), or a flag that no rank sets");
             return 1;
         }
     }

@@ -96,7 +96,7 @@ static void write_report(struct iris_control *control, const char *prefix,
     snprintf(message, sizeof message, "%s", iris_last_error());
     if (iris_i_report_make(control->records->fd, IRIS_APART_MS, &report) !=
         IRIS_OK) {
-        iris_i_warning(control->log, "no report of what the ranks do: %s",
+        iris_i_warning(control->log, "no report of the ranks: %s",
                        iris_last_error());
     } else {
         /* A rank that has left since then left because of it. */

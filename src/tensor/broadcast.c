@@ -46,8 +46,8 @@ iris_status_t iris_broadcast_value(iris_t *iris, iris_value_t *value_p,
         value = *value_p;
         if (value.kind < IRIS_VALUE_BOOL || value.kind > IRIS_VALUE_COMPLEX) {
             call.status = iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
-                                      "%s: the root's value is of kind %d, "
-                                      "which is none; make it with IRIS_VALUE",
+                                      "%s: the root's value has the unknown "
+                                      "kind %d; make it with IRIS_VALUE",
                                       type.name, (int)value.kind);
         }
     }

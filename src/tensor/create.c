@@ -37,15 +37,16 @@ static iris_status_t check_options(const iris_t *iris,
 
     if (options->dtype != IRIS_DTYPE_DEFAULT &&
         iris_dtype_size((iris_dtype_t)options->dtype) == 0) {
-        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
-                           "%s: dtype %d is none; pass an iris_dtype_t, or "
-                           "IRIS_DTYPE_DEFAULT",
-                           request->type->name, options->dtype);
+        return iris_i_fail(
+            iris_i_log(iris), IRIS_ERR_INVALID,
+            "%s: dtype %d is not valid; pass an iris_dtype_t, or "
+            "IRIS_DTYPE_DEFAULT",
+            request->type->name, options->dtype);
     }
     if (options->format < IRIS_FORMAT_PRESERVE ||
         options->format > IRIS_FORMAT_CHANNELS_LAST_3D) {
         return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
-                           "%s: format %d is none; pass an "
+                           "%s: format %d is not valid; pass an "
                            "iris_memory_format_t",
                            request->type->name, (int)options->format);
     }
@@ -161,7 +162,7 @@ static iris_status_t check_out(const iris_t *iris,
     if (iris_tensor_numel(out) != numel) {
         return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "%s: the output tensor has %lld elements, but %lld "
-                           "are required; pass one of that many",
+                           "are required; pass one of this size",
                            call, (long long)iris_tensor_numel(out),
                            (long long)numel);
     }

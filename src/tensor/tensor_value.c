@@ -219,11 +219,10 @@ iris_status_t iris_i_value_convert(const struct iris_argument *argument,
                                    iris_dtype_t dtype, void *element_p)
 {
     if ((unsigned)argument->value.kind > IRIS_VALUE_COMPLEX) {
-        return iris_i_fail(argument->log, IRIS_ERR_INVALID,
-                           "%s: %s is of kind %d, which is none; make it by "
-                           "IRIS_VALUE()",
-                           argument->call, argument->name,
-                           (int)argument->value.kind);
+        return iris_i_fail(
+            argument->log, IRIS_ERR_INVALID,
+            "%s: %s has the unknown kind %d; make it by IRIS_VALUE()",
+            argument->call, argument->name, (int)argument->value.kind);
     }
     return convert(argument->value, dtype, element_p)
                ? IRIS_OK

@@ -194,7 +194,7 @@ static enum iris_json_token take_string(struct iris_json *json,
         if (c != '\\') {
             put(json, c);
         } else if (take_escape(json) != 0) {
-            return iris_i_json_fail(json, "an escape that is none");
+            return iris_i_json_fail(json, "an invalid escape");
         }
     }
     json->text[json->length] = '\0';
@@ -238,7 +238,7 @@ static enum iris_json_token take_number(struct iris_json *json)
     }
     json->text[json->length] = '\0';
     return right ? IRIS_JSON_NUMBER
-                 : iris_i_json_fail(json, "a number that is none");
+                 : iris_i_json_fail(json, "an invalid number");
 }
 
 static enum iris_json_token take_word(struct iris_json *json)

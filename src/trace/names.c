@@ -210,10 +210,10 @@ iris_status_t iris_trace_name(iris_t *iris, int event, const char *name)
         return IRIS_ERR_STATE;
     }
     if (event < IRIS_TRACE_EVENT_MIN || event > IRIS_TRACE_EVENT_MAX) {
-        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
-                           "iris_trace_name: event %d is none of a program's; "
-                           "pass %d to %d",
-                           event, IRIS_TRACE_EVENT_MIN, IRIS_TRACE_EVENT_MAX);
+        return iris_i_fail(
+            iris_i_log(iris), IRIS_ERR_INVALID,
+            "iris_trace_name: event %d is not for programs; pass %d to %d",
+            event, IRIS_TRACE_EVENT_MIN, IRIS_TRACE_EVENT_MAX);
     }
     if (name == NULL || strlen(name) >= IRIS_TRACE_NAME_BYTES) {
         return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,

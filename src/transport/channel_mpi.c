@@ -462,7 +462,7 @@ iris_i_channel_mpi_open(const struct iris_channel_mpi_params *params,
     }
     *channel_p = &opening->channel->base;
     if (log->rank == 0) {
-        iris_i_info(log, "blocks to other nodes go by %s",
+        iris_i_info(log, "blocks are sent to other nodes by %s",
                     opening->channel->window != NULL
                         ? "MPI_Put (passive target)"
                         : "MPI's two-sided messages");

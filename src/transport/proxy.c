@@ -224,8 +224,8 @@ static void take_answer(struct iris_proxy *proxy, int rank,
     if (load(&slot->turn) != message->ticket + 1 || !slot->answered ||
         slot->rank != rank || slot->op != message->op ||
         message->data > slot->bytes) {
-        iris_i_warning(proxy->log, "rank %d answers what nobody has asked",
-                       rank);
+        iris_i_warning(proxy->log,
+                       "rank %d answers a request that was never made", rank);
         return;
     }
     atomic_fetch_sub(&proxy->targets[rank].awaited, 1);

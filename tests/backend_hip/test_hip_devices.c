@@ -91,7 +91,7 @@ static void ranks_that_would_share_a_gpu_are_refused(void **state)
     REFUSE(2, IRIS_ERR_BACKEND, "ranks ", "are both on GPU 0000:10:00.0",
            "IRIS_BACKEND=sim IRIS_SIM_DEVICE=gpu");
     setenv("FAKEHIP_DEVICES", "2", 1);
-    REFUSE(3, IRIS_ERR_BACKEND, "rank 2 of 3 has no GPU of its own",
+    REFUSE(3, IRIS_ERR_BACKEND, "rank 2 of 3 has no GPU for itself",
            "this node shows 2", "IRIS_BACKEND=sim IRIS_SIM_DEVICE=gpu");
     unsetenv("FAKEHIP_DEVICES");
 }

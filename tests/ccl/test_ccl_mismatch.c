@@ -291,7 +291,7 @@ static int options_body(iris_t *iris, void *arg)
             iris, board.on[0], board.on[1], 8, IRIS_DTYPE_F32,
             i == 3 && odd ? IRIS_REDUCE_MAX : IRIS_REDUCE_SUM, &options));
         CHECK_STATUS(iris_stream_synchronize(iris, NULL), IRIS_ERR_MISMATCH);
-        CHECK_MESSAGE(i == 0   ? "on the heap on all members or on none"
+        CHECK_MESSAGE(i == 0   ? "either on all members or on no member"
                       : i == 3 ? "(max, variant two_shot)"
                                : "with the same options");
         CHECK_OK(iris_clear_error(iris));

@@ -237,7 +237,7 @@ static int differ(struct places *places, struct play *play, int off,
     if (fits) {
         CHECK_EQUAL(check_result(places, play, mine), 0);
     } else {
-        CHECK_MESSAGE("on the heap on all members or on none");
+        CHECK_MESSAGE("either on all members or on no member");
         CHECK_OK(iris_clear_error(iris));
     }
     CHECK_OK(iris_barrier(iris, NULL, NULL));

@@ -157,7 +157,7 @@ static int check_rank(struct root *root, enum iris_control_kind kind, int rank)
     say(sock, (const char *)&greeting + 7, sizeof greeting - 7);
     assert_int_equal(hear(sock, text), IRIS_MESSAGE_WELCOME);
     if (rank == 1) {
-        check_refused(root, kind, &greeting, "rank 1 has come already");
+        check_refused(root, kind, &greeting, "rank 1 has connected already");
     }
     return sock;
 }

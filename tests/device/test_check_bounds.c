@@ -124,8 +124,8 @@ static const struct {
     const char *access, *why;
 } strays[NUM_STRAYS] = {
     [OFF_HEAP] = {"store of 4 bytes", "not on this rank's heap"},
-    [FREED] = {"load of 4 bytes", "that was freed: it is 12 bytes into what "
-                                  "was an allocation of 100 bytes"},
+    [FREED] = {"load of 4 bytes", "that was freed: it is 12 bytes into a "
+                                  "former allocation of 100 bytes"},
     [FREED_ATOMIC] = {"atomic add of 4 bytes", "12 bytes into"},
     [OVERRUN] = {"store of 4 bytes", "ends 4 bytes past the end of the "
                                      "allocation of 100 bytes"},

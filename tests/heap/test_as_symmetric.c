@@ -190,7 +190,7 @@ static int misuse(iris_t *iris, void *arg)
     CHECK_BAD(iris, iris_as_symmetric(iris, own, 64, NULL, &shared),
               IRIS_ERR_INVALID, "symmetric_p is NULL", "pass where");
     CHECK_BAD(iris, iris_as_symmetric(iris, heap, 64, &symmetric, &shared),
-              IRIS_ERR_INVALID, "is on the heap already", "use it as it is");
+              IRIS_ERR_INVALID, "is on the heap already", "use it directly");
     CHECK_STATUS(iris_as_symmetric(iris, own, SIZE_MAX, &symmetric, NULL),
                  IRIS_ERR_INVALID);
     CHECK_STATUS(iris_as_symmetric(iris, large, LARGE, &symmetric, NULL),

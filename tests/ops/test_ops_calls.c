@@ -81,7 +81,7 @@ static int refused_body(iris_t *iris, void *arg)
     TRY(board.b.data = NULL, "its data is NULL");
     TRY(board.a.shape[1] = 3, "a has to be (8, 4)");
     TRY(board.out.shape[0] = 7, "do not fit");
-    TRY(board.out.strides[1] = 2, "rows are dense");
+    TRY(board.out.strides[1] = 2, "contiguous rows");
     TRY(board.out.strides[0] = 5, "overlap");
     TRY(board.out.data = good.memory + 60, "out overlaps");
     TRY(options.bias = &board.a, "bias has to be a tensor of 6 elements");

@@ -195,7 +195,7 @@ static int refuse_out(iris_t *iris, void *arg)
     options = asking(IRIS_DTYPE_F32, &outside);
     CHECK_BAD(iris, iris_zeros(iris, IRIS_SHAPE(2, 4), &options, &result),
               IRIS_ERR_INVALID, "has 6 elements, but 8 are required",
-              "pass one of that many");
+              "pass one of this size");
     CHECK_BAD(iris, iris_zeros(iris, IRIS_SHAPE(2, 3), &options, &result),
               IRIS_ERR_INVALID, "has dtype i32, but f32 is required",
               "pass one of it");
@@ -257,11 +257,12 @@ static int refuse(iris_t *iris, void *arg)
               "like is NULL", "pass a tensor");
     options.dtype = 15;
     CHECK_BAD(iris, iris_empty(iris, IRIS_SHAPE(2), &options, &t),
-              IRIS_ERR_INVALID, "dtype 15 is none", "IRIS_DTYPE_DEFAULT");
+              IRIS_ERR_INVALID, "dtype 15 is not valid", "IRIS_DTYPE_DEFAULT");
     options = asking(IRIS_DTYPE_DEFAULT, NULL);
     options.format = (iris_memory_format_t)9;
     CHECK_BAD(iris, iris_empty(iris, IRIS_SHAPE(2), &options, &t),
-              IRIS_ERR_INVALID, "format 9 is none", "iris_memory_format_t");
+              IRIS_ERR_INVALID, "format 9 is not valid",
+              "iris_memory_format_t");
     memset(&options, 0, sizeof options);
     CHECK_BAD(iris, iris_empty(iris, IRIS_SHAPE(2), &options, &t),
               IRIS_ERR_INVALID, "options of 0 bytes",
