@@ -31,7 +31,7 @@ enum { IRIS_D_FAR_SHARE = 4096 };
  * of each part. */
 typedef struct iris_d_far_step {
     uint64_t number; /* counted from 1 over all calls with the workspace */
-    uint64_t row;    /* of each member's own, if they have some each */
+    uint64_t row;    /* among the member's own rows, if it has any */
     uint64_t rows;
     uint64_t bytes;
     const char *in; /* at row 0 */
@@ -225,7 +225,7 @@ IRIS_DEVICE void iris_d_far_reduce(const struct iris_ccl_far_args *args,
     }
 }
 
-/* Takes what is at `from` of the members' slots to a row of this rank's. */
+/* Copies the bytes at `from` in the members' slots to a row of this rank. */
 IRIS_DEVICE void iris_d_far_take_row(const struct iris_ccl_far_args *args,
                                      const iris_d_far_step_t *step,
                                      uint64_t from, char *out)

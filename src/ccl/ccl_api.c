@@ -160,7 +160,7 @@ static uint64_t bytes_with(const void *call, int member, int from)
     return route.in_bytes;
 }
 
-/* From whom to whom data goes decides what the call orders. */
+/* Finds the senders and receivers of the data: the call orders only these. */
 static void find_order(const struct iris_ccl_call *call,
                        struct iris_host_event *event)
 {
