@@ -24,7 +24,7 @@ function flush(    sentence, rest) {
 }
 
 function report(kind, sentence) {
-    printf "%s:%d: %s: %s\n", FILENAME, first, kind, substr(sentence, 1, 160)
+    printf "%s:%d: %s: %s\n", name, first, kind, substr(sentence, 1, 160)
 }
 
 function look(sentence,    low, words, parts) {
@@ -154,11 +154,12 @@ function comment(line) {
 {
     line = $0
     if (!inside) {
+        gsub(/"([^"\\]|\\.)*"/, "\"\"", line)
         if (!match(line, /\/\*/))
             next
+        line = substr(line, RSTART + 2)
         flush()
         inside = 1
-        line = substr(line, RSTART + 2)
         sub(/^[*!]*</, "", line)
     }
     if (match(line, /\*\//)) {
