@@ -156,7 +156,7 @@ check "report: files by name" \
 cmp "$tmp/alone.html" "$tmp/reused.html" || failed=1
 # A browser runs the page, and sees where the script has an error.
 shown() { # PAGE
-    timeout 60 chromium --headless --no-sandbox --disable-gpu --user-data-dir="$tmp/chromium" \
+    timeout 300 chromium --headless --no-sandbox --disable-gpu --user-data-dir="$tmp/chromium" \
         --virtual-time-budget=2000 --dump-dom "file://$1" 2>/dev/null >"$tmp/dom"
     grep -q '<td class="t">wait</td>' "$tmp/dom" && grep -q 'button>.*wait</button>' "$tmp/dom" &&
         grep -q '<canvas id="line".* height="[1-9]' "$tmp/dom"
