@@ -106,7 +106,7 @@ static void mark_loop(const struct replay_schedule *schedule, size_t at,
             if (!repeats(schedule, first, step)) {
                 break;
             }
-            idle[i] =
+            idle[i] |=
                 step->num_ops == 1 && schedule->ops[step->first_op].behind != 0;
             spins |= step->spins;
             known = spins ? i : known;
