@@ -138,6 +138,10 @@ static int replay(const struct replay_schedule *schedule,
         return 2;
     }
     compare(schedule, &result->schedule);
+    if (result->schedule.is_early) {
+        fprintf(stderr, "iris-replay: a workgroup or host did not come in "
+                        "time; another run may differ\n");
+    }
     if (result->failure[0] == '\0') {
         printf("no failure\n");
         ret = 1;

@@ -181,6 +181,10 @@ static bool read_line(struct replay_schedule *schedule, char *line)
         schedule->choices[schedule->num_choices++].text = line;
         return true;
     }
+    if (strcmp(line, "early") == 0) {
+        schedule->is_early = true;
+        return true;
+    }
     schedule->has_end |= strncmp(line, "end ", 4) == 0;
     return schedule->has_end;
 }

@@ -68,7 +68,8 @@ struct replay_schedule {
     size_t num_ops;
     struct replay_step *steps; /* of a run that is explored */
     size_t num_steps;
-    bool has_end; /* the run has come to its end */
+    bool is_early; /* a choice was made before all were there */
+    bool has_end;  /* the run has come to its end */
 };
 
 /* Exits with 2 if there is no memory. */

@@ -163,6 +163,13 @@ static void record_step(FILE *file, const struct iris_weak_question *question,
     fprintf(file, "\n");
 }
 
+void iris_i_weak_early(const struct iris_weak_choices *choices)
+{
+    if (choices->record != NULL) {
+        fprintf(choices->record, "early\n");
+    }
+}
+
 void iris_i_weak_tell(const struct iris_weak_choices *choices, const char *text)
 {
     if (choices->explores && choices->record != NULL) {

@@ -73,4 +73,8 @@ unsigned iris_i_weak_decide(struct iris_weak_choices *choices,
 void iris_i_weak_tell(const struct iris_weak_choices *choices,
                       const char *text);
 
+/* Records that the next choice is made before every workgroup has come, so the
+ * run may not replay. */
+void iris_i_weak_early(const struct iris_weak_choices *choices);
+
 #endif /* IRIS_SRC_CHECK_WEAK_CHOICE_H */

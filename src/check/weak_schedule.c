@@ -240,6 +240,7 @@ static void wait_for_turn(struct iris_weak_schedule *schedule,
             slot->waits && steps == schedule->steps &&
             schedule->running == NULL) {
             schedule->steps++;
+            iris_i_weak_early(&schedule->choices);
             choose_next(schedule);
         }
     }
