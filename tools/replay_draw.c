@@ -193,10 +193,10 @@ static void draw(struct drawing *d)
                 "are left out</text>\n",
                 d->rows->left_out);
     }
+    draw_arrows(d); /* behind the boxes of columns in between */
     for (size_t i = 0; i < d->rows->num_rows; i++) {
         draw_row(d, i);
     }
-    draw_arrows(d);
     fputs("</svg>\n", d->file);
 }
 
