@@ -206,8 +206,8 @@ struct iris_ccl_start {
  * are a multiple of this. */
 #define IRIS_CCL_STAGE_GRAIN 128
 
-/* The factor of a reduction's results, 1 if the call has none. It is f32 for all
- * types whose sums are float. Kernels multiply each sum once, before they round
+/* The factor of a reduction's results: 1 in a call without a factor. It is f32 for
+ * all types whose sums are float. Kernels multiply each sum once, before they round
  * it. */
 union iris_ccl_scale {
     float f32;

@@ -121,9 +121,9 @@ IRIS_DEVICE iris_bool_t iris_d_ccl_poll(const iris_d_ccl_step_t *step,
            (uint32_t)(high >> 32) == step->flags.high;
 }
 
-/* Waits for the half of a packet that is missing, or the first of two. Halves of
- * another call may have one of this call's flags: a wait for that one would end
- * at once, each time, and never look at what the peers call. */
+/* Waits for the missing half of a packet, or for the first half if both are
+ * missing. A half of another call may have this call's flag. A wait for such a
+ * half would end at once, again and again, and never look at the peers' calls. */
 IRIS_DEVICE void iris_d_ccl_await_packet(const iris_d_ccl_step_t *step,
                                          const char *packet)
 {
