@@ -5,6 +5,9 @@
 lib_LTLIBRARIES = libiris.la
 noinst_LTLIBRARIES += libirisi.la libirismpi.la
 libirisi_la_SOURCES =
+# How loops of the library's kernels are optimised, whatever else is wanted; a
+# build for a sanitizer wants no more than for all else.
+kernel_speed = -O3
 include %D%/base/local.mk
 include %D%/backend/local.mk
 include %D%/backend_sim/local.mk

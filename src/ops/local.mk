@@ -7,7 +7,7 @@ libirisi_la_SOURCES += %D%/blas.c %D%/blas.h %D%/blas_cpu.c %D%/blas_cpu.h \
 	%D%/ops_way.c %D%/ops_way.h %D%/ops_workspace.c \
 	%D%/ops_workspace.h %D%/product.c %D%/product.h
 # A product is to be rounded before it is added to, on every target.
-%D%/ops_kernels.lo: override CFLAGS += -O3 -ffp-contract=off
+%D%/ops_kernels.lo: override CFLAGS += $(kernel_speed) -ffp-contract=off
 # Modules, so that the library does without theirs.
 if HAVE_CBLAS
 pkglib_LTLIBRARIES += iris_cblas.la

@@ -9,5 +9,5 @@ libirisi_la_SOURCES += %D%/arange.c %D%/broadcast.c %D%/create.c %D%/create.h \
 # Loops are to be vectorised, and in the first a product is to be rounded before
 # it is added to (iris_d_product_f32() in device/compat.h), whatever else is
 # wanted.
-%D%/tensor_kernels.lo: override CFLAGS += -O3 -ffp-contract=off
-%D%/random_kernels.lo: override CFLAGS += -O3
+%D%/tensor_kernels.lo: override CFLAGS += $(kernel_speed) -ffp-contract=off
+%D%/random_kernels.lo: override CFLAGS += $(kernel_speed)
