@@ -22,7 +22,8 @@
 /* What the callbacks were asked, and what they answer. */
 struct asked {
     iris_status_t fate;
-    int is_silent; /* describe() has nothing to say yet */
+    int is_silent;    /* describe() has nothing to say yet */
+    int64_t named_ns; /* when describe() first named somebody */
     int sleeps;
     int64_t longest_ns;
     int going_on, over, ended;
@@ -44,6 +45,9 @@ static void describe(void *arg, char *text, size_t bytes)
     struct asked *a = arg;
 
     snprintf(text, bytes, "%s", a->is_silent ? "" : "rank 7");
+    if (!a->is_silent && a->named_ns == 0) {
+        a->named_ns = iris_i_now_ns();
+    }
     a->is_silent = 0;
 }
 
@@ -73,6 +77,14 @@ static int never(const struct iris_wait *wait)
 {
     (void)wait;
     return 0;
+}
+
+/* Some periods of the warning later. */
+static int long_after_the_warning(const struct iris_wait *wait)
+{
+    (void)wait;
+    return asked.named_ns != 0 &&
+           iris_i_now_ns() - asked.named_ns > 5 * WARN_MS * IRIS_NS_PER_MS;
 }
 
 static int when_it_was_to_end(const struct iris_wait *wait)
@@ -201,17 +213,17 @@ static void the_wait_check_interrupts(void **state)
 
 static void one_line_warns_once_somebody_is_to_blame(void **state)
 {
-    const struct iris_waiter waiter = {.timeout_ms = 80, .warn_ms = WARN_MS};
+    const struct iris_waiter waiter = {.timeout_ms = 60000, .warn_ms = WARN_MS};
     struct harness_capture capture;
     const char *line;
 
     (void)state;
     asked.is_silent = 1;
     harness_capture(&capture);
-    assert_int_equal(run(&type, &waiter, never), IRIS_ERR_TIMEOUT);
-    line = strstr(harness_captured(&capture),
-                  "iris_test has waited 0 s for rank 7; it waits on "
-                  "until IRIS_TIMEOUT_MS");
+    assert_int_equal(run(&type, &waiter, long_after_the_warning), IRIS_OK);
+    line = strstr(harness_captured(&capture), "iris_test has waited ");
+    assert_non_null(line);
+    line = strstr(line, " s for rank 7; it waits on until IRIS_TIMEOUT_MS");
     assert_non_null(line);
     assert_null(strstr(strchr(line, '\n'), "it waits on"));
     free(capture.text);
@@ -224,7 +236,10 @@ static void no_sleep_goes_beyond_the_deadline(void **state)
     const struct iris_waiter waiter = {.timeout_ms = DEADLINE_MS};
 
     (void)state;
-    assert_int_equal(run(&own, &waiter, never), IRIS_ERR_TIMEOUT);
+    /* On a busy machine the deadline may pass before the first sleep. */
+    for (int i = 0; i < 1000 && asked.sleeps == 0; i++) {
+        assert_int_equal(run(&own, &waiter, never), IRIS_ERR_TIMEOUT);
+    }
     assert_true(asked.sleeps > 0);
     assert_true(asked.longest_ns <= DEADLINE_MS * IRIS_NS_PER_MS);
 }
