@@ -19,7 +19,7 @@ trap 'kill -9 $jobs_pids 2>/dev/null; rm -rf "$tmp"' EXIT
 chmod 755 "$tmp" && mkdir "$tmp/owner" && chown $owner "$tmp/owner"
 failed=0
 export IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu IRIS_HEAP_SIZE=8M IRIS_LOG_LEVEL=off
-export IRIS_TIMEOUT_MS=20000 IRIS_HEAP_BASES_PREFIX=$tmp/owner/job
+export IRIS_TIMEOUT_MS=120000 IRIS_HEAP_BASES_PREFIX=$tmp/owner/job
 
 as() { # UID COMMAND...
     setpriv --reuid="$1" --regid="$1" --clear-groups "${@:2}"
@@ -133,11 +133,11 @@ wait "$first"
 # 3. A job that forms: the stranger knocks, then the second rank comes.
 start 0 2 forms && first=$!
 exec 7>"$tmp/forms.0.in"
-for _ in {1..100}; do
+for _ in {1..600}; do
     grep -q "@iris/$owner/job-forms" /proc/net/unix && break
     sleep 0.1
 done
-as $stranger timeout 20 /usr/bin/python3 "$tmp/knock" seq "iris/$owner/job-forms" \
+as $stranger timeout 100 /usr/bin/python3 "$tmp/knock" seq "iris/$owner/job-forms" \
     >"$tmp/knocked" 2>&1 </dev/null
 cat "$tmp/knocked"
 start 1 2 forms
@@ -151,9 +151,9 @@ as $stranger /usr/bin/python3 -c "
 import socket, time
 s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 s.bind(chr(0) + 'iris/$owner/job-taken'); s.listen(); print('up', flush=True)
-time.sleep(60)" >"$tmp/taken" 2>&1 &
+time.sleep(600)" >"$tmp/taken" 2>&1 &
 jobs_pids="$jobs_pids $!"
-ok "a stranger can take a job's name (so the next is one)" sh -c "for i in \$(seq 100); do grep -q up '$tmp/taken' && exit; sleep 0.1; done; exit 1"
+ok "a stranger can take a job's name (so the next is one)" sh -c "for i in \$(seq 600); do grep -q up '$tmp/taken' && exit; sleep 0.1; done; exit 1"
 start 0 2 taken
 exec 7>"$tmp/taken.0.in"
 wait $!

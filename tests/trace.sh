@@ -15,7 +15,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 failed=0
 # The observer that counts sees kernels of the simulation on the CPU.
-export IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu IRIS_TIMEOUT_MS=60000
+export IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu IRIS_TIMEOUT_MS=120000
 export IRIS_HEAP_BASES_PREFIX=$tmp/at_init
 
 check() { # LABEL COMMAND...
@@ -34,7 +34,7 @@ check() { # LABEL COMMAND...
 refused() { # LABEL WORD COMMAND...
     local label=$1 word=$2 ret
     shift 2
-    timeout 60 "$@" >"$tmp/out" 2>&1
+    timeout 300 "$@" >"$tmp/out" 2>&1
     ret=$?
     if [ $ret = 1 ] && grep -q "$word" "$tmp/out"; then
         echo "passed: $label"
@@ -203,7 +203,7 @@ traced_from_outside() { # LABEL STATUS COMMAND...
         if [ "$rank" != none ]; then
             export IRIS_RANK=$rank IRIS_NUM_RANKS=2 IRIS_JOB_ID=outside$$
         fi
-        (cd "$tmp" && IRIS_TRACE=outside.json timeout 100 "$@") \
+        (cd "$tmp" && IRIS_TRACE=outside.json timeout 300 "$@") \
             >"$tmp/out$rank" 2>&1 &
         pids+=($!)
     done
@@ -234,9 +234,9 @@ if ! IRIS_TRACE=$tmp/none/t.json "$tmp/ending" finalize >"$tmp/out" 2>&1 ||
 fi
 # Ranks that differ in it are told so.
 (cd "$tmp" && IRIS_RANK=0 IRIS_NUM_RANKS=2 IRIS_JOB_ID=differ$$ \
-    IRIS_TRACE=differ.json timeout 100 "$tmp/ending" finalize >"$tmp/out0" 2>&1) &
+    IRIS_TRACE=differ.json timeout 300 "$tmp/ending" finalize >"$tmp/out0" 2>&1) &
 IRIS_RANK=1 IRIS_NUM_RANKS=2 IRIS_JOB_ID=differ$$ \
-    timeout 100 "$tmp/ending" finalize >"$tmp/out1" 2>&1
+    timeout 300 "$tmp/ending" finalize >"$tmp/out1" 2>&1
 wait
 if ! grep -q 'IRIS_TRACE to the same values' "$tmp/out0" ||
     ! grep -q 'IRIS_TRACE to the same values' "$tmp/out1"; then
@@ -315,7 +315,7 @@ for i in range(200):
     open(f"{sys.argv[2]}{i}.json", "wb").write(bad)
 END
 for ((i = 0; i < 200; i++)); do
-    timeout 60 $tool summary "$tmp/bad$i.json" >/dev/null 2>"$tmp/err"
+    timeout 300 $tool summary "$tmp/bad$i.json" >/dev/null 2>"$tmp/err"
     ret=$?
     if [ $ret != 1 ] || ! grep -q 'byte [0-9]*: ' "$tmp/err"; then
         echo "FAILED ($ret): damaged file $i"
