@@ -11,7 +11,9 @@ if [ "$(id -u)" != 0 ] || ! command -v setpriv >/dev/null || [ ! -x /usr/bin/pyt
     echo "skipped: needs root, setpriv and python3"
     exit 77
 fi
-owner=64321 stranger=64322
+# Two runs at once have jobs of different users.
+owner=$((20000 + $$ % 20000 * 2))
+stranger=$((owner + 1))
 tmp=$(mktemp -d)
 jobs_pids=
 # shellcheck disable=SC2086 # a list
@@ -147,7 +149,7 @@ echo >&7 && echo >&8
 ok "and ends well" wait "$first"
 
 # 4. The stranger takes the name first: the job does not form, and says who.
-as $stranger /usr/bin/python3 -c "
+setpriv --reuid=$stranger --regid=$stranger --clear-groups /usr/bin/python3 -c "
 import socket, time
 s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 s.bind(chr(0) + 'iris/$owner/job-taken'); s.listen(); print('up', flush=True)
