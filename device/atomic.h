@@ -14,7 +14,7 @@
 #include <iris/device/cpu.h>
 #endif
 
-/* Words that alias any type: a kernel's own accesses stay in order with ours. */
+/* Words that alias any type: a kernel's accesses stay in order with ours. */
 typedef uint8_t iris_d_u8_t __attribute__((may_alias));
 typedef uint16_t iris_d_u16_t __attribute__((may_alias));
 typedef uint32_t iris_d_u32_t __attribute__((may_alias));

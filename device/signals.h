@@ -11,10 +11,10 @@
 /* ---- Waits for several signals ---------------------------------------------
  *
  * These rules hold for all functions below. Any single lane may call them.
- * `signals` are `count` words of this rank's own heap, which are not translated.
- * `status` is NULL or `count` ints; a signal with a status other than zero is
- * left out. A signal that compares as asked is acquired at system scope, as by
- * iris_wait_until(); the other signals are not. */
+ * `signals` are `count` words of this rank's own heap, which are not
+ * translated. `status` is NULL or `count` ints; a signal with a status other
+ * than zero is left out. A signal that compares as asked is acquired at system
+ * scope, as by iris_wait_until(); the other signals are not. */
 
 /* SIZE_MAX, which C++ defines only in its own headers. */
 #define IRIS_D_NO_INDEX ((size_t)-1)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The product of two tiles by a workgroup: matrix instructions on GPUs that have
- * them, vectors on CPUs, a plain loop elsewhere.
+ * The product of two tiles by a workgroup: matrix instructions on GPUs that
+ * have them, vectors on CPUs, a plain loop elsewhere.
  */
 #ifndef IRIS_DEVICE_TILE_PRODUCT_H
 #define IRIS_DEVICE_TILE_PRODUCT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Operations of a workgroup as a whole: its barrier, and bulk copies to and from
- * peers with the widest accesses of the target.
+ * Operations of a workgroup as a whole: its barrier, and bulk copies to and
+ * from peers with the widest accesses of the target.
  */
 #ifndef IRIS_DEVICE_WG_H
 #define IRIS_DEVICE_WG_H

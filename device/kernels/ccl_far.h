@@ -13,9 +13,9 @@
 #include <iris/device/wg.h>
 
 #if IRIS_ON_CPU
-/* The word that a member sends at the end of a step: the step's number, which
- * never starts again from 0, and behind it bits of the call's number. 2^44
- * steps of 20 us take eleven years. */
+/* The word that a member sends at the end of a step. Its upper bits are the
+ * step's number, which never starts again from 0, its lower bits come from the
+ * call's number. 2^44 steps of 20 us take eleven years. */
 enum { IRIS_D_FAR_CALL_BITS = 20 };
 
 IRIS_DEVICE uint64_t iris_d_far_word(uint64_t step, uint32_t call)

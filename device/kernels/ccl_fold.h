@@ -120,8 +120,8 @@ typedef union iris_d_sums {
 IRIS_INTEGER_TYPES(IRIS_D_ROW, )
 #undef IRIS_D_ROW
 
-/* For f32: the minimum and maximum of a NaN and a number are the number. If both
- * are zeros, the earlier member's zero is the result. */
+/* For f32: the minimum and maximum of a NaN and a number are the number. If
+ * both are zeros, the earlier member's zero is the result. */
 #define IRIS_D_ROW(name, c_type)                                               \
     IRIS_DEVICE c_type iris_d_merge_##name(iris_reduce_op_t op, c_type a,      \
                                            c_type b)                           \

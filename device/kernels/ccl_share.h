@@ -33,8 +33,8 @@ typedef struct iris_d_ccl_rows {
     size_t count;
 } iris_d_ccl_rows_t;
 
-/* Member i's: every count-th row or, without striding, the i-th block. The first
- * blocks have the extra rows. */
+/* Member i's: every count-th row or, without striding, the i-th block. The
+ * first blocks have the extra rows. */
 IRIS_DEVICE iris_d_ccl_rows_t iris_d_ccl_rows_of(size_t i, size_t count,
                                                  size_t rows,
                                                  iris_bool_t striding)

@@ -244,9 +244,9 @@ IRIS_API iris_status_t iris_reduce(iris_t *iris, const void *in, void *out,
  * without elements on this rank may be NULL.
  *
  * Counts and displacements are in elements. A displacement is the start of a
- * member's part in a buffer; NULL means that the parts follow one another in the
- * group's order. The call does not use the arrays after it returns. Parts of an
- * `out` must not overlap; the calls do not check this. */
+ * member's part in a buffer; NULL means that the parts follow one another in
+ * the group's order. The call does not use the arrays after it returns. Parts
+ * of an `out` must not overlap; the calls do not check this. */
 
 /** `out` of the member with index `root` receives count elements of each member,
  *  in group order. The call ignores the other members' `out`. The root's `in`
@@ -335,9 +335,9 @@ IRIS_API iris_status_t iris_send_recv(iris_t *iris, const void *in,
  *
  * Workspaces come from one allocation on the heap, of IRIS_CCL_SIZE bytes, at
  * most an eighth of the heap. The first call of a group of all ranks makes this
- * allocation, and the first call of each group makes the group's workspace. Both
- * block the host until all members have called, and wait for the default stream,
- * which must not be in a capture. */
+ * allocation, and the first call of each group makes the group's workspace.
+ * Both block the host until all members have called, and wait for the default
+ * stream, which must not be in a capture. */
 
 /** Makes the allocation for workspaces. Collective over the job; blocks the
  *  host. Call it before the first collective of a group that is not all of the

@@ -118,12 +118,12 @@ IRIS_API iris_status_t iris_matmul_reduce_scatter(
 
 /* ---- Workspaces ------------------------------------------------------------
  *
- * Each preamble makes a workspace that is large enough for the call of that name
- * with these arguments. It ignores the tensors' data. Collective over the job,
- * like iris_malloc(), for every options.group; blocks. Ranks may pass different
- * groups and sizes: all get as many bytes as the rank that needs most. A rank
- * that needs no workspace, for example because it is not in the group, passes
- * NULL for a, b and out. The caller owns the workspace until
+ * Each preamble makes a workspace that is large enough for the call of that
+ * name with these arguments. It ignores the tensors' data. Collective over the
+ * job, like iris_malloc(), for every options.group; blocks. Ranks may pass
+ * different groups and sizes: all get as many bytes as the rank that needs
+ * most. A rank that needs no workspace, for example because it is not in the
+ * group, passes NULL for a, b and out. The caller owns the workspace until
  * iris_ops_workspace_destroy(). Returns the statuses of the call and of
  * iris_malloc(). */
 IRIS_API iris_status_t iris_matmul_all_reduce_preamble(

@@ -39,8 +39,8 @@ iris_status_t iris_i_hip_refuse(const struct hip_backend *hip,
 iris_status_t iris_i_hip_fail_captured(const struct hip_backend *hip,
                                        const char *what);
 
-/* For a call that may fail by chance: false, or true after a moment, a few
- * times. `tries` starts at 0. */
+/* For a call that may fail by chance. Waits a moment and returns true for the
+ * first few such errors, else returns false. `tries` starts at 0. */
 bool iris_i_hip_try_again(hipError_t error, int *tries);
 
 /* An attribute of the device; the third argument if the runtime does not know

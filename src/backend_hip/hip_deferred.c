@@ -55,8 +55,9 @@ static void free_now(const struct hip_memory *memory)
     }
 }
 
-/* Whether it can be freed and matches: it belongs to the device (-1: to any without users, which may never get another user) and, unless `bytes`
- * is 0, is mapped there. The lock is held. */
+/* Whether it can be freed and matches: it belongs to the device (-1: to any
+ * without users, which may never get another user) and, unless `bytes` is 0, is
+ * mapped there. The lock is held. */
 static bool is_meant(const struct deferred *one, int device, const char *at,
                      size_t bytes)
 {

@@ -15,9 +15,9 @@ bool iris_i_hip_memory_leave(const struct hip_backend *hip);
 void iris_i_hip_free_later(const struct hip_backend *hip,
                            const struct hip_memory *memory);
 
-/* Frees now the deferred memory of the GPU (-1: all GPUs without users) that, unless
- * `bytes` is 0, is mapped at these addresses. Returns whether there was any.
- * May wait for other contexts' kernels. */
+/* Frees now the deferred memory of the GPU (-1: all GPUs without users) that,
+ * unless `bytes` is 0, is mapped at these addresses. Returns whether there was
+ * any. May wait for other contexts' kernels. */
 bool iris_i_hip_free_deferred(int device, const void *at, size_t bytes);
 
 /* A context begins to use a rank thread's heap by its owner's pointer, or

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Constants of the public headers, as functions; names and texts of statuses, from
- * the one table.
+ * Constants of the public headers, as functions; names and texts of statuses,
+ * from the one table.
  */
 #include "config.h"
 

@@ -82,7 +82,8 @@ struct iris_host_event {
                           * unknown */
     size_t out_bytes;    /* bytes that it writes at address; 0: unknown */
     /* For a collective: whether other members' results depend on this rank's
-     * work, and this rank's result on theirs (rule 9 of docs/memory-model.md). */
+     * work, and this rank's result on theirs (rule 9 of
+     * docs/memory-model.md). */
     bool tells;
     bool hears;
     int source_rank; /* in a call of two members that hears: the other one */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A context's memory for the collectives of all its groups, and its tuning rules.
+ * A context's memory for the collectives of all its groups, and its tuning
+ * rules.
  */
 #ifndef IRIS_SRC_CCL_CCL_MEMORY_H
 #define IRIS_SRC_CCL_CCL_MEMORY_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A table of the collectives: name, parts, variants and kinds of packets of each.
+ * A table of the collectives: name, parts, variants and kinds of packets of
+ * each.
  */
 #include "config.h"
 

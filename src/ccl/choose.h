@@ -16,8 +16,8 @@ iris_ccl_variant_t iris_i_ccl_find_variant(enum iris_ccl_op op,
                                            const char *name);
 
 /* The table's variant for a call of `bytes` (of `count` elements) in a group of
- * `members` ranks, on GPUs or on CPUs: the choice of auto without a tuning file,
- * for buffers on the heap and with workspaces that hold all packets. */
+ * `members` ranks, on GPUs or on CPUs: the choice of auto without a tuning
+ * file, for buffers on the heap and with workspaces that hold all packets. */
 iris_ccl_variant_t iris_i_ccl_table_variant(enum iris_ccl_op op, int gpu,
                                             int members, size_t bytes);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Numbers that a thread has learned under the lock: those of its workgroup's lane and of sites. With them it checks plain accesses without the lock.
+ * Numbers that a thread has learned under the lock: those of its workgroup's
+ * lane and of sites. With them it checks plain accesses without the lock.
  */
 #ifndef IRIS_SRC_CHECK_RACE_KNOWN_H
 #define IRIS_SRC_CHECK_RACE_KNOWN_H

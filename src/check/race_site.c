@@ -172,7 +172,8 @@ static bool is_own_line(const char *line, const char *own)
            (own[0] != '\0' && strncmp(line, own, strlen(own)) == 0);
 }
 
-/* Takes the folder from a line of race_caller.c, where lists of callers begin. */
+/* Takes the folder from a line of race_caller.c, where lists of callers
+ * begin. */
 static void find_own_folder(const char *line, char *own, size_t bytes)
 {
     const char *end = strstr(line, "check/race_caller.c:");

@@ -44,7 +44,8 @@ static iris_status_t select(const struct iris_settings *settings,
     return status;
 }
 
-/* The first GPU backend that can run, or NULL with this thread's message saying why no backend can run. */
+/* The first GPU backend that can run, or NULL with this thread's message saying
+ * why no backend can run. */
 static const struct iris_backend_type *
 find_gpu(const struct iris_settings *settings)
 {

@@ -290,7 +290,8 @@ static iris_status_t alone(struct iris_bootstrap *bootstrap_p)
     return status;
 }
 
-/* Rank 0's key counts. If rank 0 has no key, all ranks learn that through MPI. */
+/* Rank 0's key counts. If rank 0 has no key, all ranks learn that through
+ * MPI. */
 static iris_status_t mpi(const struct iris_settings *settings,
                          struct iris_bootstrap *bootstrap_p)
 {

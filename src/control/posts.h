@@ -40,7 +40,8 @@ size_t iris_i_agree_payload(const struct iris_members *members, int rank,
                             void *to, size_t bytes);
 
 /* 1 if all members made the same call in the latest agreement, even with
- * different fields. Then all of them can go on to another agreement of that call, with any result of this one. The same on all members. */
+ * different fields. Then all of them can go on to another agreement of that
+ * call, with any result of this one. The same on all members. */
 int iris_i_agree_all_called(const struct iris_members *members);
 
 #endif /* IRIS_SRC_CONTROL_POSTS_H */

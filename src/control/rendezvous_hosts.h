@@ -21,8 +21,8 @@ iris_i_rendezvous_far_connect(const struct iris_rendezvous *rendezvous,
                               struct iris_wait *wait);
 
 /* Rank 0: a descriptor that becomes readable when a rank of this host or of
- * another host connects. The caller closes it. -1: the process has no descriptor
- * left. */
+ * another host connects. The caller closes it. -1: the process has no
+ * descriptor left. */
 int iris_i_rendezvous_watch(const struct iris_rendezvous *rendezvous);
 
 /* Rank 0: whether a connection can be taken; takes one, like

@@ -63,8 +63,8 @@ void iris_i_alloc_each(struct iris_alloc *alloc,
                        void *arg);
 
 /* The live allocation that contains `offset`, else the one that ends or begins
- * nearest to it. 0: nothing is allocated, or another call is changing them. May be
- * called from any thread, and from the handler of a fault outside the
+ * nearest to it. 0: nothing is allocated, or another call is changing them. May
+ * be called from any thread, and from the handler of a fault outside the
  * allocator. */
 int iris_i_alloc_nearest(struct iris_alloc *alloc, size_t offset,
                          size_t *start_p, size_t *bytes_p);

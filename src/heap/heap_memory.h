@@ -58,7 +58,8 @@ struct iris_heap_run {
     size_t bytes;
 };
 
-/* The next run after *run and before `end`: pieces that the latest commit has committed or, with `fresh` 0, pieces committed before it. 0: there is
+/* The next run after *run and before `end`: pieces that the latest commit has
+ * committed or, with `fresh` 0, pieces committed before it. 0: there is
  * none. */
 int iris_i_heap_next_run(const struct iris_heap_memory *memory, int fresh,
                          size_t end, struct iris_heap_run *run);

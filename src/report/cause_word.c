@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Why a word does not have the value that a kernel waits for. The records do not name the writer. The text states their facts, and marks each conclusion
+ * Why a word does not have the value that a kernel waits for. The records do
+ * not name the writer. The text states their facts, and marks each conclusion
  * as a guess.
  */
 #include "config.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernels of tensors, by name. C and C++: tensor_kernels.c is compiled for GPUs,
- * too.
+ * The kernels of tensors, by name. C and C++: tensor_kernels.c is compiled for
+ * GPUs, too.
  */
 #ifndef IRIS_SRC_TENSOR_TENSOR_KERNELS_H
 #define IRIS_SRC_TENSOR_TENSOR_KERNELS_H

@@ -64,7 +64,9 @@ int iris_i_flows_add(struct iris_flows *flows, const struct iris_event *event);
 /* Call this after all events were added. */
 void iris_i_flows_sort(struct iris_flows *flows);
 
-/* The signal that ended the wait. It set the word to the value that the wait saw, and is the last such signal that began before the wait's end. If none began before it, it is the first. NULL: the trace has no such signal. */
+/* The signal that ended the wait. It set the word to the value that the wait
+ * saw, and is the last such signal that began before the wait's end. If none
+ * began before it, it is the first. NULL: the trace has no such signal. */
 const struct iris_flow_point *
 iris_i_flows_signal_of(const struct iris_flows *flows,
                        const struct iris_flow_point *wait);

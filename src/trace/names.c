@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names of kernels, copied at their first use, and of the library's and the program's events.
+ * Names of kernels, copied at their first use, and of the library's and the
+ * program's events.
  */
 #include "config.h"
 

@@ -101,8 +101,8 @@ struct iris_trace {
     unsigned num_names;
 };
 
-/* The context's trace, or NULL and IRIS_ERR_STATE if it has no trace. `call` is for
- * the message. */
+/* The context's trace, or NULL and IRIS_ERR_STATE if it has no trace. `call` is
+ * for the message. */
 struct iris_trace *iris_i_trace_of(const iris_t *iris, const char *call);
 
 /* ---- Columns ---- */
