@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris-info --explain: which way a fused operation goes. The ranks enqueue the
- * call and never run it, so what is printed is what the library decides.
+ * iris-info --explain: the way that a fused operation goes. The ranks enqueue
+ * the call and never run it, so the output shows the library's own decisions.
  */
 #include "config.h"
 
@@ -41,7 +41,7 @@ static const struct explain_operation operations[] = {
 static const iris_dtype_t dtypes[] = {IRIS_DTYPE_F32, IRIS_DTYPE_F16,
                                       IRIS_DTYPE_BF16};
 
-/* ---- What is printed ---- */
+/* ---- Output ---- */
 
 static void print_way(const struct explain_steps *steps)
 {
@@ -63,7 +63,7 @@ static void print_way(const struct explain_steps *steps)
     }
 }
 
-/* The library, or why there is none. */
+/* The library, or the reason why no library is used. */
 static iris_status_t print_library(iris_t *iris)
 {
     const struct iris_blas *blas = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a rank enqueues for a fused operation.
+ * The work that a rank enqueues for a fused operation.
  */
 #ifndef IRIS_TOOLS_INFO_EXPLAIN_H
 #define IRIS_TOOLS_INFO_EXPLAIN_H
@@ -37,10 +37,10 @@ struct explain_request {
     int64_t k;
     int64_t ranks;
     iris_dtype_t dtype;
-    char prefix[64]; /* of heap-bases files, which are removed */
+    char prefix[64]; /* prefix of heap-bases files, which are removed */
 };
 
-/* What one rank enqueues, in order. */
+/* The steps that one rank enqueues, in order. */
 struct explain_steps {
     struct iris_host_event events[INFO_MAX_STEPS];
     size_t count;
@@ -54,7 +54,7 @@ iris_status_t info_explain_prepare(iris_t *iris,
                                    iris_tensor_t *tensors,
                                    struct iris_ops_options *options);
 
-/* Enqueues the call, without running it, and keeps what that enqueues. */
+/* Enqueues the call without running it, and records its steps. */
 iris_status_t info_explain_steps(iris_t *iris,
                                  const struct explain_request *request,
                                  const iris_tensor_t *tensors,

@@ -58,8 +58,8 @@ static void gather_rows(struct info *info)
     }
 }
 
-/* Of each value that does not parse. The library names the first; without it,
- * the next. */
+/* Lists each value that does not parse. The library names the first; without
+ * that one, it names the next. */
 static void gather_bad(struct info *info, iris_status_t status)
 {
     struct iris_settings settings;
@@ -88,8 +88,8 @@ static void gather_unknown(struct info *info)
     }
 }
 
-/* Who a program started now would be. MPI is not asked: it would wait for every
- * rank of the job. */
+/* The rank of a program that is started now. Does not ask MPI, which would wait
+ * for every rank of the job. */
 static iris_status_t find_rank(const struct iris_settings *settings,
                                struct iris_bootstrap *bootstrap)
 {
@@ -239,7 +239,7 @@ void info_gather(struct info *info)
     iris_status_t status;
 
     memset(info, 0, sizeof *info);
-    /* What does not parse has its default from here on. */
+    /* From here on, values that do not parse have their defaults. */
     (void)iris_i_settings_load(NULL, &info->settings);
     gather_rows(info);
     gather_unknown(info);

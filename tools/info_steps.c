@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a rank enqueues for a fused operation: the call is captured, or stopped
- * before it runs, and observed.
+ * The steps that a rank enqueues for a fused operation: the call is captured,
+ * or stopped before it runs, and observed.
  */
 #include "config.h"
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COLUMN 14 /* of a setting's value, and of its origin */
+#define COLUMN 14 /* width of a setting's value, and of its origin */
 
 /* Prints a text that may be anything; returns how many columns it took. */
 static int put(const char *text)
@@ -25,8 +25,8 @@ static int put(const char *text)
     return columns;
 }
 
-/* The same in the column from `start` to `end`: what reaches the end has its
- * line for itself, and the next column is on a new one. */
+/* Prints it in the column from `start` to `end`. A text that reaches the end
+ * has its own line, and the next column is on a new line. */
 static void put_column(const char *text, int start, int end)
 {
     int at = start + put(text);

@@ -13,15 +13,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* What the heap is to hold beside the buffers: allocations of the heap group.
- */
+/* Bytes of the heap besides the buffers: allocations of the heap group. */
 #define OTHER_BYTES ((size_t)512 << 20)
 #define DEFAULT_HEAP_BYTES ((size_t)1 << 30)
 
 struct job {
     struct bench_options options;
     struct bench_shared *shared;
-    const char *prefix; /* of heap-bases files to remove; NULL: they stay */
+    const char *prefix; /* prefix of heap-bases files to remove; NULL: they
+                         * stay */
 };
 
 /* One rank. Wrong values are no failure of the job: every rank goes on. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris-info: what this build can do here, and the settings a program started
- * now would have. This file has the options, the table of settings and --check.
+ * iris-info: the features of this build on this machine, and the settings of a
+ * program that is started now. This file has the options, the table of settings
+ * and --check.
  */
 #include "config.h"
 
@@ -17,7 +18,7 @@
 
 /* ---- Table of settings ---- */
 
-/* What the values of a kind may be; a CHOICE has its own list. */
+/* The possible values of each kind; a CHOICE has its own list. */
 #define TAKES_STRING "any text"
 #define TAKES_CHOICE ""
 #define TAKES_BYTES "a size such as 64M, 1G or 1048576"

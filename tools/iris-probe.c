@@ -105,8 +105,8 @@ static bool parse(int argc, char **argv, struct probe_options *options_p,
 
 /* ---- A step ---- */
 
-/* What a call's failure says; the rank can then go on, unless a status says
- * that it cannot. */
+/* Judges the failure of a call. The rank can go on, unless the status says that
+ * it cannot. */
 static iris_status_t judge(struct probe *probe, iris_status_t status,
                            struct probe_found *found_p)
 {
@@ -124,7 +124,7 @@ static bool is_member(const struct probe *probe)
     return probe->args.members >> probe->args.rank & 1;
 }
 
-/* What kernels are to find: a new board with every rank's address. */
+/* Prepares a new board for the kernels, with every rank's address. */
 static iris_status_t prepare(struct probe *probe)
 {
     struct probe_board *board = calloc(1, sizeof *board);
@@ -160,7 +160,7 @@ static iris_status_t do_phase(struct probe *probe,
     return status == IRIS_OK ? iris_barrier(probe->iris, NULL, NULL) : status;
 }
 
-/* The worst that a member found, or what there is to say. */
+/* The worst finding of the members, or a note. */
 static const struct probe_found *worst_of(const struct probe *probe)
 {
     const struct probe_found *worst = &probe->found[probe->first];
@@ -184,7 +184,7 @@ static void print_pair(const struct probe *probe)
     }
 }
 
-/* One line, whatever the text has. */
+/* Prints the text as one line, even if it contains line breaks. */
 static void print_result(const struct probe *probe,
                          const struct probe_check *check, double ms)
 {

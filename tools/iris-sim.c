@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris-sim: what a program or a collective would take on a machine that is not
- * there, by a model of it.
+ * iris-sim: predicts the time of a program or a collective on another machine,
+ * by a model of it.
  */
 #include "config.h"
 

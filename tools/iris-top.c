@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris-top: what the ranks of a job do, from outside: lists jobs, prints the
- * report of one, or a table that follows it. Reads only; runs no debugger.
+ * iris-top: shows from outside how the ranks of a job are doing. It lists jobs,
+ * prints the report of one, or updates a table. It only reads, and uses no
+ * debugger.
  */
 #include "config.h"
 
@@ -22,7 +23,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Between the readings of a report: long for what is noted every 5 or 10 ms. */
+/* Time between the readings of a report: long compared with notes, which are
+ * written every 5 or 10 ms. */
 #define APART_MS 300
 
 static void usage(FILE *file)

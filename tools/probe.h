@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of iris-probe share: one rank's state, and the checks.
+ * The state of a rank in iris-probe, and the checks: shared by its files.
  */
 #ifndef IRIS_TOOLS_PROBE_H
 #define IRIS_TOOLS_PROBE_H
@@ -21,7 +21,7 @@ enum probe_verdict {
     PROBE_HUNG
 };
 
-/* What one rank found. */
+/* The findings of one rank. */
 struct probe_found {
     enum probe_verdict verdict;
     char text[512];
@@ -29,8 +29,8 @@ struct probe_found {
 
 struct probe_options {
     int num_ranks;
-    int64_t bytes;  /* of a large copy */
-    int64_t rounds; /* of flags and data */
+    int64_t bytes;  /* size of a large copy */
+    int64_t rounds; /* rounds of flags and data */
     int64_t from;   /* the first step; those before have been made */
 };
 
@@ -40,15 +40,15 @@ struct probe {
     iris_stream_t *stream;     /* beside the context's own */
     struct probe_found *found; /* each rank's, in memory that they share */
     struct probe_options options;
-    struct probe_args args; /* of the step at work */
+    struct probe_args args; /* arguments of the current step */
     int first;              /* ranks of it; all of them: second is -1 */
     int second;
 };
 
-/* What is to be seen of two ranks, or of all. The members of a step call run(),
- * then, when every one of them has, verify(), which may be NULL. They write
- * *found_p if all calls succeeded and a value was wrong, or there is something
- * to say; else it is as it was. */
+/* A check of two ranks, or of all. The members of a step call run(). When all
+ * of them have returned, they call verify(), which may be NULL. They write
+ * *found_p if all calls succeeded and a value was wrong, or for a note;
+ * otherwise they leave it unchanged. */
 struct probe_check {
     const char *name;
     enum {

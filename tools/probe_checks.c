@@ -28,7 +28,7 @@ static iris_status_t launch(struct probe *probe,
                              : status;
 }
 
-/* What the kernels of this rank found wrong. */
+/* The errors that the kernels of this rank found. */
 static iris_status_t read_board(struct probe *probe,
                                 struct probe_found *found_p)
 {
@@ -238,7 +238,7 @@ static iris_status_t verify_copy(struct probe *probe,
 /* ---- Bandwidth ---- */
 
 #define BLOCK 256u /* lanes */
-#define RUNS 3     /* of which the fastest counts, after one that does not */
+#define RUNS 3     /* the fastest counts; one more run comes before them */
 
 /* One copy of all the bytes; by a stream if there are no workgroups. */
 static iris_status_t copy(struct probe *probe, unsigned workgroups)
@@ -274,8 +274,8 @@ static iris_status_t measure(struct probe *probe, unsigned workgroups,
 }
 
 /* How fast one rank's kernels of 1, 4, 16 ... workgroups write to the other,
- * and how fast a copy on a stream writes there. The lower rank copies. (Whether each way of copying is right, the other
- * checks say.) */
+ * and how fast a copy on a stream writes there. The lower rank copies. (Whether
+ * each way of copying is right, the other checks say.) */
 static iris_status_t run_rate(struct probe *probe, struct probe_found *found_p)
 {
     unsigned most = (unsigned)iris_num_cus(probe->iris), workgroups = 1;

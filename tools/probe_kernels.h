@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What iris-probe runs on GPUs: a kernel for each check, and the board on every
- * rank's heap that they write.
+ * The GPU code of iris-probe: a kernel for each check, and the board on every
+ * rank's heap that the kernels write.
  */
 #ifndef IRIS_TOOLS_PROBE_KERNELS_H
 #define IRIS_TOOLS_PROBE_KERNELS_H
@@ -11,13 +11,15 @@
 #define PROBE_MOST_RANKS 64
 #define PROBE_GRID 2u
 #define PROBE_WORDS 2048u
-#define PROBE_CELLS 3u    /* of a type: add, compare-and-swap, maximum */
-#define PROBE_UPDATES 64u /* of a cell by all ranks; bf16 counts to 256 */
+#define PROBE_CELLS 3u /* of a type: add, compare-and-swap, maximum */
+#define PROBE_UPDATES \
+    64u /* updates of a cell by all ranks; bf16 counts to
+                           * 256 */
 /* Tries of a compare-and-swap that never succeeds. */
 #define PROBE_TRIES 100000
 #define PROBE_TILE_BYTES ((uint64_t)65536)
 
-/* What was not as expected. */
+/* The kinds of errors. */
 enum probe_what {
     PROBE_RANK = 1,
     PROBE_NUM_RANKS,
@@ -27,7 +29,7 @@ enum probe_what {
     PROBE_NUM_WHATS
 };
 
-/* What a rank's kernels found wrong. */
+/* The errors that a rank's kernels found. */
 struct probe_notes {
     uint64_t wrong; /* how often; then the first */
     uint64_t what;
@@ -53,12 +55,12 @@ struct probe_board {
 struct probe_args {
     const int64_t *context;
     struct probe_board *board;
-    uint64_t *out; /* of a large copy, symmetric */
+    uint64_t *out; /* target of a large copy, symmetric */
     uint64_t *in;
     uint64_t bytes;
     uint64_t members; /* ranks that take part, a bit each */
     uint64_t rounds;
-    uint64_t salt; /* of patterns, so that nothing old is right */
+    uint64_t salt; /* varies the patterns, so that no old data is right */
     int32_t rank;
     int32_t num_ranks;
     int32_t peer;
@@ -164,8 +166,8 @@ IRIS_DEVICE void probe_send(iris_wg_t wg, iris_dev_t dev,
                        &board->sent[wg.id], round, args->peer);
 }
 
-/* Workgroup k of each rank sends to that of the other, and checks what it
- * gets. */
+/* Workgroup k of each rank sends to the other rank's workgroup k, and checks
+ * the data that it gets. */
 IRIS_KERNEL(probe_data, struct probe_args)
 {
     iris_dev_t dev = iris_dev_init(args->context);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris-probe: what the library makes of the checks before: a collective by each
- * variant, a graph, a tensor.
+ * iris-probe: checks that use the library: a collective with each variant, a
+ * graph, a tensor.
  */
 #include "config.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a collective costs each rank, from the way that the library would do it:
- * all ranks do the same at the same time, and every link is used at once.
+ * The costs of a collective for each rank, with the algorithm of the library:
+ * all ranks act at the same time, and every link is in use at once.
  */
 #include "config.h"
 
@@ -14,7 +14,7 @@
 #include <math.h>
 
 #define MB 1e6
-#define PACKET_BYTES 8       /* of data, which a lane sends at once */
+#define PACKET_BYTES 8       /* bytes of data that a lane sends at once */
 #define LEAST_LANES 64       /* of a workgroup */
 #define MOST_LANES (1 << 11) /* beyond which more lanes start for nothing */
 

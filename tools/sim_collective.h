@@ -11,7 +11,7 @@
 
 struct sim_call {
     enum iris_ccl_op op;
-    size_t bytes; /* of the larger buffer */
+    size_t bytes; /* size of the larger buffer */
     int ranks;
     iris_ccl_variant_t variant; /* IRIS_CCL_AUTO: the library's choice */
 };

@@ -12,7 +12,7 @@
 #define HEIGHT 400
 #define EDGE 60
 
-/* What the axes span, in powers: of two for ranks, of ten for times. */
+/* The ranges of the axes: powers of two for ranks, powers of ten for times. */
 struct axes {
     double least_x, most_x, least_y, most_y;
 };

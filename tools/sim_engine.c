@@ -3,9 +3,10 @@
  * Runs a schedule on a platform, event by event. A send occupies its rank's way
  * out and the receiver's way in for as long as its bytes take, after all sends
  * that were ready before it; the rank itself goes on at once, as after a put. A
- * receive ends when all bytes have arrived. A copy engine starts, then sends at a
- * rate of its own, and has arrived without a flag. With a network, a rank sends one
- * message at a time to other nodes, and the network says when it has arrived.
+ * receive ends when all bytes have arrived. A copy engine starts, then sends at
+ * a rate of its own, and has arrived without a flag. With a network, a rank
+ * sends one message at a time to other nodes, and the network says when it has
+ * arrived.
  */
 #include "config.h"
 
@@ -22,7 +23,7 @@ struct ways {
     double sent_us;          /* when the first of them left */
 };
 
-/* What the interval adds to those before it. */
+/* The length that the interval adds to the union of the earlier ones. */
 static double added(double begin, double end, double *until)
 {
     double from = begin > *until ? begin : *until;
@@ -45,7 +46,7 @@ struct engine {
     struct sim_run *run;
     struct ways *ways;
     double *pairs;   /* in a mesh, until when a rank's link to a peer is full */
-    size_t *waiting; /* of each step: what it still waits for */
+    size_t *waiting; /* number of unfinished steps that each step waits for */
     size_t *next;    /* of each step: the rank's next message to the network */
     struct ready *heap;
     size_t count;
@@ -167,7 +168,7 @@ static double round_trip(const struct engine *engine,
     return step->is_round ? 2 * latency(engine, step) : 0;
 }
 
-/* Of a link, or of the copy engine if the platform has a rate of it. */
+/* The rate of a link, or of the copy engine if the platform has one. */
 static enum sim_cost rate_of(const struct engine *engine,
                              const struct sim_step *step)
 {

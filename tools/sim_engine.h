@@ -9,8 +9,8 @@
 #include "sim_platform.h"
 #include "sim_schedule.h"
 
-/* When a step could begin and when it was done, in us; of a send `arrival` is
- * when all of it is at the receiver. */
+/* The times at which a step could begin and was done, in us. For a send,
+ * `arrival` is the time when all of it has reached the receiver. */
 struct sim_times {
     double begin, end, arrival;
     double cost;  /* of a calc: the part that its release and atomics take */
@@ -33,8 +33,9 @@ struct sim_run {
     size_t num_stuck; /* steps that never ran: a deadlock */
 };
 
-/* `compute` is the factor of intervals between operations. Messages between nodes
- * go through `network`; NULL: only ranks' ports are limits. 0; -1: no memory. */
+/* `compute` is the factor of intervals between operations. Messages between
+ * nodes go through `network`; NULL: only ranks' ports are limits. 0; -1: no
+ * memory. */
 int sim_engine_run(const struct sim_schedule *schedule,
                    const struct sim_platform *platform,
                    struct sim_network *network, double compute,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris-sim fit: a platform's costs from what iris-bench measured. Costs are not
- * negative and make the sum of the squares of the rows' relative errors least.
+ * iris-sim fit: computes a platform's costs from measurements of iris-bench.
+ * Costs are not negative, and minimise the sum of the squares of the rows'
+ * relative errors.
  */
 #include "config.h"
 
@@ -180,9 +181,10 @@ static int read_report(const char *path, struct sim_platform *platform,
 
 /* ---- Fitting ---- */
 
-/* Fits the costs that the rows have, but for row `left_out`, to *platform_p,
- * which has the first guess and keeps what no row has. One cost after the other
- * takes its best value of at least 0, which ends at the least sum. */
+/* Fits the costs that occur in the rows, without row `left_out`, into
+ * *platform_p. It starts from the values there, and keeps costs that occur in
+ * no row. It sets one cost after the other to its best value of at least 0,
+ * which ends at the smallest sum. */
 static void fit_costs(const struct table *table, size_t left_out,
                       struct sim_platform *platform_p)
 {

@@ -90,7 +90,7 @@ static void add_hierarchical(struct lowering *lowering,
     int near = platform->node_ranks, nodes = call->ranks / near;
     double part = (double)call->bytes / near;
     double each_us =
-        platform->costs[SIM_REDUCE] / MB; /* of an operand's byte */
+        platform->costs[SIM_REDUCE] / MB; /* per byte of an operand */
     double peers = near - 1 + 2 * log2(nodes);
 
     lowering->start_us =
@@ -137,8 +137,8 @@ static void set_calc(struct lowering *lowering, int rank, size_t i, double us)
                           .partner = SIM_NO_STEP};
 }
 
-/* The member that gets message k of a member: at any k, each member gets one. In
- * a group of several nodes that is so for the messages within nodes and for
+/* The member that gets message k of a member: at any k, each member gets one.
+ * In a group of several nodes that is so for the messages within nodes and for
  * those between them, which do not wait for each other. */
 static int receiver_of(const struct phase *phase, int own, int k, int near)
 {

@@ -24,10 +24,11 @@ struct sim_network_events {
     void *arg;
 };
 
-/* The network of a cluster with so many ranks: "fat_tree", where all ranks of a
- * node are at one leaf switch, or "rail", where a leaf switch has the ranks with
- * one place in their nodes. A process has one network. NULL, having complained:
- * there is no such topology, or this build has no SimGrid. */
+/* The network of a cluster with this number of ranks. In a "fat_tree", all
+ * ranks of a node are at one leaf switch. In a "rail" network, a leaf switch
+ * has the ranks with the same place in their nodes. A process has one network.
+ * NULL, after a message: the topology is unknown, or this build has no
+ * SimGrid. */
 struct sim_network *sim_network_open(const struct sim_platform *platform,
                                      const char *topology, int num_ranks);
 

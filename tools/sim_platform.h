@@ -13,21 +13,21 @@ extern "C" {
 
 /* Costs: name in the file, whether the file has a rate in GB/s (else
  * microseconds), and whether the cost has to do with other nodes. */
-#define SIM_COST_ROWS(X)                                                    \
-    X(LAUNCH, "launch_us", 0)    /* one kernel of a stream */               \
-    X(FLAG, "flag_us", 0)        /* a flag, one way */                      \
-    X(MEET, "meet_us", 0)        /* both meetings of a collective */        \
-    X(LANES, "lanes_us", 0)      /* each doubling of the lanes */           \
-    X(PEER, "peer_us", 0)        /* each peer beyond the first */           \
-    X(COMBINE, "combine_us", 0)  /* a reduction, whatever its size */       \
-    X(COPY, "copy_us", 0)        /* a copy on a stream */                   \
-    X(RELEASE, "release_us", 0)  /* a signal's wait for earlier writes */   \
-    X(HOP, "hop_us", 0)          /* a flag to another node */               \
-    X(LINK, "link_gbs", 1)       /* out of a rank, within a node */         \
-    X(ENGINE, "engine_gbs", 1)   /* copies on streams; 0: as links */       \
-    X(REDUCE, "reduce_gbs", 1)   /* reading and combining operands */       \
-    X(LOCAL, "local_gbs", 1)     /* copying within a rank */                \
-    X(MEMORY, "memory_gbs", 1)   /* beyond the cache, what it takes more */ \
+#define SIM_COST_ROWS(X)                                                     \
+    X(LAUNCH, "launch_us", 0)    /* one kernel of a stream */                \
+    X(FLAG, "flag_us", 0)        /* a flag, one way */                       \
+    X(MEET, "meet_us", 0)        /* both meetings of a collective */         \
+    X(LANES, "lanes_us", 0)      /* each doubling of the lanes */            \
+    X(PEER, "peer_us", 0)        /* each peer beyond the first */            \
+    X(COMBINE, "combine_us", 0)  /* a reduction of any size */               \
+    X(COPY, "copy_us", 0)        /* a copy on a stream */                    \
+    X(RELEASE, "release_us", 0)  /* a signal's wait for earlier writes */    \
+    X(HOP, "hop_us", 0)          /* a flag to another node */                \
+    X(LINK, "link_gbs", 1)       /* out of a rank, within a node */          \
+    X(ENGINE, "engine_gbs", 1)   /* copies on streams; 0: as links */        \
+    X(REDUCE, "reduce_gbs", 1)   /* reading and combining operands */        \
+    X(LOCAL, "local_gbs", 1)     /* copying within a rank */                 \
+    X(MEMORY, "memory_gbs", 1)   /* beyond the cache, the additional time */ \
     X(NETWORK, "network_gbs", 1) /* out of a rank, to other nodes */
 
 enum sim_cost {
@@ -45,7 +45,7 @@ struct sim_platform {
     int node_ranks;  /* ranks of a node; the rest is reached by the network */
     int links;       /* peers that a rank sends to when its links are full */
     int is_shared;   /* ranks of a node share one memory, and its bandwidth */
-    int leaf_ports;  /* of a leaf switch, for ranks; 0: unknown */
+    int leaf_ports;  /* ports of a leaf switch, for ranks; 0: unknown */
     int spines;      /* switches that each leaf switch has a link to */
     double cache_mb; /* bytes of a call beyond it have SIM_MEMORY; 0: none */
     double costs[SIM_COSTS];

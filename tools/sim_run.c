@@ -104,7 +104,7 @@ static int is_reached(const struct sim_schedule *schedule,
     return 1;
 }
 
-/* The waits that ranks stand in; if there is none, steps that require each
+/* Prints the waits of the ranks; without waits, prints steps that require each
  * other. */
 static void tell_deadlock(const struct sim_schedule *schedule,
                           const struct sim_run *run)
@@ -131,7 +131,8 @@ struct path {
     size_t steps;
 };
 
-/* From the last step back: of each the one that it waited for last. */
+/* Walks back from the last step, each time to the step that it waited for
+ * last. */
 static struct path critical(const struct sim_schedule *schedule,
                             const struct sim_run *run)
 {
@@ -206,7 +207,8 @@ static void print_json(const struct sim_schedule *schedule,
 }
 
 /* Events as iris_trace_export() writes them: a rank is a process. Messages have
- * a track of their own, since a rank goes on while its bytes are on their way. */
+ * a track of their own, since a rank goes on while its bytes are on their
+ * way. */
 static int write_perfetto(const struct sim_schedule *schedule,
                           const struct sim_run *run)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris-sim collective: what a collective would take, by the number of ranks.
+ * iris-sim collective: predicts the time of a collective by the number of
+ * ranks.
  */
 #include "config.h"
 

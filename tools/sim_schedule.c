@@ -13,7 +13,7 @@
 
 #define MOST_RANKS 65536
 
-/* What reads a file. */
+/* The state while a file is read. */
 struct reading {
     struct sim_schedule *schedule;
     const char *name;
@@ -153,7 +153,7 @@ static int take_line(struct reading *reading, const char *line)
 
 /* ---- Joining ---- */
 
-/* A send or receive by what joins it with its partner. */
+/* A send or receive, with the key that joins it with its partner. */
 struct end {
     int from, to;
     uint64_t tag;

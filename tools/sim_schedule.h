@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A schedule in the GOAL language, as iris-trace export writes it: what each
- * rank computes, sends and receives, and what waits for what. Words of ours may
- * end a line:
+ * A schedule in the GOAL language, as iris-trace export writes it: each rank's
+ * computations, sends and receives, and their dependencies. A line may end with
+ * a word of our own:
  *
  *     calc 100 release      then its rank waits for its writes' arrival
  *     calc 100 round 1      then for results of atomics at rank 1
@@ -24,12 +24,12 @@ enum sim_kind { SIM_CALC, SIM_SEND, SIM_RECV };
 struct sim_step {
     enum sim_kind kind;
     int rank;
-    int peer;        /* of a calc, that of its round */
+    int peer;        /* for a calc, the peer of its round */
     uint64_t label;  /* the number behind "l" */
     uint64_t amount; /* ns of calc, else bytes */
     uint64_t tag;
     int is_release, is_round, is_copy;
-    size_t partner;     /* of a send or recv; SIM_NO_STEP: it has none */
+    size_t partner;     /* for a send or recv; SIM_NO_STEP: no partner */
     size_t num_before;  /* steps that it waits for */
     size_t first_after; /* in `after` */
 };

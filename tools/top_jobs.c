@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Processes between a rank and who has started it all. */
+/* Most processes between a rank and the process that started the job. */
 #define DEPTH 64
 
 /* Jobs that were visited: each is found in every one of its processes. */
@@ -112,7 +112,8 @@ int top_find_job(const char *name)
 
 /* ---- Processes below another one ---- */
 
-/* Whether it is below `pid`; parents may change, but for so many steps. */
+/* Whether it is a descendant of `pid`. Follows a limited number of parents,
+ * since they may change. */
 static int is_below(int process, int pid)
 {
     struct iris_process at;

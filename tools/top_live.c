@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table that follows a job: the verdict, and a line for ranks that do the same.
+ * The table that follows a job: the verdict, and a line for ranks that do the
+ * same.
  */
 #include "config.h"
 
@@ -26,10 +27,10 @@
 /* Ranks that do the same: one line of the table. */
 struct row {
     int first, count;
-    int waits;          /* of the first rank */
+    int waits;          /* number of the first rank's waits */
     double calls, sent; /* a second, of all of them */
     uint64_t heap;      /* the largest */
-    char doing[DOING];  /* of the first rank */
+    char doing[DOING];  /* activity of the first rank */
     char key[DOING];    /* the same without times and numbers */
 };
 

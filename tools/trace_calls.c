@@ -14,9 +14,10 @@
 
 /* A rank's call of a collective. */
 struct trace_call {
-    struct iris_event event; /* its fields, but for the raw text */
+    struct iris_event event; /* its fields, without the raw text */
     size_t order;            /* in the file */
-    uint64_t number;         /* of this rank's calls with these members */
+    uint64_t number;         /* index among this rank's calls with these
+                              * members */
     int has_messages;        /* it says what it sends and receives */
     const char *stream;      /* the track that ran it; NULL: not known */
     int64_t computed;        /* ns of kernels before it there */
@@ -134,7 +135,7 @@ static int list_transfer(void *arg, const struct iris_transfer_of *transfer)
 
 /* ---- Calls of messages ---- */
 
-/* What a call says of one message. */
+/* One call's part of a message. */
 struct half {
     const struct trace_call *call;
     int from, to;

@@ -12,7 +12,7 @@
 #define TRACE_BINS 512 /* 8 for each power of two of nanoseconds */
 #define TRACE_TOP 20
 
-/* Of all events with one name, or of all runs of one kernel. */
+/* The totals of all events with one name, or of all runs of one kernel. */
 struct trace_row {
     char name[64];
     char cat[16];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris-trace export: the messages of a trace as a schedule in the GOAL language
- * of LogGOPSim (Hoefler, Siebert and Lumsdaine, ICPP 2009). trace_messages.c
- * has what a message is.
+ * iris-trace export: writes the messages of a trace as a schedule in the GOAL
+ * language of LogGOPSim (Hoefler, Siebert and Lumsdaine, ICPP 2009).
+ * trace_messages.c finds the messages.
  */
 #include "config.h"
 
@@ -76,8 +76,8 @@ static void print_requires(const struct part *part, long i, long last)
     }
 }
 
-/* What of the interval before item i (after `last`, if that is not -1) is not
- * a cost of the platform, in ns. */
+/* The part of the interval before item i (after `last`, unless that is -1) that
+ * is not a cost of the platform, in ns. */
 static int64_t interval(const struct part *part, long i, long last)
 {
     const struct trace_item *item = &part->items[i];
@@ -121,8 +121,8 @@ static void print_message(const struct part *part, long i)
 }
 
 /* Labels: l<2 * i> is the interval before item i, if that begins a step, and
- * l<2 * i + 1> the item itself. The interval ends where a wait begins, so it has
- * no time spent waiting. An item without a track is done by the network: it
+ * l<2 * i + 1> the item itself. The interval ends where a wait begins, so it
+ * has no time spent waiting. An item without a track is done by the network: it
  * waits for nothing. */
 static void print_item(struct part *part, long i)
 {

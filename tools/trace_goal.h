@@ -9,7 +9,7 @@
 
 struct trace_goal_options {
     FILE *(*open)(void); /* opens the file to write */
-    int ranks; /* of the schedule, see trace_scale.h; 0: the trace's */
+    int ranks; /* ranks of the schedule, see trace_scale.h; 0: the trace's */
     int is_ring;
     int has_costs; /* it says what a platform times, see sim_schedule.h */
 };

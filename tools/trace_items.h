@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * The ends of messages: what a schedule is made of.
+ * The ends of messages, from which schedules are made.
  */
 #ifndef IRIS_TOOLS_TRACE_ITEMS_H
 #define IRIS_TOOLS_TRACE_ITEMS_H
 
 #include "trace/flows.h"
 
-/* What of an operation a platform times, see docs/timing.md. Times are the traced
- * machine's, which the platform's replace. */
+/* The parts of an operation that a platform times, see docs/timing.md. Times
+ * are the traced machine's; the platform's replace them. */
 struct trace_cost {
     int is_release;    /* a signal: it waits for the writes before it */
-    int is_copy;       /* of a copy engine */
+    int is_copy;       /* by a copy engine */
     int waits_before;  /* for the results of atomics before it */
     int waits_itself;  /* for its own result, after which its rank goes on */
     int64_t before_ns; /* of those atomics */
@@ -22,7 +22,7 @@ struct trace_cost {
 struct trace_item {
     int rank;
     char tid[20];     /* items of one track come in order; empty: of none */
-    int64_t begin_ns; /* of a wait its begin, else the same as ns */
+    int64_t begin_ns; /* for a wait, its begin; else the same as ns */
     int64_t ns;
     int is_send;
     int peer;

@@ -18,7 +18,7 @@
  * waits, in `phase`. */
 struct trace_pile {
     int is_used;
-    int pid; /* of who did it */
+    int pid; /* the rank that did it */
     int from, to;
     uint64_t launch;
     int64_t program_id;
@@ -26,7 +26,7 @@ struct trace_pile {
     uint64_t bytes;
     struct trace_cost cost;
     int64_t until_ns;        /* the end of the last atomic in `cost` */
-    struct iris_flow_end at; /* of the latest operation */
+    struct iris_flow_end at; /* time and place of the latest operation */
 };
 
 int trace_messages_open(struct trace_messages *messages)
@@ -200,7 +200,7 @@ static int add_bytes(void *arg, const struct iris_transfer_of *transfer)
     return 0;
 }
 
-/* The signal takes what its workgroup has put to that rank. */
+/* The signal takes all earlier puts of its workgroup to that rank. */
 static int take_pile(struct trace_messages *messages,
                      const struct iris_event *event)
 {

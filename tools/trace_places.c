@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What an address was: the files of heap bases and allocations of a program.
+ * Finds the allocation of an address, from a program's files of heap bases and
+ * allocations.
  */
 #include "config.h"
 
@@ -331,8 +332,8 @@ int trace_find_place(const struct trace_space *space, uint64_t address,
 
 /* ---- Operations ---- */
 
-/* Births and deaths in a rank's list are by the clock of its host, as events are,
- * but for the error of the device's. */
+/* The times of births and deaths in a rank's list use the clock of its host,
+ * like those of events. They may differ by the error of the device's clock. */
 const struct trace_space *trace_place_of(const struct trace_spaces *spaces,
                                          const struct iris_trace_file *file,
                                          const struct iris_event *event,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What an address was: the files of heap bases and allocations of a program.
+ * Finds the allocation of an address, from a program's files of heap bases and
+ * allocations.
  */
 #ifndef IRIS_TOOLS_TRACE_PLACES_H
 #define IRIS_TOOLS_TRACE_PLACES_H
@@ -15,7 +16,7 @@ struct trace_allocation {
     uint64_t bytes;
     int is_freed;
     int64_t born_ns, died_ns; /* in the trace's times; see TRACE_ALWAYS */
-    uint64_t most_end;        /* of this one and all before it in the list */
+    uint64_t most_end;        /* the latest end in the list up to this one */
     char name[64];
 };
 #define TRACE_ALWAYS \
@@ -44,7 +45,7 @@ struct trace_moment {
     int64_t error_ns;
 };
 
-/* Whose heap an address is on. */
+/* The heap that contains an address, and the place in it. */
 struct trace_place {
     int rank;
     uint64_t offset;
@@ -55,25 +56,25 @@ struct trace_place {
     int is_own;     /* the library's */
 };
 
-/* Reads the files PREFIX_rank_N_heap_bases.json and PREFIX_rank_N_allocations.json
- * of all ranks N; without the first one of rank 0 there are no spaces. 0; -1,
- * having complained. */
+/* Reads the files PREFIX_rank_N_heap_bases.json and
+ * PREFIX_rank_N_allocations.json of all ranks N; without the first one of rank
+ * 0 there are no spaces. 0; -1, having complained. */
 int trace_spaces_read(struct trace_spaces *spaces, const char *prefix);
 
 /* Complains and returns -1 if there are no spaces. */
 int trace_spaces_need(const struct trace_spaces *spaces, const char *prefix);
 void trace_spaces_free(struct trace_spaces *spaces);
 
-/* Whether the address is on a heap as this rank has them mapped. Without the
- * size of heaps the nearest base below it counts. Allocations are at the same
- * offsets on all ranks. */
+/* Whether the address is on a heap, as this rank has mapped them. If the size
+ * of heaps is unknown, the nearest base below it counts. Allocations are at the
+ * same offsets on all ranks. */
 int trace_find_place(const struct trace_space *space, uint64_t address,
                      const struct trace_moment *moment,
                      struct trace_place *place_p);
 
-/* The place of an operation's address: on its rank's own heap, for the memory of
- * its target. The space of its rank; NULL: the address is on none, or there is no
- * file of that rank. */
+/* The place of an operation's address: on its rank's own heap, for the memory
+ * of its target. The space of its rank; NULL: the address is on none, or there
+ * is no file of that rank. */
 const struct trace_space *trace_place_of(const struct trace_spaces *spaces,
                                          const struct iris_trace_file *file,
                                          const struct iris_event *event,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris-trace resolve: what addresses in a trace or in a list are.
+ * iris-trace resolve: names the allocations of addresses in a trace or in a
+ * list.
  */
 #include "config.h"
 
@@ -94,7 +95,7 @@ static int resolve(const struct trace_spaces *spaces, uint64_t address,
     return found;
 }
 
-/* ---- What addresses come from ---- */
+/* ---- Sources of addresses ---- */
 
 /* The next word of the line that is a number, from *at_p on: with 0x ahead, or
  * without. 0: there is none. */
@@ -163,10 +164,10 @@ static void resolve_lines(const struct trace_spaces *spaces, FILE *file)
     free(line);
 }
 
-/* What resolve_event() works with. */
+/* The state of resolve_event(). */
 struct events {
     const struct trace_spaces *spaces;
-    struct iris_trace_file file; /* of the first reading */
+    struct iris_trace_file file; /* properties from the first reading */
 };
 
 static int resolve_event(void *arg, const struct iris_event *event)

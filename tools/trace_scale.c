@@ -49,7 +49,7 @@ static int shift_members(const char *from, int more, char *to, size_t bytes)
     return length < bytes ? 0 : -1;
 }
 
-/* The same of messages such as "1:4096,3:512". */
+/* shift_members() for messages such as "1:4096,3:512". */
 static int shift_messages(const char *from, int more, char *to, size_t bytes)
 {
     uint64_t moved;

@@ -7,9 +7,10 @@
 
 #include "trace/events.h"
 
-/* Rank r of `to` does what rank r modulo `from` did; `to` is a multiple of `from`.
- * A collective of all ranks becomes one of all `to` ranks. All else goes to the
- * rank in the same copy, or, in a ring, to the rank that is as far away. */
+/* Rank r of `to` repeats the events of rank r modulo `from`; `to` is a multiple
+ * of `from`. A collective of all ranks becomes one of all `to` ranks. All other
+ * targets are ranks of the same copy or, in a ring, ranks at the same
+ * distance. */
 struct trace_scale {
     int from, to;
     int is_ring;
@@ -17,8 +18,8 @@ struct trace_scale {
     void *arg;
 };
 
-/* Calls `event` for each copy of the event; `scale` is a trace_scale. 0; -1, or
- * what `event` returned. */
+/* Calls `event` for each copy of the event; `scale` is a trace_scale. Returns
+ * 0, -1, or the value that `event` returned. */
 int trace_scale_event(void *scale, const struct iris_event *event);
 
 #endif /* IRIS_TOOLS_TRACE_SCALE_H */

@@ -17,7 +17,7 @@ struct trace_streams {
     size_t num_launches, num_runs, num_active;
 };
 
-/* Keeps what the event says of streams. 0; -1: no memory. */
+/* Records the event's facts about streams. Returns 0, or -1 without memory. */
 int trace_streams_add(struct trace_streams *streams,
                       const struct iris_event *event);
 void trace_streams_free(struct trace_streams *streams);
@@ -27,9 +27,9 @@ void trace_streams_free(struct trace_streams *streams);
 void trace_streams_join(struct trace_streams *streams);
 
 /* Writes to *computed_p how many ns of kernels without communication the stream
- * of the call had run before the call's own kernel, and a number for each kernel
- * before it. Returns the track of the stream; NULL: the trace does not say where
- * the call took place. */
+ * of the call had run before the call's own kernel, and a number for each
+ * kernel before it. Returns the track of the stream; NULL: the trace does not
+ * say where the call took place. */
 const char *trace_streams_find(const struct trace_streams *streams,
                                const struct iris_event *call,
                                int64_t *computed_p);

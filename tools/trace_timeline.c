@@ -14,7 +14,7 @@
 
 #define MAX_TRACKS 256
 #define MAX_ARROWS 20000
-#define MAX_LABELS 4096 /* other memory has none */
+#define MAX_LABELS 4096 /* further memory has no label */
 
 int timeline_open(struct timeline *timeline,
                   const struct trace_figures *figures,
@@ -173,7 +173,7 @@ static int add_slice(struct timeline *timeline, const struct iris_event *event)
     }
     for (int i = (int)begin; i <= (int)end && i < TIMELINE_BINS; i++) {
         double from = begin > i ? begin : i, to = end < i + 1 ? end : i + 1;
-        /* What encloses others shows only where nothing else is. */
+        /* An event that encloses others shows only where no other event is. */
         float share = trace_is_run(event) ? 1e-6f : (float)(to - from + 1e-5);
 
         if (share > track->share[i]) {

@@ -11,7 +11,7 @@
 
 #define TIMELINE_BINS 8192 /* so that a reader can zoom in */
 
-/* What a bin shows. -1 where there is nothing. */
+/* The content of a bin. A member without a value is -1. */
 struct timeline_slice {
     short row;    /* of figures.events */
     short target; /* the rank that the operation accessed */
@@ -41,8 +41,8 @@ struct timeline_launch {
 };
 
 struct timeline {
-    const struct trace_figures *figures; /* of the first reading */
-    const struct trace_spaces *spaces;   /* whose names memory has */
+    const struct trace_figures *figures; /* figures of the first reading */
+    const struct trace_spaces *spaces;   /* names of memory */
     struct iris_flows flows;
     struct iris_flow_end launch; /* the latest one */
     struct timeline_launch *launches;

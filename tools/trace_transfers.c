@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which bytes an event of a trace moved, from which rank to which.
+ * The transfers of an event of a trace: bytes, source and target.
  */
 #include "config.h"
 

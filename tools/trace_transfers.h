@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which bytes an event of a trace moved, from which rank to which.
+ * The transfers of an event of a trace: bytes, source and target.
  */
 #ifndef IRIS_TOOLS_TRACE_TRANSFERS_H
 #define IRIS_TOOLS_TRACE_TRANSFERS_H
@@ -14,12 +14,14 @@ struct iris_transfer_of {
     uint64_t bytes;
 };
 
-/* Calls `each` for every transfer of the event, also for one of a rank with
- * itself; a wait moves nothing. A collective's event stands for what its own
- * rank sends in a direct exchange: its part to each other member, twice for an
- * all_reduce (a reduce_scatter and an all_gather), nothing of a broadcast but at
- * the root, and all of a reduce to the root. One of messages says what it sends
- * to whom. 0, or what `each` returns if that is not 0. */
+/* Calls `each` for every transfer of the event, including transfers of a rank
+ * with itself. A wait transfers nothing. A collective's event represents its
+ * own rank's sends in a direct exchange:
+ * - its part to each other member;
+ * - twice for an all_reduce (a reduce_scatter and an all_gather);
+ * - for a broadcast, sends of the root only;
+ * - for a reduce, all elements to the root. A collective of messages lists its
+ *   sends. Returns 0, or the value of `each` if that is not 0. */
 int iris_i_transfers(const struct iris_event *event,
                      int (*each)(void *arg,
                                  const struct iris_transfer_of *transfer),
@@ -31,8 +33,8 @@ int iris_i_is_collective(const struct iris_event *event);
  * scatter, all_gatherv, all_to_allv, send, recv, send_recv. */
 int iris_i_is_messages(const struct iris_event *event);
 
-/* The first message of the event's `sends` or `receives`. Returns the rest of the
- * text; NULL: there is none. */
+/* The first message of the event's `sends` or `receives`. Returns the rest of
+ * the text; NULL: there is none. */
 const char *iris_i_next_message(const char *text, int *rank_p,
                                 uint64_t *bytes_p);
 
