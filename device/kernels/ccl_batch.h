@@ -130,10 +130,11 @@ IRIS_DEVICE const char *iris_d_ccl_poll_batch(const iris_d_ccl_step_t *step,
                                  (k + (k >= polled->skip)) * step->slot_bytes +
                                  (size_t)u * IRIS_CCL_PACKET_BYTES;
 
-            if (k < polled->slots && u < polled->range.units &&
-                !iris_d_ccl_poll(step, packet, &data[p])) {
-                missing = packet;
-            }
+            const char *half = k < polled->slots && u < polled->range.units
+                                   ? iris_d_ccl_poll(step, packet, &data[p])
+                                   : NULL;
+
+            missing = half != NULL ? half : missing;
         }
         if (missing == NULL || !IRIS_D_CALLS ||
             polls == IRIS_CCL_POLLS_AT_ONCE) {

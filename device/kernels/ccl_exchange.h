@@ -108,40 +108,38 @@ IRIS_DEVICE void iris_d_ccl_send(const iris_d_ccl_step_t *step, char *slot,
         iris_d_ccl_half((uint32_t)(data >> 32), step->flags.high));
 }
 
-/* Polls a packet once. Returns 1 if both halves belong to this call and this
- * step. */
-IRIS_DEVICE iris_bool_t iris_d_ccl_poll(const iris_d_ccl_step_t *step,
+/* One poll of a packet. Returns NULL if both halves are of this call and this
+ * step, else the half that is missing, or the first one of two. */
+IRIS_DEVICE const char *iris_d_ccl_poll(const iris_d_ccl_step_t *step,
                                         const char *packet, uint64_t *data_p)
 {
     uint64_t low, high;
 
     iris_d_load_pair((iris_d_u64_t *)packet, &low, &high);
     *data_p = high << 32 | (uint32_t)low;
-    return (uint32_t)(low >> 32) == step->flags.low &&
-           (uint32_t)(high >> 32) == step->flags.high;
+    if ((uint32_t)(low >> 32) != step->flags.low) {
+        return packet;
+    }
+    return (uint32_t)(high >> 32) == step->flags.high ? NULL : packet + 8;
 }
 
-/* Waits for the missing half of a packet, or for the first half if both are
- * missing. A half of another call may have this call's flag. A wait for such a
- * half would end at once, again and again, and never look at the peers' calls. */
+/* Waits for a half of a packet of this step. It is the one that was missing:
+ * halves of another call may have one of this call's flags, and a wait for that
+ * one would end at once, each time, and never look at the peers' calls. */
 IRIS_DEVICE void iris_d_ccl_await_packet(const iris_d_ccl_step_t *step,
-                                         const char *packet)
+                                         const char *half)
 {
-    const iris_d_u32_t *low =
-        (const iris_d_u32_t *)iris_d_global((uintptr_t)packet + 4);
-    iris_bool_t has_low =
-        iris_d_load_u32((iris_d_u32_t *)(uintptr_t)low, iris_d_ccl_relaxed()) ==
-        step->flags.low;
+    iris_bool_t is_high = ((uintptr_t)half & 8) != 0;
 
     iris_d_ccl_wait_on(
-        &step->ccl, packet + (has_low ? 12 : 4),
+        &step->ccl, half + 4,
         iris_d_ccl_condition(IRIS_D_KIND_u32, IRIS_CMP_EQ,
-                             has_low ? step->flags.high : step->flags.low));
+                             is_high ? step->flags.high : step->flags.low));
 }
 
 /* Waits for the packets of unit u in `count` slots from `slot` on, at most
  * IRIS_CCL_POLLED, except packet `skip`, which is this rank's own. Returns
- * NULL, or the packet for which the caller has to wait out of line, and then
+ * NULL, or the half of a packet for which the caller has to wait out of line, and then
  * begin the unit anew: so no values have to be kept during the wait. */
 IRIS_DEVICE const char *iris_d_ccl_receive(const iris_d_ccl_step_t *step,
                                            const char *slot, size_t u,
@@ -154,11 +152,13 @@ IRIS_DEVICE const char *iris_d_ccl_receive(const iris_d_ccl_step_t *step,
         missing = NULL;
         IRIS_D_UNROLL
         for (uint32_t k = 0; k < IRIS_CCL_POLLED; k++) {
-            if (k < count && k != skip &&
-                !iris_d_ccl_poll(step, packet + k * step->slot_bytes,
-                                 &data[k])) {
-                missing = packet + k * step->slot_bytes;
-            }
+            const char *half =
+                k < count && k != skip
+                    ? iris_d_ccl_poll(step, packet + k * step->slot_bytes,
+                                      &data[k])
+                    : NULL;
+
+            missing = half != NULL ? half : missing;
         }
         if (missing == NULL ||
             (IRIS_D_CALLS && polls == IRIS_CCL_POLLS_AT_ONCE)) {
