@@ -188,22 +188,18 @@ IRIS_DEVICE enum iris_ccl_exchange iris_d_wg_shots(const iris_wg_ccl_t *wg_ccl,
 }
 
 /* The factor of a reduction's results. */
-IRIS_DEVICE union iris_ccl_scale iris_d_wg_scale(const iris_wg_ccl_t *wg_ccl,
-                                                 enum iris_d_kind kind,
-                                                 iris_reduce_op_t op)
+IRIS_DEVICE struct iris_ccl_scale iris_d_wg_scale(const iris_wg_ccl_t *wg_ccl,
+                                                  iris_reduce_op_t op)
 {
-    double factor = 1;
-    union iris_ccl_scale scale;
+    struct iris_ccl_scale scale;
 
+    scale.f64 = 1;
     if (op == IRIS_REDUCE_AVG) {
-        factor = iris_d_value_f64(
+        scale.f64 = iris_d_value_f64(
             (uint64_t)iris_d_ccl_word(&wg_ccl->ccl.space->average));
     }
-    if (kind == IRIS_D_KIND_f64) {
-        scale.f64 = factor;
-    } else {
-        scale.f32 = (float)factor;
-    }
+    scale.f32 = (float)scale.f64;
+    scale.unused = 0;
     return scale;
 }
 
@@ -224,7 +220,7 @@ iris_d_wg_ccl_args(const iris_wg_ccl_t *wg_ccl, const void *in, void *out,
     args.exchange = (int32_t)exchange;
     args.root = 0;
     args.to_root = 0;
-    args.scale.f64 = 1; /* iris_d_wg_ccl_reduce() knows the type */
+    args.scale = iris_d_wg_scale(wg_ccl, IRIS_REDUCE_SUM);
     return args;
 }
 
@@ -248,7 +244,7 @@ IRIS_DEVICE void iris_d_wg_ccl_reduce(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
         return;
     }
     args->op = (int32_t)(op == IRIS_REDUCE_AVG ? IRIS_REDUCE_SUM : op);
-    args->scale = iris_d_wg_scale(wg_ccl, (enum iris_d_kind)args->kind, op);
+    args->scale = iris_d_wg_scale(wg_ccl, op);
     args->bytes =
         count * each * iris_d_kind_bytes((enum iris_d_kind)args->kind);
     if (args->exchange == IRIS_CCL_REDUCE_ANY) {
@@ -368,8 +364,7 @@ IRIS_DEVICE void iris_d_wg_ccl_loose(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
     args->start.what.sizes[0] = count;
     args->start.call = iris_d_wg_ccl_number(&args->start.what);
     args->rings = 1;
-    args->scale = iris_d_wg_scale(wg_ccl, (enum iris_d_kind)args->kind,
-                                  (iris_reduce_op_t)args->op);
+    args->scale = iris_d_wg_scale(wg_ccl, (iris_reduce_op_t)args->op);
     wg.id = 0;
     wg.num_wgs = 1;
     loose.wg = wg;

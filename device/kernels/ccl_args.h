@@ -206,12 +206,13 @@ struct iris_ccl_start {
  * are a multiple of this. */
 #define IRIS_CCL_STAGE_GRAIN 128
 
-/* The factor of a reduction's results: 1 in a call without a factor. It is f32 for
- * all types whose sums are float. Kernels multiply each sum once, before they round
- * it. */
-union iris_ccl_scale {
-    float f32;
+/* The factor of a reduction's results, for each type of sums: 1 in a call without
+ * a factor. Kernels multiply each sum once, before they round it. It is no union
+ * because a compiler kept one in memory. */
+struct iris_ccl_scale {
     double f64;
+    float f32;
+    float unused;
 };
 
 /* How input goes through stages, if a member's buffers are off the heap. */
@@ -256,7 +257,7 @@ struct iris_ccl_reduce_args {
     int32_t own_rows; /* 1: combines its share for itself only */
     int32_t rings;    /* 2: odd workgroups go around in the other direction */
     int32_t root;     /* not -1: only this member gets the result */
-    union iris_ccl_scale scale;
+    struct iris_ccl_scale scale;
     struct iris_ccl_staging staging;
 };
 
@@ -341,7 +342,7 @@ struct iris_ccl_far_args {
     int32_t
         own_rows; /* 1: member m gets only its rows of `in`, and writes them */
     int32_t striding; /* 1: rows go to members by turns */
-    union iris_ccl_scale scale;
+    struct iris_ccl_scale scale;
 };
 
 /* ---- By packets ---- */
@@ -374,7 +375,7 @@ struct iris_ccl_packet_args {
     int32_t exchange;
     int32_t root;
     int32_t to_root; /* 1: in a reduction only the root gets the result */
-    union iris_ccl_scale scale;
+    struct iris_ccl_scale scale;
 };
 
 #endif /* IRIS_DEVICE_KERNELS_CCL_ARGS_H */

@@ -195,7 +195,7 @@ IRIS_DEVICE iris_bf16_t iris_d_narrow_bf16(float value)
         }                                                                      \
     }                                                                          \
     IRIS_DEVICE void iris_d_finish_##name(                                     \
-        c_type *to, const IRIS_D_SUM_##name *sums, union iris_ccl_scale scale, \
+        c_type *to, const IRIS_D_SUM_##name *sums, struct iris_ccl_scale scale, \
         size_t n)                                                              \
     {                                                                          \
         (void)scale;                                                           \
@@ -272,7 +272,7 @@ IRIS_DEVICE void iris_d_fold(enum iris_d_kind kind, iris_reduce_op_t op,
 
 IRIS_DEVICE void iris_d_fold_finish(enum iris_d_kind kind, iris_d_block_t *to,
                                     const iris_d_sums_t *sums,
-                                    union iris_ccl_scale scale, size_t bytes)
+                                    struct iris_ccl_scale scale, size_t bytes)
 {
     switch (kind) {
         IRIS_TYPES(IRIS_D_ROW, IRIS_D_FINISH)

@@ -23,7 +23,7 @@ typedef struct iris_d_ccl_row {
     size_t n;
     uint32_t count;
     iris_reduce_op_t op;
-    union iris_ccl_scale scale;
+    struct iris_ccl_scale scale;
     iris_bool_t avx2;
 } iris_d_ccl_row_t;
 

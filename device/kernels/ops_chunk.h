@@ -62,7 +62,7 @@ IRIS_KERNEL(iris_k_ops_wait, struct iris_ops_wait_args)
         }                                                                      \
         IRIS_LANES (wg, b, blocks) {                                           \
             const char *in = (const char *)args->in + b * 16;                  \
-            const union iris_ccl_scale one = {1};                              \
+            const struct iris_ccl_scale one = {1, 1, 0};                       \
             iris_d_block_t block;                                              \
             iris_d_sums_t sums;                                                \
                                                                                \
@@ -91,7 +91,7 @@ IRIS_KERNEL(iris_k_ops_wait, struct iris_ops_wait_args)
         IRIS_LANES (wg, e, args->rows * args->columns - first) {               \
             size_t at = first + e, row = at / args->columns;                   \
             const char *in = (const char *)args->in + at * sizeof(TYPE);       \
-            const union iris_ccl_scale one = {1};                              \
+            const struct iris_ccl_scale one = {1, 1, 0};                       \
             SUM sum;                                                           \
                                                                                \
             iris_d_begin_##name(&sum, (const TYPE *)in, 1);                    \

@@ -7,8 +7,6 @@
 
 #include "ccl/ccl_launch.h"
 
-#include <iris/device/value.h>
-
 #include "ccl/ccl_kernels.h"
 #include "ccl/ccl_route.h"
 #include "ccl/ccl_types.h"
@@ -105,13 +103,10 @@ static int32_t kernel_op(const struct iris_ccl_call *call)
                                            : (int32_t)call->reduce;
 }
 
-static union iris_ccl_scale kernel_scale(const struct iris_ccl_call *call)
+static struct iris_ccl_scale kernel_scale(const struct iris_ccl_call *call)
 {
-    union iris_ccl_scale scale = {.f64 = call->scale};
+    struct iris_ccl_scale scale = {call->scale, (float)call->scale, 0};
 
-    if (call->kind != IRIS_D_KIND_f64) {
-        scale.f32 = (float)call->scale;
-    }
     return scale;
 }
 

@@ -38,7 +38,8 @@ const struct emu_name emu_members[] = {
     MEMBER(iris_ccl_reduce_args, out_pitch),
     MEMBER(iris_ccl_reduce_args, striding),
     MEMBER(iris_ccl_reduce_args, own_rows), MEMBER(iris_ccl_reduce_args, rings),
-    MEMBER(iris_ccl_reduce_args, root), MEMBER(iris_ccl_reduce_args, scale),
+    MEMBER(iris_ccl_reduce_args, root), MEMBER(iris_ccl_reduce_args, scale.f64),
+    MEMBER(iris_ccl_reduce_args, scale.f32),
 
     START(iris_ccl_move_args), MEMBER(iris_ccl_move_args, in_of_peer),
     MEMBER(iris_ccl_move_args, in_of_self),
@@ -50,7 +51,8 @@ const struct emu_name emu_members[] = {
     START(iris_ccl_packet_args), MEMBER(iris_ccl_packet_args, piece),
     MEMBER(iris_ccl_packet_args, kind), MEMBER(iris_ccl_packet_args, op),
     MEMBER(iris_ccl_packet_args, exchange), MEMBER(iris_ccl_packet_args, root),
-    MEMBER(iris_ccl_packet_args, to_root), MEMBER(iris_ccl_packet_args, scale),
+    MEMBER(iris_ccl_packet_args, to_root), MEMBER(iris_ccl_packet_args, scale.f64),
+    MEMBER(iris_ccl_packet_args, scale.f32),
 
     ALL(iris_ccl_pairs_args), MEMBER(iris_ccl_pairs_args, start.context),
     MEMBER(iris_ccl_pairs_args, start.space),

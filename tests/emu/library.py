@@ -264,10 +264,10 @@ def collective(kernel, type_, name, args, **values):
     return case
 
 
-def scale(name, factor):
-    """The factor of a reduction, as its kind has it."""
-    return factor if name == "f64" else struct.unpack(
-        "<I", struct.pack("<f", factor))[0]
+def scale(factor):
+    """The factor of a reduction, as arguments have it."""
+    return {"scale.f64": float(factor),
+            "scale.f32": struct.unpack("<I", struct.pack("<f", factor))[0]}
 
 
 def reductions():
@@ -284,9 +284,8 @@ def reductions():
     for i, (shape, name, op, bytes_) in enumerate(every + unordered):
         args = {"kind": f"IRIS_D_KIND_{name}", "op": f"IRIS_REDUCE_{op}",
                 "shape": f"IRIS_CCL_{shape}", "bytes": bytes_, "rings": 1,
-                "root": -1, "scale": scale(name, 1.0)}
-        if i < len(every) and i % 2:
-            args["scale"] = scale(name, 0.3)
+                "root": -1}
+        args |= scale(0.3 if i < len(every) and i % 2 else 1)
         if shape in ("WHOLE", "TO_ALL") and bytes_ in (100, 1000):
             args["root"] = i % 4 // 2
         if shape == "RINGED":
@@ -303,7 +302,7 @@ def reductions():
             "kind": "IRIS_D_KIND_f32", "op": "IRIS_REDUCE_SUM",
             "shape": f"IRIS_CCL_{shape}", "bytes": 100, "rows": 5,
             "in_pitch": 128, "out_pitch": 104, "striding": striding,
-            "own_rows": own, "root": -1, "scale": scale("f32", 0.7)})
+            "own_rows": own, "root": -1} | scale(0.7))
 
 
 def moves():
@@ -328,8 +327,8 @@ def packets():
             "kind": f"IRIS_D_KIND_{name}", "op": "IRIS_REDUCE_SUM",
             "exchange": f"IRIS_CCL_{exchange}", "bytes": bytes_,
             "piece": piece, "root": 1, "to_root": at // 4,
-            "in": heap(HEAP_AT + at), "scale": scale(name, 0.3),
-            "start.steps": -(-bytes_ // piece)}, block=64)
+            "in": heap(HEAP_AT + at),
+            "start.steps": -(-bytes_ // piece)} | scale(0.3), block=64)
 
 
 def messages():
