@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 nobase_irisinclude_HEADERS = %D%/amo.h %D%/atomic.h %D%/barrier.h \
-	%D%/compat.h %D%/cpu.h %D%/far.h %D%/generic.h %D%/half.h %D%/hook.h \
+	%D%/compat.h %D%/cpu.h %D%/far.h %D%/float8.h %D%/generic.h %D%/half.h %D%/hook.h \
 	%D%/kernel.h \
 	%D%/layout.h %D%/mma.h %D%/op.h %D%/order.h %D%/record.h %D%/ring.h \
 	%D%/rma.h %D%/signal.h \

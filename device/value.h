@@ -14,7 +14,12 @@
 /* clang-format off */
 /* IRIS_D_KIND_i8 and so on: the element type as a number. */
 #define IRIS_D_ROW(name, c_type, arg) IRIS_D_KIND_##name,
-enum iris_d_kind { IRIS_TYPES(IRIS_D_ROW, ) IRIS_D_NUM_KINDS };
+enum iris_d_kind {
+    IRIS_TYPES(IRIS_D_ROW, ) IRIS_D_NUM_KINDS,
+    /* Of collectives only. */
+    IRIS_D_KIND_f8e4m3 = IRIS_D_NUM_KINDS,
+    IRIS_D_KIND_f8e5m2,
+};
 #undef IRIS_D_ROW
 
 /* For f32: uint64_t iris_d_bits_f32(float value) and
@@ -43,6 +48,7 @@ IRIS_DEVICE size_t iris_d_kind_bytes(enum iris_d_kind kind)
         return sizeof(c_type);
     switch (kind) {
     IRIS_TYPES(IRIS_D_ROW, )
+    IRIS_FLOAT8_TYPES(IRIS_D_ROW, )
     default:
         return 0;
     }

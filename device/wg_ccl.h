@@ -347,7 +347,8 @@ IRIS_DEVICE void iris_d_wg_ccl_loose(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
     args->bytes =
         count * each * iris_d_kind_bytes((enum iris_d_kind)args->kind);
     iris_wg_barrier(wg);
-    if (each == 0 || count == 0 || args->op == IRIS_REDUCE_AVG) {
+    if (each == 0 || count == 0 || args->op == IRIS_REDUCE_AVG ||
+        args->kind >= IRIS_D_NUM_KINDS) {
         return;
     }
     IRIS_D_HOOK_CPU(
@@ -378,7 +379,7 @@ IRIS_DEVICE void iris_d_wg_ccl_loose(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
 
 /** iris_wg_all_reduce() around a ring. `in` and `out` are on the heap. Does not
  *  combine in the group's order: 16-bit floats are rounded at each member, and
- *  the bits depend on the count. Does nothing for AVG. */
+ *  the bits depend on the count. Does nothing for AVG and 8-bit floats. */
 IRIS_DEVICE void iris_wg_all_reduce_ring(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
                                          const void *in, void *out,
                                          size_t count, iris_dtype_t dtype,

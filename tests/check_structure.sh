@@ -73,7 +73,7 @@ check_includes() {
         grep -E '[<"](hip/|cuda|rocm)' |
         because "only backend_hip includes HIP or CUDA headers"
     includes $(sources device) |
-        grep -vE ':<(stdint\.h|stddef\.h|iris\/types\.h|iris\/device\/[a-z_/]+\.h)>$|include IRIS_TARGET_HEADER$' |
+        grep -vE ':<(stdint\.h|stddef\.h|iris\/types\.h|iris\/device\/[a-z0-9_/]+\.h)>$|include IRIS_TARGET_HEADER$' |
         grep -v '^device/kernels/random\.h:[0-9]*:<Random123/philox\.h>$' |
         because "device\\/ includes only itself, stdint, stddef, iris\\/types.h"
     includes $(sources include device bench tools examples) |

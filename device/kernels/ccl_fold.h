@@ -6,6 +6,7 @@
 #ifndef IRIS_DEVICE_KERNELS_CCL_FOLD_H
 #define IRIS_DEVICE_KERNELS_CCL_FOLD_H
 
+#include <iris/device/float8.h>
 #include <iris/device/value.h>
 #include <iris/device/kernels/ccl_args.h>
 #include <iris/device/atomic.h>
@@ -40,6 +41,8 @@ IRIS_HOST_DEVICE int iris_d_reduced_as(iris_dtype_t dtype, iris_reduce_op_t op,
         IRIS_D_CASE(bf16, BF16, 0)
         IRIS_D_CASE(f32, F32, 0)
         IRIS_D_CASE(f64, F64, 0)
+        IRIS_D_CASE(f8e4m3, F8E4M3, 0)
+        IRIS_D_CASE(f8e5m2, F8E5M2, 0)
 #undef IRIS_D_CASE
     case IRIS_DTYPE_BOOL:
         *kind_p = IRIS_D_KIND_u8;
@@ -73,6 +76,8 @@ IRIS_HOST_DEVICE int iris_d_reduced_as(iris_dtype_t dtype, iris_reduce_op_t op,
 #define IRIS_D_SUM_bf16 float
 #define IRIS_D_SUM_f32 float
 #define IRIS_D_SUM_f64 double
+#define IRIS_D_SUM_f8e4m3 float
+#define IRIS_D_SUM_f8e5m2 float
 
 /* A sum times the call's factor. Only floating-point types have one. */
 #define IRIS_D_SCALE_i8(sum, scale) (sum)
@@ -87,19 +92,32 @@ IRIS_HOST_DEVICE int iris_d_reduced_as(iris_dtype_t dtype, iris_reduce_op_t op,
 #define IRIS_D_SCALE_bf16(sum, scale) ((sum) * (scale).f32)
 #define IRIS_D_SCALE_f32(sum, scale) ((sum) * (scale).f32)
 #define IRIS_D_SCALE_f64(sum, scale) ((sum) * (scale).f64)
+#define IRIS_D_SCALE_f8e4m3(sum, scale) ((sum) * (scale).f32)
+#define IRIS_D_SCALE_f8e5m2(sum, scale) ((sum) * (scale).f32)
+
+/* The types that collectives reduce. */
+#define IRIS_D_REDUCED_TYPES(X, arg)                                           \
+    IRIS_TYPES(X, arg)                                                         \
+    IRIS_FLOAT8_TYPES(X, arg)
+
+/* Elements of an 8-bit float type that are combined at a time: those of a
+ * packet. The sums of a whole block would take more registers than those of any
+ * other type: too many for AMD GPUs in the kernels that read the members'
+ * buffers. These kernels do not take the types on GPUs. */
+#define IRIS_D_FLOAT8_BLOCK 8
 
 /* A block as each type sees it, and its sums. */
 #define IRIS_D_ROW(name, c_type, arg)                                          \
     c_type name[IRIS_CCL_BLOCK_BYTES / sizeof(c_type)];
 typedef union iris_d_block {
     uint32_t words[IRIS_CCL_BLOCK_BYTES / 4];
-    IRIS_TYPES(IRIS_D_ROW, )
+    IRIS_D_REDUCED_TYPES(IRIS_D_ROW, )
 } iris_d_block_t;
 #undef IRIS_D_ROW
-#define IRIS_D_ROW(name, c_type, arg)                                          \
-    IRIS_D_SUM_##name name[IRIS_CCL_BLOCK_BYTES / sizeof(c_type)];
+#define IRIS_D_ROW(name, c_type, arg) IRIS_D_SUM_##name name[arg / sizeof(c_type)];
 typedef union iris_d_sums {
-    IRIS_TYPES(IRIS_D_ROW, )
+    IRIS_TYPES(IRIS_D_ROW, IRIS_CCL_BLOCK_BYTES)
+    IRIS_FLOAT8_TYPES(IRIS_D_ROW, IRIS_D_FLOAT8_BLOCK)
 } iris_d_sums_t;
 #undef IRIS_D_ROW
 
@@ -136,6 +154,8 @@ IRIS_D_ROW(f64, double)
 #undef IRIS_D_ROW
 #define iris_d_merge_f16 iris_d_merge_f32
 #define iris_d_merge_bf16 iris_d_merge_f32
+#define iris_d_merge_f8e4m3 iris_d_merge_f32
+#define iris_d_merge_f8e5m2 iris_d_merge_f32
 
 /* Converts an element to its sum's type, and back: for f16 iris_d_widen_f16()
  * and iris_d_narrow_f16(). Processors differ in the NaN that they make; the
@@ -148,6 +168,8 @@ IRIS_D_ROW(f64, double, )
 #undef IRIS_D_ROW
 #define iris_d_widen_f16 iris_f16_to_f32
 #define iris_d_widen_bf16 iris_bf16_to_f32
+#define iris_d_widen_f8e4m3 iris_f8e4m3_to_f32
+#define iris_d_widen_f8e5m2 iris_f8e5m2_to_f32
 
 #define IRIS_D_ROW(name, c_type, arg)                                          \
     IRIS_DEVICE c_type iris_d_narrow_##name(c_type value) { return value; }
@@ -169,6 +191,18 @@ IRIS_DEVICE iris_f16_t iris_d_narrow_f16(float value)
 IRIS_DEVICE iris_bf16_t iris_d_narrow_bf16(float value)
 {
     return iris_bf16_from_f32(iris_d_narrow_f32(value));
+}
+IRIS_DEVICE iris_f8e4m3_t iris_d_narrow_f8e4m3(float value)
+{
+    iris_f8e4m3_t result = iris_f8e4m3_from_f32(value);
+
+    /* A number that is too large for the type is a NaN, too. */
+    result.bits = (result.bits & 0x7fu) == 0x7fu ? 0x7fu : result.bits;
+    return result;
+}
+IRIS_DEVICE iris_f8e5m2_t iris_d_narrow_f8e5m2(float value)
+{
+    return iris_f8e5m2_from_f32(iris_d_narrow_f32(value));
 }
 
 /* For f32 and n elements: iris_d_begin_f32() converts them to sums,
@@ -204,7 +238,7 @@ IRIS_DEVICE iris_bf16_t iris_d_narrow_bf16(float value)
             to[i] = iris_d_narrow_##name(IRIS_D_SCALE_##name(sums[i], scale)); \
         }                                                                      \
     }
-IRIS_TYPES(IRIS_D_ROW, )
+IRIS_D_REDUCED_TYPES(IRIS_D_ROW, )
 #undef IRIS_D_ROW
 
 #define IRIS_D_CASE(name, op)                                                  \
@@ -233,6 +267,7 @@ IRIS_TYPES(IRIS_D_ROW, )
 #define IRIS_D_NO_MORE(name)
 IRIS_INTEGER_TYPES(IRIS_D_ROW, IRIS_D_BITWISE)
 IRIS_FLOAT_TYPES(IRIS_D_ROW, IRIS_D_NO_MORE)
+IRIS_FLOAT8_TYPES(IRIS_D_ROW, IRIS_D_NO_MORE)
 #undef IRIS_D_NO_MORE
 #undef IRIS_D_BITWISE
 #undef IRIS_D_ROW
@@ -244,6 +279,12 @@ IRIS_FLOAT_TYPES(IRIS_D_ROW, IRIS_D_NO_MORE)
     case IRIS_D_KIND_##name:                                                   \
         arg(name, bytes / sizeof(c_type));                                     \
         break;
+#define IRIS_D_ROW8(name, c_type, arg)                                         \
+    case IRIS_D_KIND_##name:                                                   \
+        if (bytes <= IRIS_D_FLOAT8_BLOCK) {                                    \
+            arg(name, IRIS_D_FLOAT8_BLOCK);                                    \
+        }                                                                      \
+        break;
 #define IRIS_D_BEGIN(name, n) iris_d_begin_##name(sums->name, from->name, n)
 #define IRIS_D_COMBINE(name, n)                                                \
     iris_d_combine_##name(op, sums->name, from->name, n)
@@ -254,6 +295,7 @@ IRIS_DEVICE void iris_d_fold_begin(enum iris_d_kind kind, iris_d_sums_t *sums,
 {
     switch (kind) {
         IRIS_TYPES(IRIS_D_ROW, IRIS_D_BEGIN)
+        IRIS_FLOAT8_TYPES(IRIS_D_ROW8, IRIS_D_BEGIN)
     default:
         break;
     }
@@ -265,6 +307,7 @@ IRIS_DEVICE void iris_d_fold(enum iris_d_kind kind, iris_reduce_op_t op,
 {
     switch (kind) {
         IRIS_TYPES(IRIS_D_ROW, IRIS_D_COMBINE)
+        IRIS_FLOAT8_TYPES(IRIS_D_ROW8, IRIS_D_COMBINE)
     default:
         break;
     }
@@ -276,6 +319,7 @@ IRIS_DEVICE void iris_d_fold_finish(enum iris_d_kind kind, iris_d_block_t *to,
 {
     switch (kind) {
         IRIS_TYPES(IRIS_D_ROW, IRIS_D_FINISH)
+        IRIS_FLOAT8_TYPES(IRIS_D_ROW8, IRIS_D_FINISH)
     default:
         break;
     }
@@ -283,6 +327,7 @@ IRIS_DEVICE void iris_d_fold_finish(enum iris_d_kind kind, iris_d_block_t *to,
 #undef IRIS_D_FINISH
 #undef IRIS_D_COMBINE
 #undef IRIS_D_BEGIN
+#undef IRIS_D_ROW8
 #undef IRIS_D_ROW
 /* clang-format on */
 

@@ -41,6 +41,15 @@ IRIS_DEVICE void iris_d_ccl_alone(iris_wg_t wg,
         IRIS_D_QUIET(f64, double, iris_d_u64_t, (uint64_t)0x7ff << 52,
                      (uint64_t)0xfff << 51, f64)
 #undef IRIS_D_QUIET
+#define IRIS_D_ROW(name, c_type, arg)                                        \
+    case IRIS_D_KIND_##name:                                                 \
+        IRIS_LANES (wg, i, args->bytes / sizeof(c_type)) {                   \
+            ((c_type *)out)[i] = iris_d_narrow_##name(IRIS_D_SCALE_##name(   \
+                iris_d_widen_##name(((const c_type *)in)[i]), args->scale)); \
+        }                                                                    \
+        break;
+        IRIS_FLOAT8_TYPES(IRIS_D_ROW, )
+#undef IRIS_D_ROW
     default: /* the host copies them */
         break;
     }

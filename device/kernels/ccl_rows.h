@@ -65,6 +65,8 @@ IRIS_D_ROW(f64, double, IRIS_D_NO_MORE)
 #undef IRIS_D_CASE
 #define iris_d_merge_row_f16 iris_d_merge_row_f32
 #define iris_d_merge_row_bf16 iris_d_merge_row_f32
+#define iris_d_merge_row_f8e4m3 iris_d_merge_row_f32
+#define iris_d_merge_row_f8e5m2 iris_d_merge_row_f32
 
 /* A row as sums: the row itself, or a conversion in `space`. */
 #define IRIS_D_ROW(name, c_type, arg)                                          \
@@ -80,15 +82,18 @@ IRIS_D_ROW(f32, float, )
 IRIS_D_ROW(f64, double, )
 #undef IRIS_D_ROW
 
-IRIS_DEVICE const float *iris_d_widen_row_bf16(const iris_d_ccl_row_t *row,
-                                               const iris_bf16_t *from,
-                                               float *space)
-{
-    for (size_t i = 0; i < row->n; i++) {
-        space[i] = iris_bf16_to_f32(from[i]);
+#define IRIS_D_ROW(name, c_type, arg)                                          \
+    IRIS_DEVICE const float *iris_d_widen_row_##name(                          \
+        const iris_d_ccl_row_t *row, const c_type *from, float *space)         \
+    {                                                                          \
+        for (size_t i = 0; i < row->n; i++) {                                  \
+            space[i] = iris_d_widen_##name(from[i]);                           \
+        }                                                                      \
+        return space;                                                          \
     }
-    return space;
-}
+IRIS_D_ROW(bf16, iris_bf16_t, )
+IRIS_FLOAT8_TYPES(IRIS_D_ROW, )
+#undef IRIS_D_ROW
 
 IRIS_DEVICE const float *iris_d_widen_row_f16(const iris_d_ccl_row_t *row,
                                               const iris_f16_t *from,
@@ -120,6 +125,8 @@ IRIS_D_ROW(f64, double, f64)
 #undef IRIS_D_ROW
 #define iris_d_scale_row_f16 iris_d_scale_row_f32
 #define iris_d_scale_row_bf16 iris_d_scale_row_f32
+#define iris_d_scale_row_f8e4m3 iris_d_scale_row_f32
+#define iris_d_scale_row_f8e5m2 iris_d_scale_row_f32
 #define IRIS_D_ROW(name, c_type, arg)                                          \
     IRIS_DEVICE void iris_d_scale_row_##name(const iris_d_ccl_row_t *row,      \
                                              c_type *sums)                     \
@@ -159,6 +166,7 @@ IRIS_D_ROW(f16, iris_f16_t, IRIS_D_BY_VECTOR)
 IRIS_D_ROW(bf16, iris_bf16_t, IRIS_D_PLAIN)
 IRIS_D_ROW(f32, float, IRIS_D_PLAIN)
 IRIS_D_ROW(f64, double, IRIS_D_PLAIN)
+IRIS_FLOAT8_TYPES(IRIS_D_ROW, IRIS_D_PLAIN)
 #undef IRIS_D_BY_VECTOR
 #undef IRIS_D_PLAIN
 #undef IRIS_D_ROW
@@ -199,7 +207,7 @@ IRIS_D_ROW(f64, double, IRIS_D_PLAIN)
 #else
 #define IRIS_D_WIDER(name)
 #endif
-IRIS_TYPES(IRIS_D_ROW, )
+IRIS_D_REDUCED_TYPES(IRIS_D_ROW, )
 #undef IRIS_D_WIDER
 #undef IRIS_D_ROW
 #undef IRIS_D_AT
@@ -217,7 +225,7 @@ IRIS_DEVICE void iris_d_ccl_reduce_row(enum iris_d_kind kind,
 #if IRIS_ON_X86
     if (iris_d_has_avx2()) {
         switch (kind) {
-            IRIS_TYPES(IRIS_D_ROW, iris_d_row_avx2_)
+            IRIS_D_REDUCED_TYPES(IRIS_D_ROW, iris_d_row_avx2_)
         default:
             break;
         }
@@ -226,7 +234,7 @@ IRIS_DEVICE void iris_d_ccl_reduce_row(enum iris_d_kind kind,
 #endif
     row.avx2 = 0;
     switch (kind) {
-        IRIS_TYPES(IRIS_D_ROW, iris_d_row_)
+        IRIS_D_REDUCED_TYPES(IRIS_D_ROW, iris_d_row_)
     default:
         break;
     }

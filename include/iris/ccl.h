@@ -147,7 +147,11 @@ IRIS_API void iris_ccl_options_init_sized(struct iris_ccl_options *options,
  * Reductions are deterministic. Each element is combined in the group's order,
  * member 0 first, for every variant, number of workgroups, place in the buffer
  * and device. Rules by type:
- *   - f16 and bf16 are added and multiplied as f32, and rounded once at the end.
+ *   - f16, bf16, f8e4m3 and f8e5m2 are added and multiplied as f32, and rounded
+ *     once at the end, to the nearest, as PyTorch converts them. An f8e4m3 that
+ *     rounds beyond 448 is NaN, because the type has no infinity. GPUs reduce the
+ *     two 8-bit types by packets only, without options.rows. ATOMIC, SPINLOCK and
+ *     RING do not take them.
  *   - AVG and options.scale take floating-point and complex types, and not
  *     ATOMIC, SPINLOCK or RING. The sum is multiplied once, before that
  *     rounding: AVG by 1 / members, a SUM by options.scale. The factor and the

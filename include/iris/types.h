@@ -25,6 +25,20 @@ typedef struct iris_bf16 {
     uint16_t bits;
 } iris_bf16_t;
 
+/** The bits of an 8-bit float with 4 bits of exponent and 3 of fraction: OCP's
+ *  E4M3, PyTorch's float8_e4m3fn. It has no infinity. iris_f8e4m3_to_f32() and
+ *  iris_f8e4m3_from_f32() convert. */
+typedef struct iris_f8e4m3 {
+    uint8_t bits;
+} iris_f8e4m3_t;
+
+/** The bits of an 8-bit float with 5 bits of exponent and 2 of fraction: OCP's
+ *  E5M2, PyTorch's float8_e5m2. iris_f8e5m2_to_f32() and iris_f8e5m2_from_f32()
+ *  convert. */
+typedef struct iris_f8e5m2 {
+    uint8_t bits;
+} iris_f8e5m2_t;
+
 /* The element types. Every row is X(name, c_type, arg); longer lists contain
  * the shorter ones. The lists pass `arg` on to X unchanged. */
 /* clang-format off */
@@ -50,6 +64,11 @@ typedef struct iris_bf16 {
 #define IRIS_TYPES(X, arg)                                                     \
     IRIS_INTEGER_TYPES(X, arg)                                                 \
     IRIS_FLOAT_TYPES(X, arg)
+
+/* Types of collectives and tensors only: no loads, stores and atomics. */
+#define IRIS_FLOAT8_TYPES(X, arg)                                              \
+    X(f8e4m3, iris_f8e4m3_t, arg)                                              \
+    X(f8e5m2, iris_f8e5m2_t, arg)
 /* clang-format on */
 
 /* Element types as values, for calls that take any type: X(NAME, value, name,
@@ -71,7 +90,9 @@ typedef struct iris_bf16 {
     X(F32,        11, "f32",         4)                                        \
     X(F64,        12, "f64",         8)                                        \
     X(COMPLEX64,  13, "complex64",   8) /* two f32: real, imaginary */         \
-    X(COMPLEX128, 14, "complex128", 16) /* two f64 */
+    X(COMPLEX128, 14, "complex128", 16) /* two f64 */                          \
+    X(F8E4M3,     15, "f8e4m3",      1)                                        \
+    X(F8E5M2,     16, "f8e5m2",      1)
 
 /* Operations of reductions: X(NAME, value, name). Values never change
  * meaning. */

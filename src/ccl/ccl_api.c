@@ -26,7 +26,9 @@ static int has_nans(const struct iris_ccl_call *call)
 {
     return iris_i_ccl_kinds[call->op].reduces &&
            (call->kind == IRIS_D_KIND_f16 || call->kind == IRIS_D_KIND_bf16 ||
-            call->kind == IRIS_D_KIND_f32 || call->kind == IRIS_D_KIND_f64);
+            call->kind == IRIS_D_KIND_f32 || call->kind == IRIS_D_KIND_f64 ||
+            call->kind == IRIS_D_KIND_f8e4m3 ||
+            call->kind == IRIS_D_KIND_f8e5m2);
 }
 
 /* A message that a member sends to itself. */

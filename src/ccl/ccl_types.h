@@ -92,6 +92,8 @@ struct iris_ccl_call {
     int in_on_heap;    /* the same without a broadcast's root, whose input
                         * may be off the heap */
     int stages;        /* input off the heap may go through workspaces */
+    int by_packets;    /* 1: on this device only variants with packets reduce
+                        * the type */
     int in_place;      /* in and out overlap, in an allowed way */
     iris_ccl_variant_t variant;
     int cus;    /* most workgroups; 0: as many as are useful */

@@ -160,9 +160,16 @@ static int stages(const iris_t *iris, const struct iris_ccl_call *call)
                                     : call->workspace->stage_bytes > 0);
 }
 
-static int scales(const struct iris_ccl_call *call)
+static int is_float8(const struct iris_ccl_call *call)
 {
-    return call->reduce == IRIS_REDUCE_AVG || call->options.scale != 0;
+    return call->dtype == IRIS_DTYPE_F8E4M3 || call->dtype == IRIS_DTYPE_F8E5M2;
+}
+
+/* Whether variants that round at each member are no good for it. */
+static int rounds_once(const struct iris_ccl_call *call)
+{
+    return call->reduce == IRIS_REDUCE_AVG || call->options.scale != 0 ||
+           is_float8(call);
 }
 
 static int can(const struct iris_ccl_call *call, int needs)
@@ -170,10 +177,12 @@ static int can(const struct iris_ccl_call *call, int needs)
     if ((needs & IRIS_CCL_STAGES) && call->stages) {
         return 1;
     }
-    return needs >= 0 && !((needs & IRIS_CCL_ON_HEAP) && !call->on_heap) &&
+    return needs >= 0 &&
+           !((needs & IRIS_CCL_ON_HEAP) &&
+             (!call->on_heap || call->by_packets)) &&
            !((needs & IRIS_CCL_APART) && call->in_place) &&
            !((needs & IRIS_CCL_ONLY_SUM) && call->reduce != IRIS_REDUCE_SUM) &&
-           !((needs & IRIS_CCL_BY_NAME) && scales(call)) &&
+           !((needs & IRIS_CCL_BY_NAME) && rounds_once(call)) &&
            !(!(needs & IRIS_CCL_ROWS) && call->options.rows != 0);
 }
 
@@ -276,7 +285,7 @@ static iris_ccl_variant_t best(const iris_t *iris,
     /* Packets in several steps are the last resort: each step waits for all
      * members. */
     if (ruled_as(call) == IRIS_CCL_ALL_REDUCE &&
-        (call->on_heap || call->stages) &&
+        ((call->on_heap && !call->by_packets) || call->stages) &&
         call->bytes > iris_i_ccl_step_bytes(call, rule->variant)) {
         return IRIS_CCL_TWO_SHOT;
     }
@@ -323,6 +332,8 @@ static iris_status_t choose_variant(const iris_t *iris,
     int needed = needs(call->op, variant);
 
     call->stages = stages(iris, call);
+    call->by_packets =
+        on_gpu(iris) && iris_i_ccl_kinds[call->op].reduces && is_float8(call);
     if (call->op == IRIS_CCL_REDUCE && needed < 0 &&
         needs(IRIS_CCL_ALL_REDUCE, variant) >= 0) {
         variant = IRIS_CCL_AUTO; /* a variant that does not keep the order */
@@ -350,8 +361,10 @@ static iris_status_t choose_variant(const iris_t *iris,
                 ? "in and out that are not the same memory"
             : (needed & IRIS_CCL_ONLY_SUM) && call->reduce != IRIS_REDUCE_SUM
                 ? "operation SUM"
-            : (needed & IRIS_CCL_BY_NAME) && scales(call)
-                ? "neither AVG nor a scale"
+            : (needed & IRIS_CCL_BY_NAME) && rounds_once(call)
+                ? "neither AVG nor a scale, and a type of 16 bits or more"
+            : (needed & IRIS_CCL_ON_HEAP) && call->by_packets
+                ? "a type of 16 bits or more on GPUs"
                 : "buffers without rows");
     }
     call->variant = variant;

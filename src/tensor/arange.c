@@ -136,10 +136,11 @@ static iris_status_t plan(const iris_t *iris, const struct span *span,
     int64_t whole[3] = {0};
     iris_status_t status;
 
-    if (dtype == IRIS_DTYPE_BOOL || iris_i_dtype_is_complex(dtype)) {
+    if (dtype == IRIS_DTYPE_BOOL || iris_i_dtype_is_complex(dtype) ||
+        iris_i_dtype_is_float8(dtype)) {
         return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "iris_arange: dtype %s; pass one of integers or "
-                           "real numbers",
+                           "real numbers of 16 bits or more",
                            iris_dtype_name(dtype));
     }
     status = read_span(iris, span, all_whole || is_integer(dtype), real, whole);

@@ -34,6 +34,8 @@ static const struct dlpack_dtype dtypes[] = {
     [IRIS_DTYPE_F64] = {DLPACK_FLOAT, 64, 1},
     [IRIS_DTYPE_COMPLEX64] = {DLPACK_COMPLEX, 64, 1},
     [IRIS_DTYPE_COMPLEX128] = {DLPACK_COMPLEX, 128, 1},
+    [IRIS_DTYPE_F8E4M3] = {DLPACK_F8E4M3, 8, 1},
+    [IRIS_DTYPE_F8E5M2] = {DLPACK_F8E5M2, 8, 1},
 };
 
 #define NUM_DTYPES ((int)(sizeof dtypes / sizeof dtypes[0]))

@@ -29,6 +29,8 @@ enum dlpack_type_code {
     DLPACK_BFLOAT = 4,
     DLPACK_COMPLEX = 5,
     DLPACK_BOOL = 6,
+    DLPACK_F8E4M3 = 10, /* kDLFloat8_e4m3fn, since 1.1 */
+    DLPACK_F8E5M2 = 12, /* kDLFloat8_e5m2 */
 };
 
 struct dlpack_dtype {

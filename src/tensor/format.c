@@ -154,7 +154,7 @@ static void append_element(struct text *text, struct summary *summary)
         append(text, "%llu",
                (unsigned long long)iris_i_element_bits(element, dtype));
     } else {
-        append(text, iris_dtype_size(dtype) == 2 ? "%.4g" : "%.6g",
+        append(text, iris_dtype_size(dtype) <= 2 ? "%.4g" : "%.6g",
                iris_i_element_part(element, dtype, 0));
     }
     if (iris_i_dtype_is_complex(dtype)) {

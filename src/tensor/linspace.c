@@ -76,6 +76,11 @@ static iris_status_t plan(const iris_t *iris, iris_value_t start,
                            "%s: steps is %lld; pass 0 or more", call,
                            (long long)request->shape.sizes[0]);
     }
+    if (iris_i_dtype_is_float8(dtype)) {
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
+                           "%s: dtype %s; pass one of 16 bits or more", call,
+                           iris_dtype_name(dtype));
+    }
     rows->count = 1 + iris_i_dtype_is_complex(dtype);
     if (dtype == IRIS_DTYPE_BOOL ||
         (rows->count == 1 && (start.kind == IRIS_VALUE_COMPLEX ||

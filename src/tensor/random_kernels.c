@@ -7,7 +7,7 @@
 
 #include <iris/device/kernels/random.h>
 
-static const struct iris_random_kernel kernels[][IRIS_DTYPE_COMPLEX128 + 1] = {
+static const struct iris_random_kernel kernels[][IRIS_DTYPE_F8E5M2 + 1] = {
     [IRIS_RANDOM_UNIFORM] = {[IRIS_DTYPE_F16] = {iris_k_uniform_f16, 4},
                              [IRIS_DTYPE_BF16] = {iris_k_uniform_bf16, 4},
                              [IRIS_DTYPE_F32] = {iris_k_uniform_f32, 4},

@@ -184,11 +184,11 @@ static const struct limits limits[] = {
 static iris_status_t check_range(const iris_t *iris, int64_t low, int64_t high,
                                  iris_dtype_t dtype)
 {
-    if (iris_i_dtype_is_complex(dtype)) {
+    if (iris_i_dtype_is_complex(dtype) || iris_i_dtype_is_float8(dtype)) {
         return iris_i_fail(
             iris_i_log(iris), IRIS_ERR_INVALID,
-            "iris_randint: dtype %s has no order; ask for a real "
-            "dtype",
+            "iris_randint: dtype %s has no such numbers; ask for an integer or "
+            "a real dtype of 16 bits or more",
             iris_dtype_name(dtype));
     }
     if (low >= high) {

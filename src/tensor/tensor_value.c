@@ -8,7 +8,7 @@
 #include "tensor/tensor_value.h"
 
 #include <iris/constants.h>
-#include <iris/device/half.h>
+#include <iris/device/float8.h>
 
 #include "context/context_type.h"
 
@@ -44,6 +44,10 @@ static struct range range_of(iris_dtype_t dtype)
     switch (dtype) {
     case IRIS_DTYPE_F16:
         return (struct range){-65504, 65504, 1, 0};
+    case IRIS_DTYPE_F8E4M3:
+        return (struct range){-448, 448, 1, 0};
+    case IRIS_DTYPE_F8E5M2:
+        return (struct range){-57344, 57344, 1, 0};
     case IRIS_DTYPE_BF16: /* 2^128 minus one unit in the last place */
         return (struct range){-0x1.fep127, 0x1.fep127, 1, 0};
     case IRIS_DTYPE_F32:
@@ -150,11 +154,17 @@ static void put_f32(float number, iris_dtype_t dtype, void *element_p)
 {
     iris_f16_t f16 = iris_f16_from_f32(number);
     iris_bf16_t bf16 = iris_bf16_from_f32(number);
+    iris_f8e4m3_t f8e4m3 = iris_f8e4m3_from_f32(number);
+    iris_f8e5m2_t f8e5m2 = iris_f8e5m2_from_f32(number);
 
     if (dtype == IRIS_DTYPE_F16) {
         memcpy(element_p, &f16, sizeof f16);
     } else if (dtype == IRIS_DTYPE_BF16) {
         memcpy(element_p, &bf16, sizeof bf16);
+    } else if (dtype == IRIS_DTYPE_F8E4M3) {
+        memcpy(element_p, &f8e4m3, sizeof f8e4m3);
+    } else if (dtype == IRIS_DTYPE_F8E5M2) {
+        memcpy(element_p, &f8e5m2, sizeof f8e5m2);
     } else {
         memcpy(element_p, &number, sizeof number);
     }
@@ -247,6 +257,8 @@ double iris_i_element_part(const void *element, iris_dtype_t dtype, int part)
     union {
         iris_f16_t f16;
         iris_bf16_t bf16;
+        iris_f8e4m3_t f8e4m3;
+        iris_f8e5m2_t f8e5m2;
         float f32[2];
         double f64[2];
     } bits;
@@ -257,6 +269,10 @@ double iris_i_element_part(const void *element, iris_dtype_t dtype, int part)
         return iris_f16_to_f32(bits.f16);
     case IRIS_DTYPE_BF16:
         return iris_bf16_to_f32(bits.bf16);
+    case IRIS_DTYPE_F8E4M3:
+        return iris_f8e4m3_to_f32(bits.f8e4m3);
+    case IRIS_DTYPE_F8E5M2:
+        return iris_f8e5m2_to_f32(bits.f8e5m2);
     case IRIS_DTYPE_F32:
     case IRIS_DTYPE_COMPLEX64:
         return bits.f32[part];

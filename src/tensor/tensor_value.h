@@ -27,6 +27,12 @@ static inline int iris_i_dtype_is_complex(iris_dtype_t dtype)
     return dtype == IRIS_DTYPE_COMPLEX64 || dtype == IRIS_DTYPE_COMPLEX128;
 }
 
+/* Tensors of these are filled and copied, and have no other kernels. */
+static inline int iris_i_dtype_is_float8(iris_dtype_t dtype)
+{
+    return dtype == IRIS_DTYPE_F8E4M3 || dtype == IRIS_DTYPE_F8E5M2;
+}
+
 /* An integer's bits, sign-extended. */
 uint64_t iris_i_element_bits(const void *element, iris_dtype_t dtype);
 

@@ -46,6 +46,9 @@ static void values_stay_what_they_are(void **state)
     assert_int_equal(IRIS_REDUCE_AVG, 7);
     assert_int_equal(iris_dtype_size(IRIS_DTYPE_COMPLEX64), 8);
     assert_int_equal(iris_dtype_size(IRIS_DTYPE_COMPLEX128), 16);
+    assert_int_equal(IRIS_DTYPE_F8E4M3, 15);
+    assert_int_equal(IRIS_DTYPE_F8E5M2, 16);
+    assert_int_equal(iris_dtype_size(IRIS_DTYPE_F8E5M2), 1);
     assert_string_equal(iris_dtype_name(IRIS_DTYPE_BF16), "bf16");
     assert_string_equal(iris_reduce_op_name(IRIS_REDUCE_PRODUCT), "product");
 }

@@ -8,6 +8,8 @@
 
 #include <iris/device/half.h>
 
+#include "support/float8.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +41,12 @@ static float quiet_f32(float value) { return isnan(value) ? NAN : value; }
 static double quiet_f64(double value) { return isnan(value) ? (double)NAN : value; }
 static iris_f16_t quiet_f16(float value) { return iris_f16_from_f32(quiet_f32(value)); }
 static iris_bf16_t quiet_bf16(float value) { return iris_bf16_from_f32(quiet_f32(value)); }
+static float f8e4m3_to_f32(iris_f8e4m3_t x) { return (x.bits & 0x7f) == 0x7f ? NAN : copysignf((float)float8_magnitude(x.bits & 0x7f, 3), x.bits & 0x80 ? -1.0f : 1.0f); }
+static float f8e5m2_to_f32(iris_f8e5m2_t x) { return (x.bits & 0x7f) > 0x7c ? NAN : copysignf((x.bits & 0x7f) == 0x7c ? INFINITY : (float)float8_magnitude(x.bits & 0x7f, 2), x.bits & 0x80 ? -1.0f : 1.0f); }
+static iris_f8e4m3_t make_f8e4m3(uint64_t h) { return (iris_f8e4m3_t){(uint8_t)float8_nearest((float)number(h), 3)}; }
+static iris_f8e5m2_t make_f8e5m2(uint64_t h) { return (iris_f8e5m2_t){(uint8_t)float8_nearest((float)number(h), 2)}; }
+static iris_f8e4m3_t quiet_f8e4m3(float value) { unsigned bits = float8_nearest(value, 3); return (iris_f8e4m3_t){(uint8_t)((bits & 0x7f) == 0x7f ? 0x7f : bits)}; }
+static iris_f8e5m2_t quiet_f8e5m2(float value) { return (iris_f8e5m2_t){(uint8_t)float8_nearest(quiet_f32(value), 2)}; }
 static float make_f32(uint64_t h) { return (float)number(h); }
 static double make_f64(uint64_t h) { return number(h) * 1.0000001; }
 static iris_f16_t make_f16(uint64_t h) { return iris_f16_from_f32((float)number(h)); }
@@ -53,7 +61,9 @@ static iris_bf16_t make_bf16(uint64_t h) { return iris_bf16_from_f32((float)numb
     X(f16, F16, iris_f16_t, float, iris_f16_to_f32, quiet_f16)                 \
     X(bf16, BF16, iris_bf16_t, float, iris_bf16_to_f32, quiet_bf16)            \
     X(f32, F32, float, float, to_f32, quiet_f32)                               \
-    X(f64, F64, double, double, to_f64, quiet_f64)
+    X(f64, F64, double, double, to_f64, quiet_f64)                             \
+    X(f8e4m3, F8E4M3, iris_f8e4m3_t, float, f8e4m3_to_f32, quiet_f8e4m3)       \
+    X(f8e5m2, F8E5M2, iris_f8e5m2_t, float, f8e5m2_to_f32, quiet_f8e5m2)
 
 #define FILL(name, c_type, value)                                              \
     static void fill_##name(void *to, size_t first, size_t count,              \

@@ -44,6 +44,7 @@ static int refused_body(iris_t *iris, void *arg)
     REFUSED(AVG, BOOL, "AVG of floats");
     options.all_reduce = IRIS_CCL_RING;
     REFUSED(AVG, F32, "neither AVG nor a scale");
+    REFUSED(SUM, F8E4M3, "a type of 16 bits or more");
     options.scale = 2;
     REFUSED(SUM, F32, "neither AVG nor a scale");
     options.all_reduce = IRIS_CCL_AUTO;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-unit_tests += %D%/test_half
+unit_tests += %D%/test_float8 %D%/test_half
 matrix_tests += %D%/test_amo %D%/test_amo_flood %D%/test_amo_race \
 	%D%/test_amo_words %D%/test_lanes %D%/test_rma %D%/test_signal \
 	%D%/test_tile %D%/test_wg

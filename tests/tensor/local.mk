@@ -2,7 +2,7 @@
 rank_tests += %D%/test_malformed
 unit_tests += %D%/test_view
 matrix_tests += %D%/test_create %D%/test_errors %D%/test_remote
-rank_tests += %D%/test_copy %D%/test_large %D%/test_page %D%/test_values
+rank_tests += %D%/test_copy %D%/test_float8 %D%/test_large %D%/test_page %D%/test_values
 EXTRA_DIST += %D%/cases.def %D%/make_cases.py
 EXTRA_DIST += %D%/dlpack.py %D%/draw.h
 %D%/test_values.$(OBJEXT): %D%/cases.def

@@ -75,10 +75,11 @@ static int check_struct(const iris_t *iris, const iris_tensor_t *tensor,
 
 static int export_body(iris_t *iris, void *arg)
 {
-    static const int codes[] = {6, 0, 0, 0, 0, 1, 1, 1, 1, 2, 4, 2, 2, 5, 5};
+    static const int codes[] = {6, 0, 0, 0, 0, 1, 1,  1, 1,
+                                2, 4, 2, 2, 5, 5, 10, 12};
 
     (void)arg;
-    for (int dtype = 0; dtype <= IRIS_DTYPE_COMPLEX128; dtype++) {
+    for (int dtype = 0; dtype <= IRIS_DTYPE_F8E5M2; dtype++) {
         struct DLManagedTensorVersioned *versioned;
         struct DLManagedTensor *unversioned;
         struct iris_tensor_options options;
