@@ -6,18 +6,21 @@
 
 #include "bench.h"
 
-#include <iris/device/half.h>
+#include <iris/device/float8.h>
 #include <string.h>
 
-/* Values are 0 to 12: sums of up to 20 ranks are exact even in bf16, and
+/* Values are 0 to 12, of f8e5m2 the even ones, which it has: sums of up to 20
+ * ranks are exact even in bf16, and those of 8-bit floats are rounded once. And
  * integers that wrap around do so in every library. Elements repeat after as
  * many, which is what makes filling and comparing fast. */
 #define PERIOD 13
 #define MAX_ELEMENT 16
 
-static unsigned value_of(int rank, size_t i)
+static unsigned value_of(iris_dtype_t dtype, int rank, size_t i)
 {
-    return (unsigned)((i * 7 + (size_t)rank * 3) % PERIOD);
+    unsigned value = (unsigned)((i * 7 + (size_t)rank * 3) % PERIOD);
+
+    return dtype == IRIS_DTYPE_F8E5M2 ? value & ~1u : value;
 }
 
 /* Writes `value` as an element. */
@@ -28,11 +31,15 @@ static void encode(iris_dtype_t dtype, unsigned value, void *element)
     uint64_t bits = value;
     iris_f16_t f16 = iris_f16_from_f32(f32);
     iris_bf16_t bf16 = iris_bf16_from_f32(f32);
-    const void *from = dtype == IRIS_DTYPE_F32    ? (void *)&f32
-                       : dtype == IRIS_DTYPE_F64  ? (void *)&f64
-                       : dtype == IRIS_DTYPE_F16  ? (void *)&f16
-                       : dtype == IRIS_DTYPE_BF16 ? (void *)&bf16
-                                                  : (void *)&bits;
+    iris_f8e4m3_t f8e4m3 = iris_f8e4m3_from_f32(f32);
+    iris_f8e5m2_t f8e5m2 = iris_f8e5m2_from_f32(f32);
+    const void *from = dtype == IRIS_DTYPE_F32      ? (void *)&f32
+                       : dtype == IRIS_DTYPE_F64    ? (void *)&f64
+                       : dtype == IRIS_DTYPE_F16    ? (void *)&f16
+                       : dtype == IRIS_DTYPE_BF16   ? (void *)&bf16
+                       : dtype == IRIS_DTYPE_F8E4M3 ? (void *)&f8e4m3
+                       : dtype == IRIS_DTYPE_F8E5M2 ? (void *)&f8e5m2
+                                                    : (void *)&bits;
 
     memcpy(element, from, iris_dtype_size(dtype)); /* little-endian */
 }
@@ -50,10 +57,10 @@ static struct pattern pattern_of(const struct bench_ccl *call, int rank,
     struct pattern pattern = {.element = iris_dtype_size(call->dtype)};
 
     for (size_t i = 0; i < PERIOD; i++) {
-        unsigned value = rank < 0 ? 0 : value_of(rank, first + i);
+        unsigned value = rank < 0 ? 0 : value_of(call->dtype, rank, first + i);
 
         for (int r = 0; rank < 0 && r < call->num_ranks; r++) {
-            value += value_of(r, first + i);
+            value += value_of(call->dtype, r, first + i);
         }
         encode(call->dtype, value, &pattern.bytes[i * pattern.element]);
     }

@@ -257,7 +257,10 @@ static bool parse_bits(const char *option, const char *value,
 }
 
 /* Those of numbers, which add up. */
-#define DTYPES_ALL (((2u << IRIS_DTYPE_F64) - 1) & ~(1u << IRIS_DTYPE_BOOL))
+#define DTYPES_ALL                                                   \
+    ((((1u << IRIS_DTYPE_COMPLEX64) - 1) | 1u << IRIS_DTYPE_F8E4M3 | \
+      1u << IRIS_DTYPE_F8E5M2) &                                     \
+     ~(1u << IRIS_DTYPE_BOOL))
 #define CALLS_ALL (BENCH_GRAPH | BENCH_EAGER | BENCH_WAITED)
 
 static unsigned all_variants(void)
