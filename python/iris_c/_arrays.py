@@ -16,10 +16,11 @@ from ._values import DTYPE_DEFAULT, FORMATS, tensor
 #: enum iris_dtype in the order of its values, as torch names its types.
 _NAMES = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16"
-    " float32 float64 complex64 complex128"
+    " float32 float64 complex64 complex128 float8_e4m3fn float8_e5m2"
 ).split()
 
-_BFLOAT16 = _NAMES.index("bfloat16")
+#: Types that NumPy does not have.
+_NOT_OF_NUMPY = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
 
 
 def _mismatch(asked: Any, own: Any) -> RuntimeError:
@@ -81,8 +82,9 @@ class NumpyArrays:
 
     def array(self, made: Tensor, keep: Any) -> Any:
         """The tensor's memory as an array that keeps `keep`."""
-        if made.dtype == _BFLOAT16:
-            raise UnsupportedError("NumPy has no type for bfloat16; use torch")
+        name = _NAMES[made.dtype]
+        if name in _NOT_OF_NUMPY:
+            raise UnsupportedError(f"NumPy has no type for {name}; use torch")
         return self._numpy.asarray(_Memory(made, keep))
 
     def dtype_of(self, dtype: Any, kind: str = "") -> int:

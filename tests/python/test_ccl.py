@@ -433,6 +433,21 @@ class Ccl(support.TestCase):
         self.assertEqual(out.tolist(), [rounded] + [self.ranks] * 7)
 
     @support.needs_torch
+    def test_8_bit_floats_are_rounded_once(self):
+        torch = support.library()
+        if not hasattr(torch, "float8_e4m3fn"):
+            self.skipTest("this torch has no 8-bit floats")
+        for dtype in (torch.float8_e4m3fn, torch.float8_e5m2):
+            given = torch.linspace(-9, 9, 37).add(self.rank).to(dtype)
+            out = torch.empty_like(given)
+            self.ccl.all_reduce(out, given)
+            exact = sum(
+                torch.linspace(-9, 9, 37).add(rank).to(dtype).float()
+                for rank in range(self.ranks))
+            self.assertEqual(
+                out.float().tolist(), exact.to(dtype).float().tolist())
+
+    @support.needs_torch
     def test_torchs_operations_are_taken(self):
         import torch.distributed as dist
 
