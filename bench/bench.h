@@ -172,7 +172,7 @@ struct bench_group {
 extern const struct bench_group bench_lanes, bench_bulk, bench_depth,
     bench_kernels, bench_atomics, bench_collectives, bench_messages,
     bench_fused, bench_sync, bench_launch, bench_stream, bench_heap, bench_fill,
-    bench_random, bench_tile_products, bench_wg_tiles, bench_init;
+    bench_random, bench_tile_products, bench_wg_tiles, bench_nodes, bench_init;
 
 /* All of them, NULL at the end. */
 extern const struct bench_group *const bench_groups[];
@@ -395,12 +395,31 @@ iris_status_t bench_tune(struct bench *b);
 
 /* Another library, with its collectives for the job's device. One of each
  * rank. A function that fails has printed why, on rank 0. */
+/* What one rank of two does, `reps` times. */
+struct bench_far_call {
+    int partner;
+    bool leads; /* this rank puts, or sends first */
+    size_t bytes;
+    uint32_t count; /* puts before a flush */
+    uint32_t reps;
+};
+
+/* One-sided puts and messages between two ranks. False: MPI returned an error.
+ * open() and close() are collective. */
+struct bench_far {
+    bool (*open)(size_t bytes);
+    bool (*put_flush)(const struct bench_far_call *call);
+    bool (*ping_pong)(const struct bench_far_call *call);
+    void (*close)(void);
+};
+
 struct bench_peer {
     const char *name;
     bool on_stream; /* enqueues; else a call is done when it returns */
     bool (*has)(const struct bench_ccl *call); /* this element type */
     bool (*call)(struct bench_peer *peer, const struct bench_ccl *call);
     void (*close)(struct bench_peer *peer);
+    const struct bench_far *far; /* NULL: none */
 };
 
 /* The peer for this job, or IRIS_ERR_UNSUPPORTED, the reason printed.

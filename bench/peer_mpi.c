@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The CPU's peer: MPI's collectives over the same buffers, of a job that mpirun
- * started.
+ * The CPU's peer: MPI's collectives over the same buffers, and its puts and
+ * messages, of a job that mpirun started.
  */
 #include "config.h"
 
@@ -96,10 +96,72 @@ static void do_close(struct bench_peer *peer)
     (void)peer; /* MPI is the library's, which ends it */
 }
 
+/* ---- Between two ranks ---- */
+
+static MPI_Win window;
+static char *blocks; /* two: what is sent, then what is received */
+static size_t block_bytes;
+
+static bool far_open(size_t bytes)
+{
+    block_bytes = bytes;
+    return MPI_Win_allocate((MPI_Aint)(2 * bytes), 1, MPI_INFO_NULL,
+                            MPI_COMM_WORLD, &blocks, &window) == MPI_SUCCESS &&
+           MPI_Win_lock_all(MPI_MODE_NOCHECK, window) == MPI_SUCCESS;
+}
+
+static void far_close(void)
+{
+    MPI_Win_unlock_all(window);
+    MPI_Win_free(&window);
+}
+
+/* The rank that is put to waits in MPI, which may need it for progress. */
+static bool far_put_flush(const struct bench_far_call *call)
+{
+    int ret = MPI_SUCCESS, bytes = (int)call->bytes;
+
+    if (!call->leads) {
+        return MPI_Recv(NULL, 0, MPI_BYTE, call->partner, 0, MPI_COMM_WORLD,
+                        MPI_STATUS_IGNORE) == MPI_SUCCESS;
+    }
+    for (uint32_t rep = 0; rep < call->reps && ret == MPI_SUCCESS; rep++) {
+        for (uint32_t i = 0; i < call->count && ret == MPI_SUCCESS; i++) {
+            ret = MPI_Put(blocks, bytes, MPI_BYTE, call->partner,
+                          (MPI_Aint)block_bytes, bytes, MPI_BYTE, window);
+        }
+        ret = ret == MPI_SUCCESS ? MPI_Win_flush(call->partner, window) : ret;
+    }
+    return ret == MPI_SUCCESS && MPI_Send(NULL, 0, MPI_BYTE, call->partner, 0,
+                                          MPI_COMM_WORLD) == MPI_SUCCESS;
+}
+
+static bool far_send(const struct bench_far_call *call)
+{
+    return MPI_Send(blocks, (int)call->bytes, MPI_BYTE, call->partner, 0,
+                    MPI_COMM_WORLD) == MPI_SUCCESS;
+}
+
+static bool far_ping_pong(const struct bench_far_call *call)
+{
+    bool fine = true;
+
+    for (uint32_t rep = 0; rep < call->reps && fine; rep++) {
+        fine = (!call->leads || far_send(call)) &&
+               MPI_Recv(blocks + block_bytes, (int)call->bytes, MPI_BYTE,
+                        call->partner, 0, MPI_COMM_WORLD,
+                        MPI_STATUS_IGNORE) == MPI_SUCCESS &&
+               (call->leads || far_send(call));
+    }
+    return fine;
+}
+
 struct bench_peer *bench_peer_mpi(int num_ranks, const char **why_p)
 {
+    static const struct bench_far far = {far_open, far_put_flush, far_ping_pong,
+                                         far_close};
     static char name[32];
-    static struct bench_peer peer = {name, false, has, do_call, do_close};
+    static struct bench_peer peer = {name, false, has, do_call, do_close, &far};
     int is_up = 0, size = 0;
 
     MPI_Initialized(&is_up);

@@ -248,7 +248,7 @@ struct bench_peer *bench_peer_nccl(struct bench *b, const char **why_p)
         return NULL;
     }
     nccl->peer =
-        (struct bench_peer){nccl->name, true, has, nccl_call, nccl_close};
+        (struct bench_peer){nccl->name, true, has, nccl_call, nccl_close, NULL};
     nccl->stream = iris_stream_native(b->iris, NULL);
     if (load(nccl) && !make_current(b, nccl)) {
         snprintf(nccl->why, sizeof nccl->why,
