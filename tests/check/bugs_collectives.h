@@ -70,7 +70,7 @@ COLLECTIVE(all_to_allv_on_another_stream, 1, OTHER_STREAM,
            iris_all_to_allv(r->iris, part, fours, NULL, result, fours, NULL,
                             IRIS_DTYPE_I32, &options))
 
-/* Ranks 0 and 1 alone. */
+/* Ranks 0 and 1 alone; the group has its workspace already. */
 static inline iris_status_t message(const struct rma *r, int from,
                                     const struct iris_ccl_options *options)
 {
@@ -83,10 +83,22 @@ static inline iris_status_t message(const struct rma *r, int from,
                                        from, options);
 }
 
-COLLECTIVE(message_the_other_way, 1, r->s,
-           ((void)part, (void)result, message(r, r->wrong ? 1 : 0, &options)))
-COLLECTIVE(message_on_another_stream, 1, OTHER_STREAM,
-           ((void)part, (void)result, message(r, 0, &options)))
+#define MESSAGE(name, from, at)                                      \
+    RMA_BUG(name)                                                    \
+    {                                                                \
+        struct iris_ccl_options options = options_of(at);            \
+                                                                     \
+        CHECK_OK(iris_all_gather(r->iris, &r->x[192], &r->x[208], 4, \
+                                 IRIS_DTYPE_I32, &options));         \
+        CHECK_EQUAL(put_it(r, 1), 0);                                \
+        CHECK_OK(message(r, from, &options));                        \
+        CHECK_EQUAL(read_it(r, 1), 0);                               \
+        return 0;                                                    \
+    }
+
+MESSAGE(message_the_other_way, r->wrong ? 1 : 0, r->s)
+MESSAGE(message_on_another_stream, 0, OTHER_STREAM)
+#undef MESSAGE
 #undef COLLECTIVE
 #undef OTHER_STREAM
 
@@ -188,8 +200,8 @@ RMA_BUG(freed_during_a_reduction)
     X(all_to_all_on_another_stream,     NULL,           1, 2)                  \
     X(all_gatherv_on_another_stream,    NULL,           1, 2)                  \
     X(all_to_allv_on_another_stream,    NULL,           1, 2)                  \
-    X(message_the_other_way,            NULL,           1, 2)                  \
-    X(message_on_another_stream,        NULL,           1, 2)                  \
+    X(message_the_other_way,            NULL,           1, 3)                  \
+    X(message_on_another_stream,        NULL,           1, 3)                  \
     X(reduction_of_another_group,       NULL,           1, 2)                  \
     X(put_to_an_input,                  NULL,           1, 2)                  \
     X(get_of_a_result,                  NULL,           1, 2)                  \
