@@ -55,7 +55,7 @@ static void values_stay_what_they_are(void **state)
 
 static void what_is_no_type_has_no_size(void **state)
 {
-    static const int none[] = {-1, 15, 1 << 20};
+    static const int none[] = {-1, 17, 1 << 20};
 
     (void)state;
     for (int i = 0; i < 3; i++) {

@@ -255,9 +255,9 @@ static int refuse(iris_t *iris, void *arg)
               IRIS_ERR_INVALID, "tensor_p is NULL", "where to put the tensor");
     CHECK_BAD(iris, iris_zeros_like(iris, NULL, NULL, &t), IRIS_ERR_INVALID,
               "like is NULL", "pass a tensor");
-    options.dtype = 15;
+    options.dtype = 17;
     CHECK_BAD(iris, iris_empty(iris, IRIS_SHAPE(2), &options, &t),
-              IRIS_ERR_INVALID, "dtype 15 is not valid", "IRIS_DTYPE_DEFAULT");
+              IRIS_ERR_INVALID, "dtype 17 is not valid", "IRIS_DTYPE_DEFAULT");
     options = asking(IRIS_DTYPE_DEFAULT, NULL);
     options.format = (iris_memory_format_t)9;
     CHECK_BAD(iris, iris_empty(iris, IRIS_SHAPE(2), &options, &t),
