@@ -4,7 +4,8 @@
 # Every source that has kernels can be read by a GPU compiler: the tests',
 # examples' and tools' GPU code, as iriscc cuts it out, goes through clang's
 # parser. No code is made; amd_code.sh and device_compile.sh look at that. What
-# only the fake HIP runtime runs is left out, and what iriscc --check compiles for CPUs.
+# only the fake HIP runtime runs is left out, and what scripts of tests/check compile
+# for CPUs.
 
 srcdir=${srcdir:-$(dirname "$0")/..}
 iriscc=$PWD/iriscc
@@ -57,7 +58,7 @@ failed=0
     for header in $(grep -lE '^IRIS_KERNEL\(' "$srcdir"/tests/*/*.h); do
         grep -lF "\"${header#"$srcdir"/tests/}\"" "$srcdir"/tests/*/*.c
     done
-} | grep -vE '/(backend_hip|support)/|/check/plain.c' | sort -u >"$dir/sources"
+} | grep -vE '/(backend_hip|support)/|/check/(explore|plain|replay)\.c' | sort -u >"$dir/sources"
 # The library's own are in headers of device/.
 printf '%s\n' "$srcdir"/src/*/*kernels.c >>"$dir/sources"
 sources <"$dir/sources" >"$dir/out" || failed=1

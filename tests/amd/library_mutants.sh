@@ -33,7 +33,7 @@ for gpu in gfx942 gfx90a; do
     mutant "packets of which one word is polled plainly" packets vector.h \
         '/ iris_d_load_pair\(/,/^}/ s/iris_d_load_u64\(from \+ 1,$/from[1]; (void)(/'
     mutant "packets of which one flag is compared" packets \
-        kernels/ccl_exchange.h 's/\(uint32_t\)\(high >> 32\) == [^;]+/1/'
+        kernels/ccl_exchange.h 's/\(uint32_t\)\(high >> 32\) == [^;]+/NULL/'
     mutant "fills of 4 bytes" wide kernels/fill.h \
         's/body\[i\] = word;/((volatile iris_d_u32_t *)body)[4 * i] = (uint32_t)args->pattern[0];/'
     mutant "products that are contracted with sums" fma target_hip.h \
@@ -93,7 +93,7 @@ mutant "packets that are polled at workgroup scope" packets vector.h \
 mutant "packets that are polled by words of 4 bytes" packets vector.h \
     '/ iris_d_load_pair\(/,/^}/ { s/iris_d_load_u64\(from( \+ 1)?,(.*|$)/iris_d_load_u32((iris_d_u32_t *)(from\1), iris_d_ahead()) | (uint64_t)iris_d_load_u32((iris_d_u32_t *)(from\1) + 1, iris_d_ahead()) << 32; (void)(iris_d_ahead());/; s/^ +iris_d_order\(.*// }; s/^IRIS_DEVICE void iris_d_load_pair/IRIS_DEVICE iris_d_order_t iris_d_ahead(void) { return iris_d_order(IRIS_RELAXED, IRIS_SCOPE_SYSTEM); }\n&/'
 mutant "packets of whose flag half is compared" packets \
-    kernels/ccl_exchange.h 's/\(uint32_t\)\(high >> 32\) == ([^;]+)/(uint16_t)(high >> 32) == (uint16_t)(\1)/'
+    kernels/ccl_exchange.h 's/\(uint32_t\)\(high >> 32\) == ([^ ;]+)/(uint16_t)(high >> 32) == (uint16_t)(\1)/'
 mutant "packets that are stored at agent scope" packets target_hip.h \
     's/" sc0 sc1"/" sc1"/'
 gpu=gfx950

@@ -11,8 +11,8 @@
 
 #include <string.h>
 
-static void litmus_step(iris_dev_t dev, uint64_t *words,
-                        const struct litmus_step *step, uint64_t *values)
+IRIS_DEVICE void litmus_step(iris_dev_t dev, uint64_t *words,
+                             const struct litmus_step *step, uint64_t *values)
 {
     uint64_t *word = &words[step->word];
     uint64_t value = step->value;

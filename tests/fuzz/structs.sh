@@ -12,6 +12,8 @@ iris_heap_stats         an output; its size is an argument
 iris_trace_counts       an output
 iris_f16                any bits are a number
 iris_bf16               any bits are a number
+iris_f8e4m3             any bits are a number
+iris_f8e5m2             any bits are a number
 iris_gpu_image          made by compilers, added before main()"
 
 found=0
