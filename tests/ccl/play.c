@@ -58,12 +58,19 @@ void play_scale(struct play *play, size_t i)
     }
 }
 
-int play_can(const struct play *play, iris_ccl_variant_t variant)
+int play_can(const iris_t *iris, const struct play *play,
+             iris_ccl_variant_t variant)
 {
     int packets = variant == IRIS_CCL_ONE_SHOT_PACKET ||
                   variant == IRIS_CCL_TWO_SHOT_PACKET ||
                   variant == IRIS_CCL_PACKET || variant == IRIS_CCL_AUTO;
 
+    if (harness_on_gpu(iris) && iris_dtype_size(play->type->dtype) == 1 &&
+        !play->type->is_integer &&
+        (play->op == PLAY_ALL_REDUCE || play->op == PLAY_REDUCE_SCATTER ||
+         play->op == PLAY_REDUCE)) {
+        return packets;
+    }
     if (play->off_heap != PLAY_ON_HEAP) { /* on the CPU */
         return variant != IRIS_CCL_ONE_SHOT;
     }

@@ -58,7 +58,8 @@ void play_set_variant(struct play *play, iris_ccl_variant_t variant);
 void play_scale(struct play *play, size_t i);
 
 /* Whether the variant takes such buffers. */
-int play_can(const struct play *play, iris_ccl_variant_t variant);
+int play_can(const iris_t *iris, const struct play *play,
+             iris_ccl_variant_t variant);
 
 /* Fills the buffers, makes the call, waits, and compares every bit with what
  * has to come out, guards and input included. 0: all is well. */

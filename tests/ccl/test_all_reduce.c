@@ -27,7 +27,7 @@ static struct play first_play(void)
 static int each_variant(struct play_board *board, struct play play)
 {
     for (int i = 0; play_variant(play.op, i) != IRIS_CCL_AUTO; i++) {
-        if (play_can(&play, play_variant(play.op, i))) {
+        if (play_can(board->iris, &play, play_variant(play.op, i))) {
             play_set_variant(&play, play_variant(play.op, i));
             play.round++;
             CHECK_EQUAL(play_and_check(board, &play), 0);

@@ -26,7 +26,8 @@ static int each_variant(struct play_board *board, struct play *play)
 
     for (int i = 0; i <= 4; i++) {
         variant = i == 4 ? IRIS_CCL_AUTO : play_variant(play->op, i);
-        if ((i == 4 || variant != IRIS_CCL_AUTO) && play_can(play, variant)) {
+        if ((i == 4 || variant != IRIS_CCL_AUTO) &&
+            play_can(board->iris, play, variant)) {
             play_set_variant(play, variant);
             play->round++;
             CHECK_EQUAL(play_and_check(board, play), 0);

@@ -61,7 +61,8 @@ static struct play play_of(const iris_t *iris, iris_group_t *group,
     play.count = draw(round, 6) % most[draw(round, 7) % 4];
     play.count = play.count < elements ? play.count : elements;
     variant = play_variant(play.op, (int)(draw(round, 8) % 5));
-    play_set_variant(&play, variant);
+    play_set_variant(&play,
+                     play_can(iris, &play, variant) ? variant : IRIS_CCL_AUTO);
     return play;
 }
 
