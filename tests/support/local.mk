@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 EXTRA_DIST += %D%/says.sh
 check_LTLIBRARIES = tests/libharness.la tests/ops/iris_cblas.la
-tests_libharness_la_SOURCES = %D%/amo_verbs.h %D%/device_api.h %D%/game.h \
+tests_libharness_la_SOURCES = %D%/amo_verbs.h %D%/device_api.h %D%/float8.h %D%/game.h \
 	%D%/harness.c %D%/harness.h %D%/leaks.c %D%/leaks.h %D%/matrix.h \
 	%D%/mounts.c %D%/mounts.h \
 	%D%/procs.c %D%/procs.h %D%/wait_kernel.h
