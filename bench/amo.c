@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Atomics: the time of one, again and again on one word of a peer, and the rate
+ * Atomics: the time of one atomic, repeated on one word of a peer, and the rate
  * over many distinct words.
  */
 #include "config.h"
@@ -36,17 +36,16 @@ static const struct iris_kernel *const kernels[NUM_VERBS][BENCH_NUM_TYPES] = {
 
 static const size_t type_bytes[BENCH_NUM_TYPES] = {4, 8, 4};
 
-/* Each rank has its own `count` of a peer's words. */
+/* A peer's words have one part of `count` words for each rank. */
 struct amo {
     size_t count;    /* one for each lane, or more */
-    uint64_t *words; /* on the heap, as the next two: num_ranks * count */
+    uint64_t *words; /* on the heap, like values and old: num_ranks * count */
     uint64_t *values;
     uint64_t *old;
-    uint64_t *host; /* host memory, twice `count`: what is there, what should
-                     * be */
+    uint64_t *host; /* host memory, twice `count`: found, expected */
 };
 
-/* One point, as run() gets it. */
+/* One point, which run() gets as `arg`. */
 struct amo_point {
     const struct iris_kernel *kernel;
     struct amo_args args;
@@ -95,8 +94,9 @@ static void amo_close(struct bench *b)
     free(amo);
 }
 
-/* Small numbers, so that every result is exact in every type: what word i of
- * rank `from`'s part on rank `on` starts with, and `from`'s operand for it. */
+/* Small numbers, so that every result is exact in every type: the first value
+ * of word i of rank `from`'s part on rank `on`, and `from`'s operand for that
+ * word. */
 static int64_t initial_of(int from, int on, size_t i)
 {
     return (int64_t)((i * 7 + (size_t)from * 31 + (size_t)on * 5) % 4093);
@@ -125,12 +125,12 @@ static int64_t result_of(enum verb verb, int64_t a, int64_t b)
         return a < b ? a : b;
     case MAX:
         return a > b ? a : b;
-    default: /* XCHG, and CAS that expects what is there */
+    default: /* XCHG, and CAS that expects the value it finds */
         return b;
     }
 }
 
-/* Writes `value` as element i of an array of a type. */
+/* Writes `value` as element i of an array of this type. */
 static void put_value(enum bench_type type, void *array, size_t i,
                       int64_t value)
 {
@@ -153,8 +153,8 @@ static size_t part_of(const struct amo *amo, enum bench_type type, int from)
     return (size_t)from * amo->count * type_bytes[type];
 }
 
-/* Fills the words for every rank, the operands, and what cas expects of a
- * rank's one peer. */
+/* Fills the words of every rank, the operands, and the values that cas expects
+ * from the rank's only peer. */
 static iris_status_t fill(struct bench *b, enum bench_type type, int peer)
 {
     struct amo *amo = b->state;
@@ -201,8 +201,8 @@ static iris_status_t run(struct bench *b, const void *arg, uint32_t reps,
     return status == IRIS_OK ? iris_stream_synchronize(b->iris, NULL) : status;
 }
 
-/* Counts the words of rank `from`'s part here that one update by it did not
- * leave right, and, if this rank's peer is `on`, wrong old values. */
+/* Checks the words here after each rank `from` has updated its part once. Also
+ * checks this rank's old values, which are those of rank `on`. */
 static iris_status_t check(struct bench *b, enum verb verb,
                            enum bench_type type, int on, uint64_t *wrong_p)
 {
@@ -234,7 +234,7 @@ static iris_status_t check(struct bench *b, enum verb verb,
     return status;
 }
 
-/* One update of every word by every rank, on its first peer. */
+/* Every rank updates every word of its first peer once. */
 static iris_status_t verify(struct bench *b, enum verb verb,
                             enum bench_type type, struct amo_point point,
                             uint64_t *wrong_p)

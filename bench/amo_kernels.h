@@ -9,22 +9,22 @@
 
 struct amo_args {
     const int64_t *context;
-    void *words;  /* on each peer; this rank's own part of them */
+    void *words;  /* on each peer: this rank's part of the words */
     void *values; /* operand of each word, local */
-    void *old;    /* what each word held, local; cas expects it, too */
-    size_t count; /* of words */
+    void *old;    /* old values, local; cas expects these */
+    size_t count; /* number of words */
     int32_t first_peer;
     int32_t num_peers;
     uint32_t reps;
 };
 
-/* How often each word is updated, over all repetitions and peers. */
+/* The number of updates of each word, over all repetitions and peers. */
 IRIS_DEVICE uint64_t amo_turns(const struct amo_args *args)
 {
     return (uint64_t)args->reps * (uint64_t)args->num_peers;
 }
 
-/* The peer after `peer`, round and round. */
+/* The next peer after `peer`, in a ring. */
 IRIS_DEVICE int amo_next(const struct amo_args *args, iris_dev_t dev, int peer)
 {
     int last = args->first_peer + args->num_peers - 1;
@@ -74,7 +74,7 @@ IRIS_DEVICE int amo_next(const struct amo_args *args, iris_dev_t dev, int peer)
             ((const c_type *)args->values)[i], peer, IRIS_RELAXED,             \
             IRIS_SCOPE_SYSTEM))
 
-/* Nobody wants the old value. */
+/* The old value is not used. */
 #define AMO_UNFETCHED(name, c_type)                                            \
     AMO_KERNEL(name, unfetched,                                                \
         (void)iris_atomic_add_##name(                                          \

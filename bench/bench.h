@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of iris-bench share: options, one rank's state, the groups of
- * operations, how a point is measured, and where its row goes.
+ * The interface between the files of iris-bench: options, one rank's state, the
+ * groups of operations, the measurement of a point, and the report.
  */
 #ifndef IRIS_BENCH_BENCH_H
 #define IRIS_BENCH_BENCH_H
@@ -14,21 +14,21 @@
 
 #define BENCH_US_PER_S 1e6
 
-/* What is measured in alternation with an operation, at most. */
+/* The most references that are timed in alternation with an operation. */
 #define BENCH_MAX_REFERENCES 4
 #define BENCH_MAX_SHAPES 64
 
-/* Who works at once: each rank with the next one, each rank with every other,
- * or rank 0 with rank 1 while the rest are idle. */
+/* The pairs that work at once: each rank with the next one, each rank with
+ * every other, or rank 0 with rank 1 while the rest are idle. */
 enum bench_pairs { BENCH_RING, BENCH_ALL, BENCH_ONE };
 
 enum bench_format { BENCH_TABLE, BENCH_CSV, BENCH_JSON };
 
-/* How collectives are called, bits in the order of bench_calls_names: replayed
- * in a graph, enqueued one by one, or each waited for. */
+/* Ways to call collectives: replay a graph, enqueue calls one by one, or wait
+ * for each call. The bits are in the order of bench_calls_names. */
 enum bench_calls { BENCH_GRAPH = 1, BENCH_EAGER = 2, BENCH_WAITED = 4 };
 
-/* Element types of the atomics; the order of bench_type_names. */
+/* Element types of the atomics, in the order of bench_type_names. */
 enum bench_type { BENCH_U32, BENCH_U64, BENCH_F32, BENCH_NUM_TYPES };
 
 /* A product of (m, k) and (k, n). */
@@ -41,7 +41,7 @@ struct bench_shape {
 
 struct bench_options {
     int num_ranks;       /* 0: the launcher's or IRIS_NUM_RANKS, else 2 */
-    unsigned workgroups; /* of a kernel; 0: as many as compute units */
+    unsigned workgroups; /* of a kernel; 0: one for each compute unit */
     unsigned block;      /* lanes of a workgroup */
     size_t min_bytes;    /* powers of two */
     size_t max_bytes;
@@ -49,115 +49,114 @@ struct bench_options {
     int64_t iterations; /* operations of a point; 0: as `seconds` allow */
     double seconds;     /* time for a point */
     size_t live;        /* allocations alive while malloc is measured */
-    int init_ranks;     /* what the init operation starts */
+    int init_ranks;     /* ranks that the init operation starts */
     size_t init_heap_bytes;
     enum bench_pairs pairs;
     enum bench_format format;
     const char *output; /* NULL: stdout */
     const char *ops;    /* comma-separated names, checked; "all" */
     bool types[BENCH_NUM_TYPES];
-    unsigned dtypes;   /* of collectives and products: 1 << IRIS_DTYPE_... */
+    unsigned dtypes;   /* of collectives, products: 1 << IRIS_DTYPE_... */
     unsigned variants; /* 1 << IRIS_CCL_... */
     unsigned calls;    /* enum bench_calls */
     struct bench_shape shapes[BENCH_MAX_SHAPES]; /* of products */
     size_t num_shapes;
     bool peer;           /* measure NCCL, RCCL or MPI beside them */
-    const char *tune;    /* the tuning file to write; NULL: none */
-    double tune_seconds; /* that it may take */
-    double spread; /* that its repeats may have, as a share of the least */
-    bool graph;    /* capture what is enqueued, where that can be done */
+    const char *tune;    /* the tuning file to write; NULL: no tuning */
+    double tune_seconds; /* time limit of the tuning */
+    double spread; /* allowed spread of its repeats, as a share of the least */
+    bool graph;    /* capture enqueued operations if possible */
     bool progress;
     bool targets;
 };
 
-/* The result of one point. A rate or reference of a group that has none is 0
- * or NULL. */
+/* The result of one point. `rate` is 0 and `reference` is NULL in groups that
+ * do not have them. */
 struct bench_row {
     const char *group;
     const char *op;
-    const char *variant; /* element type or the like; "" if there is none */
+    const char *variant; /* element type or the like; "" without variants */
     size_t bytes;        /* of one operation; 0 if it has no size */
     unsigned grid;       /* workgroups, where points differ in them, else 0 */
     enum bench_pairs pairs;
-    double median_us; /* of one operation; the slowest rank's */
+    double median_us; /* time of one operation on the slowest rank */
     double min_us;
     double p90_us;
     double rate; /* of one rank */
     const char *rate_unit;
-    const char *reference; /* what was measured in alternation with it */
+    const char *reference; /* the first reference */
     double reference_rate;
     double ratio;                               /* rate / reference_rate */
-    double references_us[BENCH_MAX_REFERENCES]; /* medians; 0: no such one */
-    uint64_t wrong; /* values found wrong, on all ranks */
+    double references_us[BENCH_MAX_REFERENCES]; /* medians; 0: not measured */
+    uint64_t wrong;                             /* wrong values on all ranks */
 
-    /* Of collectives only. */
-    const char *calls; /* of bench_calls_names; NULL: no collective */
+    /* For collectives only. */
+    const char *calls; /* one of bench_calls_names; NULL: not a collective */
     iris_dtype_t dtype;
     iris_ccl_variant_t how;
-    double bus_rate; /* what each link carries, whatever the ranks */
+    double bus_rate; /* rate of each link, as NCCL's tests count it */
 
-    /* Of fused operations only, and dtype. */
-    const struct bench_shape *shape; /* NULL: none */
-    const char *peer;                /* NULL: none */
+    /* For fused operations only. They also set dtype. */
+    const struct bench_shape *shape; /* NULL: not a fused operation */
+    const char *peer;                /* NULL: no other library */
 };
 
-/* Survives iris_spawn(): in memory that rank processes made here share with
- * the process that made them. */
+/* The process that calls iris_spawn() shares this memory with its ranks. */
 struct bench_shared {
     uint64_t wrong;
     double init_us[8];
     char init_variant[24];
     int init_count;
     int init_ranks;
-    double init_shm_bytes; /* more in use with all ranks up than before */
+    double init_shm_bytes; /* increase of the use of /dev/shm */
 };
 
 struct bench;
 struct bench_report;
 struct bench_peer;
 
-/* What a function enqueues, captured for the point being measured. */
+/* The operations that a function enqueues, captured for the current point. */
 struct bench_graph {
     iris_status_t (*one)(struct bench *b, const void *arg);
-    iris_graph_t *graph; /* NULL: none */
+    iris_graph_t *graph; /* NULL: not captured */
 };
 
 /* One rank while it runs. */
 struct bench {
     iris_t *iris;
-    struct bench_options options; /* a copy: targets.c changes it between */
+    struct bench_options options; /* a copy, which targets.c changes */
     struct bench_shared *shared;
-    struct bench_report *report; /* NULL but on rank 0 */
+    struct bench_report *report; /* NULL except on rank 0 */
     int rank;
     int num_ranks;
     unsigned workgroups;
     size_t points_done; /* for the progress line */
     size_t points;
     int64_t start_ns;
-    void *state; /* of the group that is open */
-    /* The operation and its references. */
+    void *state; /* state of the open group */
+    /* Graphs of the operation and its references. */
     struct bench_graph graphs[1 + BENCH_MAX_REFERENCES];
-    uint32_t graph_ops;      /* operations of a graph of this point */
+    uint32_t graph_ops;      /* operations in each graph of this point */
     bool no_graph;           /* this point cannot be captured */
-    bool wait_each;          /* of this point's calls */
-    bool trusted;            /* values of fused operations are not looked at */
-    int chunks;              /* of fused operations; 0: as many as worth it */
-    struct bench_peer *peer; /* NULL: none */
+    bool wait_each;          /* wait for each call of this point */
+    bool trusted;            /* do not check values of fused operations */
+    int chunks;              /* of fused operations; 0: the library decides */
+    struct bench_peer *peer; /* NULL: no other library */
 };
 
-/* What the points of a group's operations differ in. */
+/* The parameter that distinguishes the points of a group's operations. */
 enum bench_axis {
     BENCH_BY_SIZE,
     BENCH_BY_TYPE,
     BENCH_BY_GRID,
     BENCH_BY_SHAPE, /* products: sizes and element type */
-    BENCH_BY_CALL,  /* collectives: size, element type, variant, graph or not */
+    BENCH_BY_CALL,  /* collectives: size, element type, variant, calls */
     BENCH_ONCE
 };
 
-/* Operations of one kind. `open` and `close` are collective and may be NULL;
- * `run` fills in times, rate and wrong of *row_p, whose op, variant and bytes
- * are given, and may leave the point out by leaving median_us 0. */
+/* Operations of one kind. `open` and `close` are collective and may be NULL.
+ * `run` gets op, variant and bytes in *row_p, and fills in times, rate and
+ * wrong. It may skip the point by leaving median_us 0. */
 struct bench_group {
     const char *name;
     const char *text;
@@ -174,7 +173,7 @@ extern const struct bench_group bench_lanes, bench_bulk, bench_depth,
     bench_fused, bench_sync, bench_launch, bench_stream, bench_heap, bench_fill,
     bench_random, bench_tile_products, bench_wg_tiles, bench_nodes, bench_init;
 
-/* All of them, NULL at the end. */
+/* All groups, with NULL at the end. */
 extern const struct bench_group *const bench_groups[];
 extern const char *const bench_type_names[];
 extern const char *const bench_pairs_names[];
@@ -187,23 +186,24 @@ extern const char *const bench_variant_names[]; /* by iris_ccl_variant_t */
 void bench_print_help(void);
 void bench_print_list(void);
 
-/* Fills *options_p. Returns false, having printed, if the program is to end
- * with *code_p: after --help or --list, or a bad option (2). */
+/* Fills *options_p. Returns false if the program must end with *code_p: after
+ * --help or --list, or after a bad option (2). It has then printed why. */
 bool bench_options_parse(int argc, char **argv, struct bench_options *options_p,
                          int *code_p);
 
 /* ---- run.c ---- */
 
-/* Whether `name`, of a group, is in a list such as "put,atomics"; and whether an
- * item of one names a group or an operation. */
+/* Whether a list such as "put,atomics" selects `name`, which is in `group`; and
+ * whether an item of a list names a group or an operation. */
 bool bench_selected(const char *ops, const struct bench_group *group,
                     const char *name);
 bool bench_is_known(const char *item, size_t length);
 
 /* ---- measure.c, enqueue.c ---- */
 
-/* What is timed: run() does `reps` operations on this rank, or those of the
- * reference that is counted from 1, and returns when they are done. Called on all ranks; idle ones return at once. */
+/* The work that is timed: run() does `reps` operations on this rank, or those
+ * of the reference with this number (from 1), and returns when they are done.
+ * All ranks call it; on idle ones it returns at once. */
 struct bench_work {
     iris_status_t (*run)(struct bench *b, const void *arg, uint32_t reps,
                          int reference);
@@ -211,28 +211,28 @@ struct bench_work {
     uint32_t max_reps; /* 0: no limit */
     uint32_t per_rep;  /* operations counted for each of reps; 0: one */
     uint32_t step;     /* reps come in multiples of it; 0: any number */
-    int references;    /* that run() can do, too */
+    int references;    /* references that run() can do, too */
 };
 
-/* Does `reps` times what one(b, arg) enqueues on the default stream, and waits
- * until it is done. `arg` is the same throughout a point, and there are at most
- * 1 + BENCH_MAX_REFERENCES such functions in it. */
+/* Does the operations that one(b, arg) enqueues on the default stream `reps`
+ * times, and waits until they are done. `arg` is the same throughout a point. A
+ * point has at most 1 + BENCH_MAX_REFERENCES such functions. */
 typedef iris_status_t (*bench_enqueue_fn)(struct bench *b, const void *arg);
 iris_status_t bench_enqueue(struct bench *b, bench_enqueue_fn one,
                             const void *arg, uint32_t reps);
 
-/* Forgets what was captured, at the end of a point. */
+/* Destroys the graphs at the end of a point. */
 void bench_graphs_drop(struct bench *b);
 
-/* Warms up, finds how many operations make a batch long enough, times batches
- * that all ranks begin together, and takes the slowest rank of each. Fills
- * times and ratio. Collective. */
+/* Warms up, finds out how many operations make a batch long enough, and times
+ * batches that all ranks begin together. The slowest rank's time of each batch
+ * counts. Fills in times and ratio. Collective. */
 iris_status_t bench_measure(struct bench *b, const struct bench_work *work,
                             struct bench_row *row_p);
 
 /* ---- tensor.c ---- */
 
-/* b->state of operations that fill a tensor. */
+/* b->state of the operations that fill a tensor. */
 struct bench_tensor {
     iris_tensor_t memory; /* on the heap, of the largest size */
     unsigned char *host;
@@ -243,7 +243,7 @@ struct bench_tensor_op {
     iris_dtype_t dtype;
 };
 
-/* One size of one of them. */
+/* One size of one of these operations. */
 struct bench_tensor_point {
     const struct bench_tensor_kind *kind;
     int what;
@@ -254,7 +254,7 @@ struct bench_tensor_kind {
     const struct bench_tensor_op *ops;
     uint32_t max_enqueued;
     bench_enqueue_fn enqueue; /* `arg` is the point */
-    /* Adds how many elements of all ranks are wrong. Collective. */
+    /* Adds the number of wrong elements on all ranks. Collective. */
     iris_status_t (*verify)(struct bench *b,
                             const struct bench_tensor_point *point,
                             uint64_t *wrong_p);
@@ -269,21 +269,21 @@ iris_status_t bench_tensor_run(struct bench *b,
 /* Enqueues iris_memset of a point's memory. */
 iris_status_t bench_tensor_memset(struct bench *b, const void *arg);
 
-/* Fills in times from single operations timed on this rank, in any order
- * (`samples` gets sorted): of each figure the slowest rank's. Idle ranks pass
- * count 0. Collective. */
+/* Fills in times from single operations that this rank timed. Each figure is
+ * the slowest rank's. Sorts `samples`. Idle ranks pass count 0. Collective. */
 iris_status_t bench_sampled(struct bench *b, double *samples, size_t count,
                             struct bench_row *row_p);
 
-/* Makes each value the largest, or the sum, of all ranks'. Collective. */
+/* Replaces each value by the maximum, or by the sum, over all ranks.
+ * Collective. */
 iris_status_t bench_max(struct bench *b, double *values, size_t count);
 iris_status_t bench_sum(struct bench *b, uint64_t *value);
 
-/* Rates of `bytes` moved, or one operation done, in row's median. */
+/* Compute the rate of moving `bytes` bytes, or of operations, from medians. */
 void bench_rate_bytes(struct bench_row *row, size_t bytes, const char *against);
 void bench_rate_ops(struct bench_row *row, double median_us);
 
-/* Element in the middle, and any other; `samples` is sorted by it. */
+/* A quantile of `samples`, 0.5 for the median. Sorts `samples`. */
 double bench_quantile(double *samples, size_t count, double fraction);
 
 /* CLOCK_MONOTONIC. */
@@ -291,8 +291,8 @@ int64_t bench_now_ns(void);
 
 /* ---- Pairs of ranks ---- */
 
-/* The ranks a rank works with: `count` from `first` on, past the last comes 0.
- * None if it is idle. */
+/* The ranks that a rank works with: `count` ranks from `first` on, where rank 0
+ * follows the last one. An idle rank has count 0. */
 struct bench_peers {
     int first;
     int count;
@@ -312,7 +312,7 @@ enum bench_ccl_op {
     BENCH_REDUCE_SCATTER,
     BENCH_ALL_TO_ALL,
     BENCH_BROADCAST,
-    /* Of the group of messages. */
+    /* For the group of messages. */
     BENCH_REDUCE,
     BENCH_GATHER,
     BENCH_SCATTER,
@@ -320,7 +320,8 @@ enum bench_ccl_op {
     BENCH_SEND_RECV
 };
 
-/* One collective, ours or a peer's, of all ranks: a sum, or from rank 0. */
+/* One collective of all ranks, by this library or a peer: it sums, or its root
+ * is rank 0. */
 struct bench_ccl {
     int num_ranks;
     enum bench_ccl_op op;
@@ -328,30 +329,32 @@ struct bench_ccl {
     iris_dtype_t dtype;
     iris_ccl_variant_t variant;
     int num_cus;
-    void *in; /* on the heap, as out */
+    void *in; /* on the heap, like out */
     void *out;
 };
 
-/* Whether the variant is one of the operation's; `ordered`: and gives the same
- * bits as all others. */
+/* Whether the operation has the variant and, with `ordered`, whether the
+ * variant gives the same bits as the others. */
 bool bench_ccl_has(enum bench_ccl_op op, iris_ccl_variant_t variant,
                    bool ordered);
 
-/* The call whose larger buffer has at most so many bytes, between the buffers
- * of the group, which is open. */
+/* The call whose larger buffer has at most `bytes` bytes, with the buffers of
+ * the open group. */
 struct bench_ccl bench_ccl_call(const struct bench *b, enum bench_ccl_op op,
                                 size_t bytes, iris_dtype_t dtype);
 
-/* Makes what collectives need before one is captured, and finds out whether
- * there are graphs here. Collective. */
+/* Prepares collectives, so that they can be captured, and finds out whether the
+ * device has graphs. Collective. */
 iris_status_t bench_ccl_prepare(struct bench *b);
 
-/* Enqueues it on the default stream: ours, or a peer's that can. */
+/* Enqueues the call on the default stream, with this library or with a peer
+ * that has streams. */
 iris_status_t bench_ccl_enqueue(struct bench *b, const struct bench_ccl *call);
 iris_status_t bench_ccl_enqueue_peer(struct bench *b,
                                      const struct bench_ccl *call);
 
-/* Times the call, and beside it the peer's if there is one. Collective. */
+/* Times the call, in alternation with the peer's if there is a peer.
+ * Collective. */
 iris_status_t bench_ccl_time(struct bench *b, const struct bench_ccl *call,
                              struct bench_row *row_p);
 
@@ -359,8 +362,8 @@ iris_status_t bench_ccl_time(struct bench *b, const struct bench_ccl *call,
  * tests count it. */
 double bench_ccl_bus_share(const struct bench_ccl *call);
 
-/* Fills `in`; counts what is wrong in `out`. `host` holds the larger buffer.
- * Both wait. */
+/* Fill `in`, and count wrong elements of `out`. `host` has room for the larger
+ * buffer. Both wait. */
 iris_status_t bench_ccl_fill(struct bench *b, const struct bench_ccl *call,
                              void *host);
 iris_status_t bench_ccl_check(struct bench *b, const struct bench_ccl *call,
@@ -368,18 +371,18 @@ iris_status_t bench_ccl_check(struct bench *b, const struct bench_ccl *call,
 
 /* ---- bench_fused.c, peer_cblas.c ---- */
 
-/* What fused operations have in references_us. */
+/* Indices of fused operations' references_us. */
 enum { BENCH_UNFUSED, BENCH_PRODUCT, BENCH_COLLECTIVE, BENCH_PEER };
 
-/* The longer of product and collective as a share of the fused time: 1 where
- * the other one is hidden behind it. */
+/* The longer of product and collective as a share of the fused time. It is 1 if
+ * the fused operation hides the other one completely. */
 double bench_bound_share(const struct bench_row *row);
 
-/* Bytes of the heap that products of these shapes take. */
+/* Bytes of heap that products of these shapes need. */
 size_t bench_fused_bytes(const struct bench_options *options);
 
 /* CBLAS's product out (m, n) = a (m, k) b (k, n) of dense f32 matrices. NULL if
- * there is no such library. */
+ * no CBLAS library is installed. */
 typedef void (*bench_cblas_fn)(const struct bench_shape *shape, const float *a,
                                const float *b, float *out);
 bench_cblas_fn bench_peer_cblas(int num_ranks, const char **name_p);
@@ -387,15 +390,13 @@ bench_cblas_fn bench_peer_cblas(int num_ranks, const char **name_p);
 /* ---- tune.c ---- */
 
 /* Measures variants and grids of the selected collectives, and rates if fused
- * operations are selected, and writes the tuning file, unless repeats disagree.
+ * operations are selected. Writes the tuning file, unless repeats disagree.
  * Collective; all ranks get the same status. */
 iris_status_t bench_tune(struct bench *b);
 
 /* ---- peer.c, peer_mpi.c, peer_nccl.c ---- */
 
-/* Another library, with its collectives for the job's device. One of each
- * rank. A function that fails has printed why, on rank 0. */
-/* What one rank of two does, `reps` times. */
+/* The work of one of two ranks, `reps` times. */
 struct bench_far_call {
     int partner;
     bool leads; /* this rank puts, or sends first */
@@ -404,8 +405,8 @@ struct bench_far_call {
     uint32_t reps;
 };
 
-/* One-sided puts and messages between two ranks. False: MPI returned an error.
- * open() and close() are collective. */
+/* One-sided puts and messages between two ranks. The functions return false if
+ * MPI returned an error. open() and close() are collective. */
 struct bench_far {
     bool (*open)(size_t bytes);
     bool (*put_flush)(const struct bench_far_call *call);
@@ -413,34 +414,38 @@ struct bench_far {
     void (*close)(void);
 };
 
+/* Another library, with its collectives for the job's device. Each rank has
+ * one. A function that fails has printed the reason on rank 0. */
 struct bench_peer {
     const char *name;
-    bool on_stream; /* enqueues; else a call is done when it returns */
+    bool on_stream; /* calls enqueue; else they are done when they return */
     bool (*has)(const struct bench_ccl *call); /* this element type */
     bool (*call)(struct bench_peer *peer, const struct bench_ccl *call);
     void (*close)(struct bench_peer *peer);
-    const struct bench_far *far; /* NULL: none */
+    const struct bench_far *far; /* NULL: no puts and messages */
 };
 
-/* The peer for this job, or IRIS_ERR_UNSUPPORTED, the reason printed.
- * Collective: all ranks get one or none. */
+/* Opens the peer for this job. Without one, prints the reason and returns
+ * IRIS_ERR_UNSUPPORTED. Collective: either all ranks get a peer or no rank
+ * does. */
 iris_status_t bench_peer_open(struct bench *b);
 void bench_peer_close(struct bench *b);
 
-/* Each of them: NULL, and *why_p a string that lasts, if it cannot be had. The
- * second is collective. */
+/* Return NULL and a static string in *why_p if the peer is not available. The
+ * second call is collective. */
 struct bench_peer *bench_peer_mpi(int num_ranks, const char **why_p);
 struct bench_peer *bench_peer_nccl(struct bench *b, const char **why_p);
 
 /* ---- report.c, table.c ---- */
 
-/* On rank 0 opens the output and begins; then rows; then ends it. Collective:
- * all ranks get IRIS_ERR_SYSTEM if it cannot be written. */
+/* Open and close the output on rank 0, and write rows in between. Opening and
+ * closing are collective: all ranks get IRIS_ERR_SYSTEM if it cannot be
+ * written. */
 iris_status_t bench_report_open(struct bench *b);
 void bench_report_row(struct bench *b, const struct bench_row *row);
 iris_status_t bench_report_close(struct bench *b);
 
-/* One row of --targets; `limit` and `held` are "" where there is no target. */
+/* One row of --targets; `limit` and `held` are "" without a target. */
 struct bench_verdict {
     const char *target;
     const char *limit;
@@ -467,7 +472,7 @@ typedef void (*bench_row_fn)(struct bench *b, const struct bench_row *row);
 iris_status_t bench_run_op(struct bench *b, const struct bench_group *group,
                            size_t op, bench_row_fn row_fn);
 
-/* Starts and ends jobs, before the one that reports; fills *shared_p. */
+/* Starts and ends jobs, before the job that reports, and fills *shared_p. */
 iris_status_t bench_measure_init(const struct iris_config *config,
                                  const struct bench_options *options,
                                  struct bench_shared *shared_p);

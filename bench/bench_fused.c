@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fused operations beside their parts: the product alone, the collective alone,
- * and one after the other, ours and another library's.
+ * Measures fused operations beside their parts: the product alone, the
+ * collective alone, and the two in sequence, by this library and by another
+ * one.
  */
 #include "config.h"
 
@@ -16,12 +17,12 @@
 /* Enqueued ahead of the host's wait. */
 #define MAX_ENQUEUED 200
 
-/* Operations of a graph; larger products take so long that the host's calls do
- * not count. */
+/* Operations of a graph. Larger products are not put into graphs: they take so
+ * long that the cost of the host's calls does not matter. */
 #define GRAPH_OPS 10
 #define GRAPH_FLOPS 1e8
 
-/* The heap has room for shares of as many ranks. */
+/* The heap has room for the shares of this number of ranks. */
 #define MIN_PADDING 64
 #define MAX_ELEMENT 4
 
@@ -68,11 +69,12 @@ size_t bench_fused_bytes(const struct bench_options *options)
 {
     struct sizes sizes = sizes_of(options, options->num_ranks);
 
-    /* The operations' own workspace has what `kept` has. */
+    /* The library's own workspace is as large as `kept`. */
     return sizes.a + sizes.b + sizes.out + 2 * sizes.kept;
 }
 
-/* Whose product and whose collective stand beside ours. */
+/* Chooses the product and the collective that are measured beside this
+ * library's. */
 static void find_peer(struct bench *b, struct fused *f)
 {
     const char *product = "Iris";
@@ -136,7 +138,7 @@ static void fused_close(struct bench *b)
     free(f);
 }
 
-/* ---- The ways ---- */
+/* ---- The ways to compute ---- */
 
 static iris_status_t enqueue_fused(struct bench *b, const void *arg)
 {
@@ -194,7 +196,7 @@ static iris_status_t multiply_by_peer(struct bench *b, const struct point *p)
                : status;
 }
 
-/* The product and the collective, in the order of the operation. */
+/* The product and the collective, in the operation's order. */
 static iris_status_t enqueue_unfused(struct bench *b, const void *arg)
 {
     const struct point *p = arg;
@@ -242,7 +244,8 @@ static iris_status_t run(struct bench *b, const void *arg, uint32_t reps,
 
 /* ---- Values ---- */
 
-/* Before a point: gathered matrices have rows of zeros at the end. */
+/* Zeroes a and kept before a point, because gathered matrices end in rows of
+ * zeros. */
 static iris_status_t zero(struct bench *b)
 {
     const struct fused *f = b->state;
@@ -254,7 +257,7 @@ static iris_status_t zero(struct bench *b)
                : status;
 }
 
-/* Does it once and looks at what it leaves. */
+/* Runs one way once and checks its results. */
 static iris_status_t verify(struct bench *b, const struct point *p,
                             enum way way, uint64_t *wrong_p)
 {
@@ -262,7 +265,7 @@ static iris_status_t verify(struct bench *b, const struct point *p,
     struct sizes sizes = sizes_of(&b->options, b->num_ranks);
     iris_status_t status = iris_memset(b->iris, f->out, 0xff, sizes.out, NULL);
 
-    /* Peers may write into another rank's `out` at once. */
+    /* Peers may write into this rank's `out` as soon as they start. */
     status = status == IRIS_OK ? iris_barrier(b->iris, NULL, NULL) : status;
     status = status == IRIS_OK ? run(b, p, 1, way) : status;
     return status == IRIS_OK ? fused_check(b, p, way, wrong_p) : status;
@@ -284,7 +287,7 @@ static void fill_rates(const struct bench *b, const struct point *p,
     const struct bench_shape *s = p->shape;
     double flops = 2.0 * (double)s->m * (double)s->n * (double)s->k /
                    (p->op == ALL_GATHER ? b->num_ranks : 1);
-    double giga = flops * 1e-3; /* a microsecond */
+    double giga = flops * 1e-3; /* per microsecond */
 
     row_p->rate = row_p->median_us > 0 ? giga / row_p->median_us : 0;
     row_p->rate_unit = "GFLOP/s";
@@ -314,7 +317,7 @@ static iris_status_t run_fused(struct bench *b, size_t op,
         work.step = GRAPH_OPS;
     }
     for (int way = FUSED; way <= references && status == IRIS_OK; way++) {
-        if (way != COLLECTIVE && !b->trusted) { /* which the unfused one has */
+        if (way != COLLECTIVE && !b->trusted) { /* UNFUSED checks it, too */
             status = verify(b, &p, (enum way)way, &row_p->wrong);
         }
     }

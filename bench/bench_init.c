@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How long a job takes to start, and what shared memory it then uses: in jobs
- * of their own, before the one that measures the rest.
+ * Measures how long a job takes to start and how much shared memory it uses. It
+ * starts separate jobs, before the one that measures everything else.
  */
 #include "config.h"
 
@@ -18,9 +18,9 @@
 #define MAX_STARTS 5
 #define MIB 1048576.0
 
-/* What each rank of such a job is given. */
+/* The arguments of each rank of such a job. */
 struct start {
-    const char *prefix; /* of heap-bases files; NULL: they stay */
+    const char *prefix; /* of heap-bases files; NULL: keep the files */
     int64_t begin_ns;
     struct bench_shared *shared;
     double used_before;
@@ -46,7 +46,7 @@ void bench_remove_bases(const char *prefix, int rank)
     }
 }
 
-/* Runs on every rank once its context is there. */
+/* Runs on every rank when its context is open. */
 static int started(iris_t *iris, void *arg)
 {
     struct start *start = arg;
@@ -80,7 +80,7 @@ iris_status_t bench_measure_init(const struct iris_config *config,
                      ? (int)options->iterations
                      : MAX_STARTS;
 
-    /* A launcher has its own count. */
+    /* The launcher decides the number of ranks. */
     mine.num_ranks = getenv("IRIS_RANK") == NULL ? options->init_ranks : -1;
     mine.heap_bytes = (int64_t)options->init_heap_bytes;
     for (int i = 0; i < starts && status == IRIS_OK; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What collectives are given and must come to, of any element type.
+ * Inputs and expected results of collectives, for any element type.
  */
 #include "config.h"
 
@@ -9,10 +9,10 @@
 #include <iris/device/float8.h>
 #include <string.h>
 
-/* Values are 0 to 12, of f8e5m2 the even ones, which it has: sums of up to 20
- * ranks are exact even in bf16, and those of 8-bit floats are rounded once. And
- * integers that wrap around do so in every library. Elements repeat after as
- * many, which is what makes filling and comparing fast. */
+/* Values are 0 to 12; f8e5m2 has only the even ones of these. So sums of up to
+ * 20 ranks are exact even in bf16, and sums of 8-bit floats are rounded once.
+ * Integers wrap around in the same way in every library. The values repeat
+ * after PERIOD elements, so filling and comparing are fast. */
 #define PERIOD 13
 #define MAX_ELEMENT 16
 
@@ -44,8 +44,8 @@ static void encode(iris_dtype_t dtype, unsigned value, void *element)
     memcpy(element, from, iris_dtype_size(dtype)); /* little-endian */
 }
 
-/* What repeats from the first element of a part on: what a rank has, or of rank
- * -1 everybody's sum. */
+/* The elements that a part repeats: a rank's input, or the sum of all ranks'
+ * inputs for rank -1. */
 struct pattern {
     size_t element; /* bytes */
     char bytes[PERIOD * MAX_ELEMENT];
@@ -67,7 +67,7 @@ static struct pattern pattern_of(const struct bench_ccl *call, int rank,
     return pattern;
 }
 
-/* Whether each rank's part of a buffer is another's. */
+/* Whether the buffer has a part for each rank. */
 static bool is_parted(const struct bench_ccl *call, bool out)
 {
     return call->op == BENCH_ALL_TO_ALL || call->op == BENCH_ALL_TO_ALLV ||
@@ -102,7 +102,7 @@ static uint64_t count_wrong(const char *part, size_t count,
     for (size_t i = 0; i < count; i++) {
         size_t left = count - i;
 
-        /* All that repeats at once, as a rule. */
+        /* Usually a whole period is right. */
         if (left >= PERIOD && i % PERIOD == 0 &&
             memcmp(part + i * pattern->element, pattern->bytes,
                    PERIOD * pattern->element) == 0) {
@@ -116,7 +116,8 @@ static uint64_t count_wrong(const char *part, size_t count,
     return wrong;
 }
 
-/* Whose elements part `part` of `out` has; -1: everybody's sum. */
+/* The rank whose elements are in part `part` of `out`; -1: the sum of all
+ * ranks. */
 static int source_of(const struct bench *b, const struct bench_ccl *call,
                      int part)
 {

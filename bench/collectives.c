@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Collectives on the default stream, by the size of the larger buffer, with
- * another library's beside them.
+ * Collectives on the default stream, by the size of the larger buffer, in
+ * alternation with another library's.
  */
 #include "config.h"
 
@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Enqueued ahead of the host's wait. */
+/* The most calls that the host enqueues before it waits. */
 #define MAX_ENQUEUED 200
 
-/* Operations of a graph, up to a size and beyond. */
+/* Operations of a graph, for sizes up to SMALL_BYTES and for larger ones. */
 #define SMALL_BYTES ((size_t)1 << 20)
 #define GRAPH_OPS_SMALL 50
 #define GRAPH_OPS_LARGE 10
@@ -26,8 +26,8 @@ static const char *const names[] = {[BENCH_ALL_REDUCE] = "all_reduce",
                                     [BENCH_BROADCAST] = "broadcast",
                                     NULL};
 
-/* Variants of each operation by their names, so that the list holds for a
- * library that has fewer; after the bar those that add up in any order. */
+/* Names of each operation's variants; the library may have fewer. Those after
+ * the bar add up in any order. */
 static const char *const variants[] = {
     [BENCH_ALL_REDUCE] = ("auto one_shot two_shot one_shot_packet "
                           "two_shot_packet | atomic spinlock ring"),
@@ -41,7 +41,7 @@ static const char *const message_names[] = {
     "reduce", "gather", "scatter", "all_to_allv", "send_recv", NULL};
 
 struct collectives {
-    void *in; /* on the heap, as out */
+    void *in; /* on the heap, like out */
     void *out;
     void *host;
 };
@@ -62,8 +62,8 @@ bool bench_ccl_has(enum bench_ccl_op op, iris_ccl_variant_t variant,
     return false;
 }
 
-/* A graph of the default stream cannot have a first call; and whether there can
- * be one decides how points are called. */
+/* Calls the preamble, because a first collective cannot be captured. Also tries
+ * an empty capture: the ways to call depend on whether the device has graphs. */
 iris_status_t bench_ccl_prepare(struct bench *b)
 {
     iris_status_t status = iris_all_reduce_preamble(b->iris, NULL);
@@ -129,7 +129,7 @@ struct bench_ccl bench_ccl_call(const struct bench *b, enum bench_ccl_op op,
                               .out = c->out};
 }
 
-/* Equal parts, so that the values are those of an all_to_all. */
+/* Parts are equal, so the values are those of an all_to_all. */
 static iris_status_t enqueue_all_to_allv(struct bench *b,
                                          const struct bench_ccl *call)
 {
@@ -164,7 +164,7 @@ static iris_status_t enqueue_message(struct bench *b,
                             call->dtype, 0, NULL);
     case BENCH_ALL_TO_ALLV:
         return enqueue_all_to_allv(b, call);
-    default: /* around a ring */
+    default: /* in a ring */
         return iris_send_recv(b->iris, call->in, call->count, (b->rank + 1) % n,
                               call->out, call->count, (b->rank + n - 1) % n,
                               call->dtype, NULL);
@@ -218,7 +218,8 @@ static iris_status_t enqueue_peer(struct bench *b, const void *arg)
     return bench_ccl_enqueue_peer(b, arg);
 }
 
-/* What the stream need not be asked for, or each call is waited for. */
+/* Makes the calls one by one and waits for each. MPI's calls are done when they
+ * return. */
 static iris_status_t run_each(struct bench *b, bench_enqueue_fn one,
                               const void *arg, uint32_t reps)
 {
@@ -261,7 +262,7 @@ iris_status_t bench_ccl_time(struct bench *b, const struct bench_ccl *call,
     return bench_measure(b, &work, row_p);
 }
 
-/* One call by the library or the peer, and what it left in `out`. */
+/* Makes one call with the library or the peer, and checks `out`. */
 static iris_status_t verify(struct bench *b, const struct bench_ccl *call,
                             int reference, uint64_t *wrong_p)
 {
@@ -274,11 +275,11 @@ static iris_status_t verify(struct bench *b, const struct bench_ccl *call,
     }
     if (status == IRIS_OK && reference && call->op == BENCH_BROADCAST &&
         b->rank == 0) {
-        /* MPI's is in place: its root sends what it has there. */
+        /* MPI's broadcast is in place: its root sends from `out`. */
         status = bench_copy(b, c->out, c->in,
                             call->count * iris_dtype_size(call->dtype));
     }
-    /* The peer may write into another rank's `out` at once. */
+    /* The peer may write into another rank's `out` as soon as it starts. */
     status = status == IRIS_OK ? iris_barrier(b->iris, NULL, NULL) : status;
     status = status == IRIS_OK ? run(b, call, 1, reference) : status;
     return status == IRIS_OK ? bench_ccl_check(b, call, c->host, wrong_p)
@@ -302,7 +303,7 @@ static iris_status_t measure(struct bench *b, const struct bench_ccl *call,
 
     if (status == IRIS_ERR_INVALID &&
         !bench_ccl_has(call->op, call->variant, true)) {
-        return IRIS_OK; /* the variant lacks this element type */
+        return IRIS_OK; /* the variant does not support this element type */
     }
     if (status == IRIS_OK && has_peer) {
         status = verify(b, call, true, &row_p->wrong);
@@ -332,7 +333,7 @@ static iris_status_t run_collectives(struct bench *b, size_t op,
     b->wait_each = strcmp(row_p->calls, "waited") == 0;
     status = measure(b, &call, row_p);
     b->wait_each = false;
-    /* Too few for a graph, or what cannot be captured. */
+    /* The point had too few calls for a graph, or cannot be captured. */
     if (as_graph && b->graphs[0].graph == NULL) {
         row_p->calls = "eager";
     }

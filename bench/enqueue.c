@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Work that the host enqueues operation by operation: on a GPU as launches of a
- * graph of many, so that the device is timed and not the host's calls.
+ * Work that the host enqueues operation by operation. On a GPU it launches
+ * graphs of many operations, so the measured time is the device's and not that
+ * of the host's calls.
  */
 #include "config.h"
 
 #include "bench.h"
 
-/* Operations of one graph, where a point says nothing else. */
+/* Operations of one graph, unless the point has its own number. */
 #define GRAPH_OPS 50
 
 void bench_graphs_drop(struct bench *b)
@@ -34,8 +35,8 @@ static uint32_t ops_of_graph(const struct bench *b)
     return b->graph_ops != 0 ? b->graph_ops : GRAPH_OPS;
 }
 
-/* Captures a graph's operations, once for a point and function. What cannot be
- * captured is enqueued one by one from then on. */
+/* Captures the operations of a graph, once for each point and function. If they
+ * cannot be captured, the point enqueues them one by one from then on. */
 static iris_status_t capture(struct bench *b, struct bench_graph *to,
                              const void *arg)
 {
@@ -47,7 +48,7 @@ static iris_status_t capture(struct bench *b, struct bench_graph *to,
     }
     status = enqueue(b, to->one, arg, ops_of_graph(b));
     ended = iris_capture_end(b->iris, NULL, &to->graph);
-    if (status == IRIS_ERR_STATE) { /* pageable memory, say */
+    if (status == IRIS_ERR_STATE) { /* for example pageable memory */
         bench_graphs_drop(b);
         b->no_graph = true;
         return IRIS_OK;
@@ -55,7 +56,7 @@ static iris_status_t capture(struct bench *b, struct bench_graph *to,
     return status == IRIS_OK ? ended : status;
 }
 
-/* Where the function's graph is, or is to be. */
+/* Returns the slot with the function's graph, or the slot for a new graph. */
 static struct bench_graph *slot_of(struct bench *b, bench_enqueue_fn one)
 {
     struct bench_graph *slot = &b->graphs[0];

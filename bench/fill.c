@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Filling tensors by size, beside iris_memset of the same memory.
+ * Fills tensors by size, in alternation with iris_memset of the same memory.
  */
 #include "config.h"
 
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define MAX_ENQUEUED 256
-#define STEP (1.0 / 1024) /* of arange, exact in all float types */
+#define STEP (1.0 / 1024) /* step of arange, exact in all float types */
 #define VALUE 42
 
 enum { ZEROS, FULL, ARANGE };
@@ -61,7 +61,7 @@ static iris_status_t enqueue(struct bench *b, const void *arg)
     }
 }
 
-/* The element as the host makes it. */
+/* Computes the expected element on the host. */
 static void expect(const struct bench_tensor_point *point, size_t i,
                    unsigned char *element_p)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One point of a fused operation: its matrices, its collective, and what they
- * must come to.
+ * One point of a fused operation: its matrices, its collective, and the check
+ * of its results.
  */
 #include "config.h"
 
@@ -14,8 +14,8 @@ struct share {
     int64_t rows;
 };
 
-/* A fused operation divides rows by itself. A collective takes equal parts, so
- * that beside it the last ranks have fewer rows, and padding. */
+/* A fused operation divides the rows as evenly as possible. A collective takes
+ * equal parts, so its last ranks have fewer rows and some padding. */
 static struct share share_of(const struct bench *b, enum way way, int64_t rows,
                              int rank)
 {
@@ -64,7 +64,7 @@ static void set_collective(const struct bench *b, struct point *p)
     int64_t rows = p->op == ALL_REDUCE ? shape->m : most;
     int64_t columns = p->op == ALL_GATHER_FIRST ? shape->k : shape->n;
     size_t own = (size_t)(b->rank * most * columns) *
-                 iris_dtype_size(p->a.dtype); /* the part of a gather */
+                 iris_dtype_size(p->a.dtype); /* this rank's part in a gather */
 
     p->ccl = (struct bench_ccl){.num_ranks = b->num_ranks,
                                 .op = ops[p->op],
@@ -81,7 +81,7 @@ static void set_collective(const struct bench *b, struct point *p)
         p->ccl.in = f->kept;
     }
     p->alone = p->ccl;
-    if (p->op == ALL_REDUCE) { /* of zeros, which stay so */
+    if (p->op == ALL_REDUCE) { /* the sum of zeros stays zero */
         p->alone.in = p->alone.out = f->kept;
     }
 }
@@ -129,8 +129,9 @@ iris_status_t fused_fill(struct bench *b, const struct point *p)
     return status;
 }
 
-/* Of dense rows in device memory, which are the whole product's from `first`
- * on and are made of the ranks' matrices from one up to another. */
+/* Counts the wrong elements of dense rows in device memory. The rows begin at
+ * row `first` of the whole product. They are the product of one rank, or the
+ * sum of the products of ranks[0] up to but not including ranks[1]. */
 static iris_status_t check_rows(struct bench *b, const struct point *p,
                                 const iris_tensor_t *rows, int64_t first,
                                 const int *ranks, uint64_t *wrong_p)
@@ -154,7 +155,7 @@ static iris_status_t check_rows(struct bench *b, const struct point *p,
     return status;
 }
 
-/* What gathered products are: each rank's rows. */
+/* Checks gathered products: each rank's rows. */
 static iris_status_t check_gathered(struct bench *b, const struct point *p,
                                     enum way way, uint64_t *wrong_p)
 {

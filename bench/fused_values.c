@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What products and their sums are made of, and what they must come to.
+ * Elements of the factors, and the expected products and sums.
  */
 #include "config.h"
 
@@ -9,10 +9,10 @@
 #include <iris/device/half.h>
 #include <string.h>
 
-/* Values of a and b along k, from another one on in each row, column and rank.
- * Both add up to 0, so a product over all pairs of them does, and one of any
- * depth is from -5 to 5. The last row of b has 1 more, so that no product is 0
- * everywhere. Sums of 40 ranks are exact in every type. */
+/* The values of a and b along k. Each row, column and rank begins at a
+ * different value. Both lists add up to 0. So a product of depth PAIRS is 0,
+ * and one of any depth is between -5 and 5. The last row of b has 1 more, so
+ * that no product is 0 everywhere. Sums of 40 ranks are exact in every type. */
 #define PAIRS (FUSED_ROWS * FUSED_COLUMNS)
 static const signed char a_values[FUSED_ROWS] = {0,  -1, -1, 1, 1, 0, -1,
                                                  -1, 1,  0,  0, 0, 1};
@@ -61,8 +61,8 @@ static float decode(iris_dtype_t dtype, const void *element)
     }
 }
 
-/* The rows of a matrix from `first` on, by index(rank, row, column) of values to
- * which `more` is added. */
+/* How to fill the rows of a matrix from `first` on: index(rank, row, column)
+ * selects one of the values, and `more` is added to it. */
 struct values {
     const signed char *at;
     size_t count;
@@ -74,7 +74,7 @@ static void fill(const iris_tensor_t *matrix, int rank, int64_t first,
 {
     size_t size = iris_dtype_size(matrix->dtype);
     int64_t columns = matrix->shape[1];
-    char encoded[FUSED_ROWS][4]; /* of a or b, which has fewer */
+    char encoded[FUSED_ROWS][4]; /* a's or b's; b has fewer */
     char *element = (char *)matrix->data + first * columns * (int64_t)size;
 
     for (size_t v = 0; v < values->count; v++) {

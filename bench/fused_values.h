@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What products and their sums are made of, and what they must come to.
+ * Elements of the factors, and the expected products and sums.
  */
 #ifndef IRIS_BENCH_FUSED_VALUES_H
 #define IRIS_BENCH_FUSED_VALUES_H
@@ -9,22 +9,22 @@
 
 #include <iris/iris.h>
 
-/* A product's elements, or sums of such of several ranks: they repeat after as
- * many rows and columns. */
+/* Elements of a product, or of the sum of several ranks' products. They repeat
+ * after FUSED_ROWS rows and after FUSED_COLUMNS columns. */
 enum { FUSED_ROWS = 13, FUSED_COLUMNS = 11 };
 struct fused_sums {
     int at[FUSED_ROWS][FUSED_COLUMNS];
 };
 
-/* Fills dense matrices on the host with what the rank has in a and b. */
+/* Fill dense matrices on the host with the rank's a and b. */
 void fused_fill_a(const iris_tensor_t *a, int rank);
 void fused_fill_b(const iris_tensor_t *b, int rank);
 
 /* Adds the product of one rank's a and another's b, of depth k. */
 void fused_add(struct fused_sums *sums, int rank_a, int rank_b, int64_t k);
 
-/* How many elements are wrong in dense rows on the host, which are the
- * product's from `first` on. */
+/* Counts the wrong elements of dense rows on the host. The rows begin at row
+ * `first` of the product. */
 uint64_t fused_wrong(const struct fused_sums *sums, const iris_tensor_t *rows,
                      int64_t first);
 

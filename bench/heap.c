@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * malloc and free with many live allocations: the allocator alone, and the
- * collective calls around it.
+ * Measures malloc and free with many live allocations: in the allocator alone,
+ * and in the collective calls.
  */
 #include "config.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #define MAX_SAMPLES 20000
-/* Collective calls cost more than the allocator's. */
+/* Collective calls take longer than the allocator. */
 #define MAX_COLLECTIVE 5000
 #define WARM_ROUNDS 200
 #define LEAST_BYTES 16
@@ -27,15 +27,15 @@ struct block {
 };
 
 struct heap {
-    struct iris_alloc *alloc; /* NULL: through the public calls */
+    struct iris_alloc *alloc; /* NULL: use the public calls */
     struct bench *b;
     struct block *blocks;
     size_t live;
-    char *base; /* of the heap, for offsets */
+    char *base; /* start of the heap, for offsets */
     uint64_t seed;
 };
 
-/* The same numbers on every rank (xorshift64*). */
+/* Gives the same numbers on every rank (xorshift64*). */
 static uint64_t next(struct heap *heap)
 {
     heap->seed ^= heap->seed >> 12;
@@ -44,7 +44,8 @@ static uint64_t next(struct heap *heap)
     return heap->seed * UINT64_C(2685821657736338717);
 }
 
-/* 16 bytes to 4 KiB: as many between 16 and 32 as between 2048 and 4096. */
+/* Returns a size from 16 bytes to 4 KiB. Sizes from 16 to 32 are as likely as
+ * sizes from 2048 to 4096. */
 static size_t next_bytes(struct heap *heap)
 {
     size_t least = (size_t)LEAST_BYTES << (next(heap) >> 61);
@@ -83,7 +84,8 @@ static int by_offset(const void *a, const void *b)
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-/* No two live blocks overlap, and every rank has them at the same offsets. */
+/* Checks that no two live blocks overlap, and that every rank has them at the
+ * same offsets. */
 static iris_status_t verify(struct heap *heap, uint64_t *wrong_p)
 {
     struct block *blocks = heap->blocks;
@@ -103,8 +105,8 @@ static iris_status_t verify(struct heap *heap, uint64_t *wrong_p)
     return status == IRIS_OK ? bench_sum(heap->b, wrong_p) : status;
 }
 
-/* Frees a random live block and takes one of another size, again and again;
- * times the one or the other. */
+/* Frees a random live block and allocates one of another size, again and again.
+ * Times the frees or the allocations. */
 static iris_status_t sample(struct heap *heap, bool frees, double *samples,
                             size_t count)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Kernels that do nothing: from launch to completion, and how many a second.
+ * Measures empty kernels: the time from launch to completion, and launches per
+ * second.
  */
 #include "config.h"
 
@@ -22,7 +23,7 @@ static const char *const launch_names[] = {"launch", "launch_rate", NULL};
 
 struct launch_args {
     const int64_t *context;
-    uint64_t *count; /* NULL: do nothing */
+    uint64_t *count; /* NULL: the kernel does nothing */
 };
 
 IRIS_KERNEL(launch_empty, struct launch_args)
@@ -73,7 +74,7 @@ static iris_status_t run_batch(struct bench *b, const void *arg, uint32_t reps,
     return is_idle(b) ? IRIS_OK : bench_enqueue(b, enqueue, arg, reps);
 }
 
-/* Every workgroup of every launch has run, once. */
+/* Checks that every workgroup of every launch has run once. */
 static iris_status_t verify(struct bench *b, uint64_t *wrong_p)
 {
     const uint64_t zero = 0;

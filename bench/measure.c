@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Timing: batches that all ranks begin together, of which the slowest rank's
- * time counts; medians; figures of all ranks put together.
+ * Timing: all ranks begin each batch together, and the slowest rank's time
+ * counts. Also medians, and figures over all ranks.
  */
 #include "config.h"
 
@@ -10,15 +10,16 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* A point is this many batches, if an operation is short enough. Many, since a
- * busy machine spoils some; none so short that its launch is what is timed. */
+/* The number of batches of a point, if an operation is short enough. There are
+ * many, since a busy machine spoils some. A batch is never so short that its
+ * time is mostly its launch. */
 #define BATCHES 100
 #define MIN_BATCH_US 250.0
 #define MIN_BATCHES 5
 #define MAX_REPS (UINT32_C(1) << 28)
-/* Most that one look at the clock makes a batch grow. */
+/* The largest factor by which a batch grows after it is timed. */
 #define MAX_GROWTH 16.0
-/* Of the --iterations, how many are timed together at most. */
+/* The number of batches into which --iterations are divided. */
 #define COUNTED_BATCHES 10
 
 int64_t bench_now_ns(void)
@@ -113,7 +114,8 @@ double bench_quantile(double *samples, size_t count, double fraction)
     return samples[at];
 }
 
-/* One batch, from the barrier that all begin at to this rank's end. */
+/* Times one batch, from the barrier at which all ranks begin to this rank's
+ * end. */
 static iris_status_t time_batch(struct bench *b, const struct bench_work *work,
                                 uint32_t reps, int reference, double *us_p)
 {
@@ -129,13 +131,13 @@ static iris_status_t time_batch(struct bench *b, const struct bench_work *work,
     return status;
 }
 
-/* How the time of a point is spent. */
+/* The plan for the time of a point. */
 struct plan {
     uint32_t reps; /* operations of a batch */
     size_t batches;
 };
 
-/* As many or more that the work can have. */
+/* Rounds `reps` up to a multiple of the work's step. */
 static uint32_t in_steps(const struct bench_work *work, uint32_t reps)
 {
     uint32_t step = work->step != 0 ? work->step : 1;
@@ -148,8 +150,8 @@ static uint32_t max_reps(const struct bench_work *work)
     return work->max_reps != 0 ? work->max_reps : MAX_REPS;
 }
 
-/* Makes the batch larger until it takes a fair part of the point's time. The
- * ranks come to the same plan, since they look at the slowest one's time. */
+/* Makes the batch larger until it takes a fair part of the point's time. All
+ * ranks make the same plan, since they use the slowest rank's time. */
 static iris_status_t plan_by_time(struct bench *b,
                                   const struct bench_work *work,
                                   struct plan *plan_p)
@@ -193,9 +195,9 @@ static void plan_by_count(const struct bench *b, const struct bench_work *work,
     plan_p->batches = (size_t)((count + reps - 1) / reps);
 }
 
-/* Times the batches: work, reference, reference, work, and so on, so that
- * neither has the better place in the scheduler's rhythm; with more references
- * all of them in turn, there and back. */
+/* Times the batches in the order work, reference, reference, work, and so on.
+ * So neither has the better place in the scheduler's rhythm. With more
+ * references it goes through all of them, forwards and then backwards. */
 static iris_status_t time_batches(struct bench *b,
                                   const struct bench_work *work,
                                   const struct plan *plan, double *samples)
@@ -207,7 +209,7 @@ static iris_status_t time_batches(struct bench *b,
     for (size_t i = 0; i < count && status == IRIS_OK; i++) {
         size_t batch = i / ways;
         size_t way = batch % 2 == 0 ? i % ways : ways - 1 - i % ways;
-        /* The work's come first, then each reference's. */
+        /* The samples of the work come first, then those of each reference. */
         double *sample = &samples[way * plan->batches + batch];
 
         status = time_batch(b, work, plan->reps, (int)way, sample);
@@ -286,7 +288,7 @@ iris_status_t bench_sampled(struct bench *b, double *samples, size_t count,
     return status;
 }
 
-/* Bytes a microsecond are 1e-3 GB/s. */
+/* Bytes per microsecond are 1e-3 GB/s. */
 void bench_rate_bytes(struct bench_row *row, size_t bytes, const char *against)
 {
     double gigabytes = (double)bytes * 1e-3;
@@ -294,7 +296,7 @@ void bench_rate_bytes(struct bench_row *row, size_t bytes, const char *against)
     row->rate = row->median_us > 0 ? gigabytes / row->median_us : 0;
     row->rate_unit = "GB/s";
     row->reference = against;
-    row->reference_rate *= gigabytes; /* was operations a microsecond */
+    row->reference_rate *= gigabytes; /* was operations per microsecond */
 }
 
 void bench_rate_ops(struct bench_row *row, double median_us)

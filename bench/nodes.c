@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Puts and signals of kernels to a rank of another node, beside MPI's: rank r
- * works with rank r + n / 2, where IRIS_NODES=2 makes the other node begin.
+ * Measures puts and signals that kernels send to a rank on another node, beside
+ * MPI's. Rank r works with rank r + n / 2. With IRIS_NODES=2 the other node
+ * begins there.
  */
 #include "config.h"
 
@@ -16,11 +17,11 @@ enum { PUT_FLUSH, PUTS_FLUSH, PUT_SIGNAL };
 static const char *const names[] = {"put_flush", "puts_flush", "put_signal",
                                     NULL};
 
-/* Puts of one flush in puts_flush. */
+/* Puts before the flush in puts_flush. */
 #define MANY 1000
 
 struct nodes {
-    unsigned char *src; /* on the heap, as those below */
+    unsigned char *src; /* on the heap, like dst and signal */
     unsigned char *dst;
     uint64_t *signal;
     uint64_t turns; /* signals sent so far; the same on both ends */
@@ -119,12 +120,12 @@ static void nodes_close(struct bench *b)
     free(nodes);
 }
 
-/* A point, as run() gets it. */
+/* One point, which run() gets as `arg`. */
 struct nodes_point {
     size_t op;
     size_t bytes;
     int partner;
-    bool leads; /* puts first, and alone without signals */
+    bool leads; /* puts first; without signals, only it puts */
 };
 
 static iris_status_t run_peer(struct bench *b, const struct nodes_point *point,

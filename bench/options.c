@@ -14,11 +14,11 @@
 
 #define PROGRAM "iris-bench"
 
-/* Time for a point; targets get more, since they are compared. */
+/* Time for a point. Targets get more, since they are compared. */
 #define SECONDS_DEFAULT 0.1
 #define SECONDS_TARGETS 0.3
 
-/* Of a matrix. */
+/* The largest side of a matrix. */
 #define MAX_SIDE (1 << 20)
 
 enum {
@@ -148,7 +148,7 @@ static bool parse_sizes(const char *value, struct bench_options *options)
     return true;
 }
 
-/* Index of `name` in a list that ends with NULL; -1 if it is not there. */
+/* Index of `name` in a list that ends with NULL; -1 if it is absent. */
 static int find(const char *const *names, const char *name)
 {
     for (int i = 0; names[i] != NULL; i++) {
@@ -180,12 +180,12 @@ static bool parse_types(const char *value, struct bench_options *options)
     return true;
 }
 
-/* Small and large, with rows that ranks share evenly or not. */
+/* Small and large shapes, whose rows the ranks can or cannot share evenly. */
 #define SHAPES_DEFAULT                                        \
     "1x1024x1024,7x256x256,64x64x64,128x512x256,257x512x384," \
     "1024x1024x1024"
 
-/* One of the list, up to a comma or the end. */
+/* Parses one shape of the list, up to a comma or the end. */
 static bool parse_shape(const char **at, struct bench_shape *shape_p)
 {
     int64_t *const sizes[] = {&shape_p->m, &shape_p->n, &shape_p->k};
@@ -226,7 +226,7 @@ static bool parse_shapes(const char *value, struct bench_options *options)
     return complain("shapes", value, wants);
 }
 
-/* Bits of the names in the list; `all` are allowed. */
+/* Sets the bits of the names in the list. "all" sets those in `all`. */
 static bool parse_bits(const char *option, const char *value,
                        const char *const *names, unsigned all, unsigned *bits_p)
 {
@@ -256,7 +256,7 @@ static bool parse_bits(const char *option, const char *value,
     return complain(option, value, wants);
 }
 
-/* Those of numbers, which add up. */
+/* The dtypes of numbers, which can be added. */
 #define DTYPES_ALL                                                   \
     ((((1u << IRIS_DTYPE_COMPLEX64) - 1) | 1u << IRIS_DTYPE_F8E4M3 | \
       1u << IRIS_DTYPE_F8E5M2) &                                     \
@@ -273,7 +273,7 @@ static unsigned all_variants(void)
     return all;
 }
 
-/* What only collectives have. */
+/* Sets an option that only collectives use. */
 static bool set_of_collectives(int key, const char *option, const char *value,
                                struct bench_options *options)
 {
@@ -335,7 +335,7 @@ static bool parse_choice(const char *option, const char *value,
     return *choice_p >= 0 ? true : complain(option, value, wants);
 }
 
-/* One option that takes a value. */
+/* Sets one option that takes a value. */
 static bool set(int key, const char *option, const char *value,
                 struct bench_options *options)
 {
@@ -441,7 +441,7 @@ bool bench_options_parse(int argc, char **argv, struct bench_options *options_p,
         } else if (key == NO_PROGRESS) {
             options_p->progress = false;
         } else if (key == '?') {
-            /* getopt has said which option. */
+            /* getopt has printed the option. */
             fprintf(stderr, "%s: see %s --help\n", PROGRAM, PROGRAM);
             *code_p = 2;
             return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which library is measured beside the collectives.
+ * Chooses the library that is measured beside the collectives.
  */
 #include "config.h"
 
@@ -8,7 +8,8 @@
 
 #include <stdio.h>
 
-/* Every rank has a peer or none has; the first rank that has none says why. */
+/* Either every rank has a peer or no rank has one. The first rank without a
+ * peer prints the reason. */
 iris_status_t bench_peer_open(struct bench *b)
 {
     bool on_gpu = iris_stream_native(b->iris, NULL) != NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The CPU's peer for products: CBLAS, loaded when it is asked for.
+ * The CPU's peer for products: CBLAS, which is loaded when needed.
  */
 #include "config.h"
 
@@ -10,20 +10,20 @@
 #include <pthread.h>
 #include <unistd.h>
 
-enum { ROW_MAJOR = 101, NO_TRANS = 111 }; /* as CBLAS has them */
+enum { ROW_MAJOR = 101, NO_TRANS = 111 }; /* values from cblas.h */
 
 typedef void (*sgemm_fn)(int order, int trans_a, int trans_b, int m, int n,
                          int k, float alpha, const float *a, int a_row,
                          const float *b, int b_row, float beta, float *out,
                          int out_row);
 
-/* All ranks' that are threads of this process: set once. */
+/* Shared by all ranks that are threads of this process, and set once. */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void *library;
 static sgemm_fn sgemm;
 
-/* The one that Iris's module has loaded, if it has: two would have threads
- * each. */
+/* Prefers the library that Iris's module has loaded: two libraries would each
+ * start threads. */
 static void load(void)
 {
     static const char *const names[] = {"libopenblas.so.0", "libcblas.so.3",

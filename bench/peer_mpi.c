@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The CPU's peer: MPI's collectives over the same buffers, and its puts and
- * messages, of a job that mpirun started.
+ * The CPU's peer: MPI's collectives between the same buffers, and its puts and
+ * messages, in a job that mpirun started.
  */
 #include "config.h"
 
@@ -47,7 +47,7 @@ static bool has(const struct bench_ccl *call)
            call->count <= INT32_MAX;
 }
 
-/* MPI wants to be told if a buffer is both. */
+/* MPI requires MPI_IN_PLACE if a buffer is both input and output. */
 static const void *in_of(const struct bench_ccl *call)
 {
     size_t bytes = call->count * iris_dtype_size(call->dtype);
@@ -93,13 +93,13 @@ static bool do_call(struct bench_peer *peer, const struct bench_ccl *call)
 
 static void do_close(struct bench_peer *peer)
 {
-    (void)peer; /* MPI is the library's, which ends it */
+    (void)peer; /* MPI belongs to the library, which finalizes it */
 }
 
 /* ---- Between two ranks ---- */
 
 static MPI_Win window;
-static char *blocks; /* two: what is sent, then what is received */
+static char *blocks; /* two: one to send from, one to receive into */
 static size_t block_bytes;
 
 static bool far_open(size_t bytes)
@@ -116,7 +116,7 @@ static void far_close(void)
     MPI_Win_free(&window);
 }
 
-/* The rank that is put to waits in MPI, which may need it for progress. */
+/* The target of the puts waits in MPI, which may need this for progress. */
 static bool far_put_flush(const struct bench_far_call *call)
 {
     int ret = MPI_SUCCESS, bytes = (int)call->bytes;

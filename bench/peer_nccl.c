@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The GPU's peer: NCCL or RCCL, loaded when it is asked for, so that no build
- * needs either. Both have one interface, of which this is what is called.
+ * The GPU's peer: NCCL or RCCL. It is loaded when needed, so that no build
+ * needs either. Both have the same interface, of which this file declares the
+ * calls that it makes.
  */
 #include "config.h"
 
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Passed by value, as nccl.h has it. */
+/* ncclUniqueId, which NCCL takes by value. */
 struct unique_id {
     char bytes[128];
 };
@@ -20,9 +21,9 @@ struct unique_id {
 struct nccl {
     struct bench_peer peer;
     void *library;
-    void *driver; /* whose calls make the device current; NULL: library */
+    void *driver; /* library that makes the device current; NULL: `library` */
     void *comm;
-    void *stream; /* of the runtime */
+    void *stream; /* the GPU runtime's stream */
     char name[32];
     char why[256];
     const char *(*get_error_string)(int result);
@@ -49,7 +50,7 @@ struct nccl {
 
 #define SUM 0 /* ncclSum */
 
-/* ncclDataType_t of each element type; -1: none. */
+/* ncclDataType_t of each element type; -1: NCCL does not have it. */
 static int type_of(iris_dtype_t dtype)
 {
     static const signed char types[] = {
@@ -67,7 +68,7 @@ static bool has(const struct bench_ccl *call)
     return type_of(call->dtype) >= 0;
 }
 
-/* Sends and receives of all pairs at once, as NCCL's manual has it. */
+/* Sends and receives between all pairs at once, as NCCL's manual shows. */
 static int all_to_all(const struct nccl *nccl, const struct bench_ccl *call)
 {
     size_t part = call->count * iris_dtype_size(call->dtype);
@@ -120,7 +121,7 @@ static bool nccl_call(struct bench_peer *peer, const struct bench_ccl *call)
     return ret == 0;
 }
 
-/* The libraries stay loaded: their threads may not have ended. */
+/* The libraries stay loaded, since their threads may still run. */
 static void nccl_close(struct bench_peer *peer)
 {
     struct nccl *nccl = (struct nccl *)peer;
@@ -131,7 +132,7 @@ static void nccl_close(struct bench_peer *peer)
     free(nccl);
 }
 
-/* RCCL first, as machines with AMD GPUs may have both. */
+/* Tries RCCL first, because machines with AMD GPUs may have both. */
 static bool load(struct nccl *nccl)
 {
     const struct {
@@ -185,8 +186,8 @@ static bool load(struct nccl *nccl)
     return true;
 }
 
-/* NCCL works on the calling thread's device, which is not always this rank's:
- * makes that of its stream current. */
+/* NCCL works on the calling thread's current device, which is not always this
+ * rank's. Makes the device of the rank's stream current. */
 static bool make_current(const struct bench *b, struct nccl *nccl)
 {
     int (*set_device)(int device),
@@ -209,7 +210,7 @@ static bool make_current(const struct bench *b, struct nccl *nccl)
            set_context(context) == 0;
 }
 
-/* All ranks come here, those without a library, too. */
+/* All ranks call this, even those without a library. */
 static bool connect_ranks(struct bench *b, struct nccl *nccl)
 {
     struct unique_id id;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Filling tensors with random numbers by size, beside iris_memset of the same
- * memory.
+ * Fills tensors with random numbers by size, in alternation with iris_memset of
+ * the same memory.
  */
 #include "config.h"
 
@@ -21,13 +21,13 @@ static const struct bench_tensor_op random_ops[] = {
     {RANDN, IRIS_DTYPE_F64}, {RANDINT, IRIS_DTYPE_I32},
 };
 
-/* The numbers are there twice. */
+/* The host buffer holds the numbers twice. */
 static iris_status_t random_open(struct bench *b)
 {
     return bench_tensor_open(b, 2 * b->options.max_bytes);
 }
 
-/* The first numbers of a sequence of their own, each time. */
+/* Draws numbers of the rank's sequence, from `block` on, with a new generator. */
 static iris_status_t draw(struct bench *b, int what, const iris_tensor_t *out,
                           uint64_t block)
 {
@@ -58,8 +58,8 @@ static iris_status_t enqueue(struct bench *b, const void *arg)
     return draw(b, point->what, &point->out, 0);
 }
 
-/* The same numbers made in two pieces, the second from the block it begins
- * with, which other workgroups make. */
+/* Draws the same numbers in two pieces. The second piece begins at its own
+ * block of the generator, and other workgroups make it. */
 static iris_status_t draw_in_pieces(struct bench *b,
                                     const struct bench_tensor_point *point)
 {

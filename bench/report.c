@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The report: its file, what it says about the machine, CSV, and which format
- * gets a row.
+ * The report: its file, the description of the machine, CSV, and the choice of
+ * a format.
  */
 #include "config.h"
 
@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What a format does; any but `row` may be NULL. */
+/* The functions of a format. Each may be NULL except `row`. */
 struct format {
     void (*begin)(struct bench *b);
     void (*row)(struct bench *b, const struct bench_row *row);
@@ -33,7 +33,7 @@ static void csv_begin(struct bench *b)
                   "bound_share,peer,peer_us\n");
 }
 
-/* The columns that only collectives and fused operations fill. */
+/* The columns that only collectives and fused operations fill in. */
 static void csv_collective(FILE *out, const struct bench_row *row)
 {
     if (row->calls == NULL && row->shape == NULL) {
@@ -53,7 +53,7 @@ static void csv_collective(FILE *out, const struct bench_row *row)
     }
 }
 
-/* Those that only fused operations fill. */
+/* The columns that only fused operations fill in. */
 static void csv_fused(FILE *out, const struct bench_row *row)
 {
     const struct bench_shape *shape = row->shape;
@@ -79,7 +79,7 @@ static void csv_row(struct bench *b, const struct bench_row *row)
     bool has_reference = row->reference != NULL;
 
     if (b->options.targets) {
-        return; /* other columns */
+        return; /* targets have other columns */
     }
     fprintf(out, "%s,%s,%s,%s,%d,%u,%u,%zu,%.6g,%.6g,%.6g,", row->group,
             row->op, row->variant, bench_pairs_names[row->pairs], b->num_ranks,
@@ -117,7 +117,7 @@ static const struct format formats[] = {
                     .end = bench_json_end},
 };
 
-/* The processor's name, if /proc tells. */
+/* Reads the processor's name, if /proc has it. */
 static void read_cpu(char *cpu, size_t cpu_bytes)
 {
     FILE *file = fopen("/proc/cpuinfo", "re");
@@ -163,7 +163,7 @@ static void describe(struct bench *b, const char *ranks_as,
              gmtime_r(&now, &utc));
 }
 
-/* On rank 0; 0 or an errno. */
+/* Opens the output on rank 0. Returns 0 or an errno. */
 static int open_output(struct bench *b)
 {
     struct bench_report *report = calloc(1, sizeof *report);
@@ -187,7 +187,7 @@ static int open_output(struct bench *b)
 
 iris_status_t bench_report_open(struct bench *b)
 {
-    /* One process for all ranks has the same id on all. */
+    /* If all ranks are in one process, they have the same process id. */
     double facts[3] = {getpid(), -(double)getpid(), 0};
     iris_status_t status;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where rows go, and what report.c, table.c and json.c share.
+ * The report of rank 0, which report.c, table.c and json.c share.
  */
 #ifndef IRIS_BENCH_REPORT_H
 #define IRIS_BENCH_REPORT_H
@@ -11,7 +11,7 @@
 
 #include "base/json_writer.h"
 
-/* What the figures were measured on. */
+/* The machine and the job that were measured. */
 struct bench_metadata {
     const char *version;
     const char *backend;
@@ -26,13 +26,13 @@ struct bench_metadata {
     char date[32]; /* UTC, ISO 8601 */
 };
 
-/* Lives on rank 0. */
+/* Exists on rank 0 only. */
 struct bench_report {
     FILE *out;
     struct iris_json_writer json;
     size_t rows;
     size_t verdicts;
-    struct bench_row last; /* what column heads were printed for */
+    struct bench_row last; /* the row of the last column heads */
     struct bench_metadata metadata;
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Loads, stores, gets, puts and copies by size: lane loops beside the same
- * loops over plain pointers, bulk copies beside memcpy.
+ * Loads, stores, gets, puts and copies by size: lane loops in alternation with
+ * the same loops over plain pointers, and bulk copies in alternation with
+ * memcpy.
  */
 #include "config.h"
 
@@ -11,11 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What destinations hold before an operation, and behind it afterwards. */
+/* The contents of destinations before an operation, and of the guard bytes
+ * behind them afterwards. */
 #define UNTOUCHED 0xa5
 #define GUARD_BYTES 64
 
-/* Who writes whose memory; decides what a right destination holds. */
+/* The direction of the access; it determines the right contents of a
+ * destination. */
 enum direction { LOAD, STORE, GET, PUT, COPY };
 
 struct rma_op {
@@ -42,7 +45,7 @@ static const struct rma_op depth_ops[] = {
     {rma_get_d8, NULL, GET},  {rma_get_d12, NULL, GET},
 };
 
-/* Buffers on the heap, and one in host memory to fill and check them from. */
+/* Buffers on the heap, and one in host memory to fill and check them. */
 struct rma {
     char *src;
     char *dst; /* num_slots slots of slot_bytes */
@@ -50,24 +53,24 @@ struct rma {
     uint64_t *host;
     size_t slot_bytes;
     int num_slots;
-    uint32_t round; /* of filling, so that nothing old can look right */
+    uint32_t round; /* number of the fill, so that old data looks wrong */
 };
 
-/* Each operation a launch of its own. */
+/* One launch for each operation. */
 static const struct rma_op kernel_ops[] = {
     {rma_wg_put, NULL, PUT},
     {rma_wg_get, NULL, GET},
 };
 
-/* Bytes that are worth a workgroup of their own. */
+/* Bytes for which one more workgroup is worth it. */
 #define KERNEL_WG_BYTES 4096
 
-/* One point, as run() gets it. */
+/* One point, which run() gets as `arg`. */
 struct rma_point {
     const struct rma_op *op;
     struct rma_args args;
     unsigned grid;
-    bool launches; /* a launch for each operation */
+    bool launches; /* one launch for each operation */
 };
 
 static iris_status_t rma_open(struct bench *b)
@@ -112,7 +115,7 @@ static void rma_close(struct bench *b)
     free(rma);
 }
 
-/* Element i of what a rank's source holds is this plus i. */
+/* Element i of a rank's source is this value plus i. */
 static uint64_t base_of(const struct rma *rma, int rank)
 {
     return ((uint64_t)rank + 1) << 48 | (uint64_t)rma->round << 32;
@@ -140,7 +143,8 @@ static iris_status_t fill(struct bench *b, size_t bytes)
     return status == IRIS_OK ? iris_barrier(b->iris, NULL, NULL) : status;
 }
 
-/* Whose source a slot of this rank's destination is to hold; -1: nobody's. */
+/* The rank whose source must be in a slot of this rank's destination; -1: no
+ * rank. */
 static int source_of(const struct bench *b, enum direction direction, int slot)
 {
     int before = (b->rank + b->num_ranks - 1) % b->num_ranks;
@@ -158,7 +162,8 @@ static int source_of(const struct bench *b, enum direction direction, int slot)
     }
 }
 
-/* Compares one slot with what rank `source` sent, and the bytes behind. */
+/* Checks that a slot has the data of rank `source`, and that the bytes behind
+ * it are untouched. */
 static iris_status_t check_slot(struct bench *b, const struct rma_point *point,
                                 int slot, int source, uint64_t *wrong_p)
 {
@@ -230,7 +235,7 @@ static iris_status_t run(struct bench *b, const void *arg, uint32_t reps,
     return status == IRIS_OK ? iris_stream_synchronize(b->iris, NULL) : status;
 }
 
-/* Does the operation once and looks at every byte. */
+/* Runs the operation once and checks every byte. */
 static iris_status_t verify(struct bench *b, struct rma_point *point,
                             uint64_t *wrong_p)
 {
@@ -257,7 +262,8 @@ static iris_status_t verify(struct bench *b, struct rma_point *point,
     return status == IRIS_OK ? bench_sum(b, wrong_p) : status;
 }
 
-/* `point` says the operation, its grid, and how it is launched. */
+/* Measures a point. `point` has the operation, the grid, and the way to launch
+ * it. */
 static iris_status_t run_point(struct bench *b, struct rma_point *point,
                                struct bench_row *row_p)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernels that rma.c times: each operation, and beside it the same work
- * over plain pointers, by the same threads.
+ * The kernels that rma.c times: each operation, and the same work over plain
+ * pointers by the same threads.
  */
 #ifndef IRIS_BENCH_RMA_KERNELS_H
 #define IRIS_BENCH_RMA_KERNELS_H
@@ -10,29 +10,29 @@
 
 #include <iris/device.h>
 
-/* Shares of workgroups begin on cache lines. */
+/* Each workgroup's share begins on a cache line. */
 #define RMA_LINE_BYTES 64
 
 struct rma_args {
     const int64_t *context;
     uint64_t *src;
     uint64_t *dst; /* one slot, or one for each rank */
-    uint64_t *sum; /* where loads leave what they saw */
-    uint64_t base; /* first value that stores write; the next are larger */
+    uint64_t *sum; /* sum of the values that loads read */
+    uint64_t base; /* first value to store; each next one is 1 larger */
     size_t bytes;
-    size_t slot_words;    /* between slots; 0 if there is one */
-    int32_t slot_by_peer; /* the slot is the peer's, else the caller's */
+    size_t slot_words;    /* distance of slots; 0 if there is one */
+    int32_t slot_by_peer; /* use the peer's slot, else the caller's */
     int32_t first_peer;
     int32_t num_peers;
     uint32_t reps;
 };
 
-/* One operation with one peer, and how many are left with it. */
+/* One operation with one peer, and the number of operations left. */
 struct rma_turn {
     uint64_t left;
     int32_t peer;
-    int32_t next; /* rank after peer: where copy writes */
-    size_t count; /* of 8-byte elements */
+    int32_t next; /* the rank after the peer, where copy writes */
+    size_t count; /* number of 8-byte elements */
     uint64_t *dst;
 };
 
@@ -57,8 +57,8 @@ IRIS_DEVICE struct rma_turn rma_first(const struct rma_args *args,
     return turn;
 }
 
-/* Ends a turn: what it did is done before the next begins, so the compiler may
- * not merge turns either. */
+/* Ends a turn. Its accesses complete before the next turn begins, so the
+ * compiler cannot merge turns. */
 IRIS_DEVICE struct rma_turn rma_next(const struct rma_args *args,
                                      iris_dev_t dev, iris_wg_t wg,
                                      struct rma_turn turn)
@@ -76,19 +76,19 @@ IRIS_DEVICE struct rma_turn rma_next(const struct rma_args *args,
     return turn;
 }
 
-/* A workgroup's next part of a bulk copy: tiles go round the grid, so that the
- * workgroups are at work side by side. */
+/* A workgroup's next part of a bulk copy. Tiles go to the workgroups in turn,
+ * so that all workgroups work in the same area. */
 struct rma_part {
     size_t start;
     size_t bytes;
-    size_t step; /* to the workgroup's next tile */
+    size_t step; /* distance to the workgroup's next tile */
 };
 
 #if IRIS_ON_CPU
-#define RMA_TILE_BYTES SIZE_MAX /* a CPU copies best what is in one piece */
+#define RMA_TILE_BYTES SIZE_MAX /* a CPU copies one large piece fastest */
 #elif IRIS_D_BULK_DEPTH == 0
 #define RMA_TILE_BYTES ((size_t)65536)
-#else /* enough for rounds, which only long copies have */
+#else /* enough for the rounds of long copies */
 #define RMA_TILE_BYTES ((size_t)524288)
 #endif
 
@@ -252,8 +252,8 @@ IRIS_KERNEL(rma_copy_plain, struct rma_args)
 /* ---- Bulk copies by workgroups ---- */
 
 /* clang-format off */
-/* Every turn, every tile: the statement, with `from` and `to` in this rank's
- * address space. */
+/* For each turn and each tile: the statement, with `from` and `to` in this
+ * rank's address space. */
 #define RMA_BULK(name, statement) RMA_TILES(name, RMA_TILE_BYTES, statement)
 #define RMA_TILES(name, tile, statement)                                       \
     IRIS_KERNEL(name, struct rma_args)                                         \
@@ -276,12 +276,12 @@ RMA_BULK(rma_wg_get, iris_wg_get(wg, dev, from, to, n, t.peer))
 RMA_BULK(rma_wg_copy, iris_wg_copy(wg, dev, from, to, n, t.peer, t.next))
 /* clang-format on */
 
-/* The CPU's own copy, to compare them with. */
+/* The CPU's own memcpy, for comparison. */
 IRIS_DEVICE void rma_memcpy(void *to, const void *from, size_t bytes)
 {
 #if IRIS_ON_CPU
     memcpy(to, from, bytes);
-#else /* has none for a workgroup; these kernels are not launched there */
+#else /* GPUs have no memcpy and do not launch these kernels */
     (void)to, (void)from, (void)bytes;
 #endif
 }
@@ -293,8 +293,8 @@ RMA_BULK(rma_memcpy_copy, rma_memcpy(iris_dev_as_remote(dev, to, t.next),
                                      iris_dev_as_remote(dev, from, t.peer), n))
 /* clang-format on */
 
-/* A bulk copy with another depth than the target's own (device/wg.h); a CPU has
- * none. */
+/* A bulk copy with another depth than the target's default (device/wg.h). CPUs
+ * have no depth. */
 IRIS_DEVICE void rma_deep(iris_wg_t wg, void *to, const void *from,
                           size_t bytes, unsigned depth)
 {

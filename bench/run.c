@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of groups, and the walk through what was selected of it.
+ * The table of groups, and the loop over the selected operations and points.
  */
 #include "config.h"
 
@@ -44,12 +44,12 @@ const char *const bench_variant_names[] = {
     NULL};
 /* clang-format on */
 
-/* Workgroups of a sweep, powers of two. */
+/* Numbers of workgroups to measure, powers of two. */
 static const char *const grid_names[] = {"1 wg",  "2 wg",   "4 wg",
                                          "8 wg",  "16 wg",  "32 wg",
                                          "64 wg", "128 wg", "256 wg"};
 
-/* Does one name of the list stand for the operation? */
+/* Whether one item of the list selects the operation. */
 static bool stands_for(const char *item, size_t length,
                        const struct bench_group *group, const char *name)
 {
@@ -93,7 +93,8 @@ bool bench_is_known(const char *item, size_t length)
     return false;
 }
 
-/* The i-th bit that is set of a mask; counts *i down by those that are. */
+/* Returns the i-th set bit of a mask. Subtracts from *i the set bits that it
+ * passes. */
 static int nth_bit(unsigned mask, size_t *i)
 {
     for (int bit = 0; bit < 32; bit++) {
@@ -112,8 +113,8 @@ static unsigned count_bits(unsigned mask)
     return (unsigned)(32 - i);
 }
 
-/* The i-th point of a collective: graphs and not beside each other, then
- * variants, element types, sizes. */
+/* Sets the i-th point of a collective. The ways to call vary fastest, then
+ * variants, element types and sizes. */
 static bool call_point(const struct bench *b, size_t op, size_t i,
                        struct bench_row *row_p)
 {
@@ -149,7 +150,7 @@ static bool call_point(const struct bench *b, size_t op, size_t i,
     return row_p->bytes <= options->max_bytes;
 }
 
-/* Element types that products have. */
+/* Element types that products support. */
 #define PRODUCT_DTYPES \
     (1u << IRIS_DTYPE_F32 | 1u << IRIS_DTYPE_F16 | 1u << IRIS_DTYPE_BF16)
 
@@ -168,7 +169,8 @@ static bool shape_point(const struct bench_options *options, size_t i,
     return true;
 }
 
-/* Points of a group's operation: size, type or grid of the i-th, or false. */
+/* Sets the i-th point of a group's operation (size, type or grid). Returns
+ * false if there are fewer points. */
 static bool point(const struct bench *b, const struct bench_group *group,
                   size_t op, size_t i, struct bench_row *row_p)
 {
@@ -228,8 +230,8 @@ static size_t count_points(const struct bench *b)
     return points;
 }
 
-/* The shared count may be one for all ranks, and every rank's row has the sum
- * of all: one of them counts. */
+/* Rank 0 alone adds to the shared count, because every rank's row has the sum
+ * over all ranks and the ranks may share the count. */
 static void count_wrong(struct bench *b, const struct bench_row *row)
 {
     if (b->rank == 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Copies on a stream by size: between host memory, this rank's heap and the
- * peer's.
+ * Measures copies on a stream by size: between host memory, this rank's heap
+ * and the peer's.
  */
 #include "config.h"
 
@@ -19,10 +19,10 @@ static const char *const stream_names[] = {"memcpy_to_heap", "memcpy_from_heap",
                                            NULL};
 
 struct stream {
-    unsigned char *host; /* two halves: what is copied, what arrived */
-    void *src;           /* on the heap, as the next */
+    unsigned char *host; /* two halves: the source, and the data that arrived */
+    void *src;           /* on the heap, like dst */
     void *dst;
-    size_t bytes; /* of each */
+    size_t bytes; /* of each buffer */
 };
 
 struct stream_point {
@@ -45,7 +45,7 @@ static iris_status_t stream_open(struct bench *b)
     if (stream->host == NULL) {
         return IRIS_ERR_NO_MEMORY;
     }
-    /* Touched now, not while it is timed. */
+    /* Touch the pages before the timing. */
     memset(stream->host, 1, 2 * stream->bytes);
     status = iris_malloc(b->iris, stream->bytes, &stream->src);
     return status == IRIS_OK ? iris_malloc(b->iris, stream->bytes, &stream->dst)
@@ -87,7 +87,7 @@ static unsigned char byte_of(int rank, size_t op, size_t i)
     return (unsigned char)(i * 31 + i / 251 + (size_t)rank * 17 + op * 5 + 1);
 }
 
-/* Where the operation copies from and to. */
+/* Sets the operation's source and destination. */
 static iris_status_t aim(struct bench *b, size_t op, struct stream_point *point)
 {
     struct stream *stream = b->state;
@@ -108,7 +108,7 @@ static iris_status_t aim(struct bench *b, size_t op, struct stream_point *point)
     return status;
 }
 
-/* Copies once, brings what arrived on this rank to the host, compares. */
+/* Copies once, fetches this rank's received data to the host, and compares it. */
 static iris_status_t verify(struct bench *b, size_t op,
                             const struct stream_point *point, uint64_t *wrong_p)
 {

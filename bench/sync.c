@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Signals back and forth, and barriers of all ranks: on the host, on the
- * stream, inside one kernel.
+ * Measures signals back and forth, and barriers of all ranks: on the host, on
+ * the stream, and inside one kernel.
  */
 #include "config.h"
 
@@ -14,8 +14,8 @@
 #define CHECK_ROUNDS 20
 #define MAX_ENQUEUED 1000
 
-/* A GPU's words are nearer or farther by where they are: signals of so many
- * places take turns, batch by batch. */
+/* The latency of a word of GPU memory depends on its address. So signals use
+ * PLACES places, one after the other, batch by batch. */
 #define PLACES 16
 #define PLACE_WORDS ((size_t)8720)
 
@@ -24,13 +24,13 @@ enum { PINGPONG, FLAG, HOST_BARRIER, DEVICE_BARRIER, KERNEL_BARRIER };
 static const char *const sync_names[] = {
     "pingpong", "flag", "barrier", "device_barrier", "kernel_barrier", NULL};
 
-/* All on the heap but `turns`. */
+/* All pointers are into the heap. */
 struct sync {
     uint64_t *signal;
-    uint64_t *slots; /* one for each rank: what it last announced */
+    uint64_t *slots; /* the round that each rank last announced */
     uint64_t *wrong;
     uint64_t turns; /* signals sent so far; the same on both ends */
-    size_t place;   /* of the signal that is sent now */
+    size_t place;   /* place of the current signal */
 };
 
 struct pingpong_args {
@@ -39,8 +39,8 @@ struct pingpong_args {
     uint64_t from; /* value of the signal before the first turn */
     uint32_t turns;
     int32_t peer;
-    int32_t answers; /* 1: waits before it signals */
-    int32_t relaxed; /* 1: a flag alone, which orders nothing before it */
+    int32_t answers; /* 1: wait before each signal */
+    int32_t relaxed; /* 1: send a flag alone, which orders nothing before it */
 };
 
 IRIS_KERNEL(sync_pingpong, struct pingpong_args)
@@ -92,8 +92,9 @@ struct mark_args {
     int32_t check;
 };
 
-/* Announces a round to every rank; counts ranks whose announcement is not here.
- * Plain accesses: the barrier in between is to order them. */
+/* Announces a round to every rank, and counts the ranks whose announcement has
+ * not arrived. Accesses are plain, because the barrier in between must order
+ * them. */
 IRIS_KERNEL(sync_mark, struct mark_args)
 {
     iris_dev_t dev = iris_dev_init(args->context);
@@ -149,7 +150,8 @@ static void sync_close(struct bench *b)
     free(sync);
 }
 
-/* Who a rank plays with: 0 with 1, and so on; itself if nobody is left. */
+/* The rank's partner: 0 and 1 are partners, and so on. A rank left over is its
+ * own partner. */
 static int partner_of(const struct bench *b)
 {
     int partner = b->rank ^ 1;
@@ -161,7 +163,7 @@ static int partner_of(const struct bench *b)
     return partner;
 }
 
-/* The argument that makes a ping-pong one of flags. */
+/* The argument of a ping-pong that uses flags. */
 static const char flag_relaxed = 1;
 
 static iris_status_t run_pingpong(struct bench *b, const void *arg,
@@ -239,14 +241,14 @@ static iris_status_t mark(struct bench *b, struct mark_args *args, int announce,
                        sizeof *args, NULL);
 }
 
-/* The barrier of `op`, between what mark() enqueues. */
+/* The barrier of `op`, which is between two calls of mark(). */
 static iris_status_t barrier(struct bench *b, size_t op)
 {
     return op == DEVICE_BARRIER ? iris_device_barrier(b->iris, NULL, NULL)
                                 : iris_barrier(b->iris, NULL, NULL);
 }
 
-/* Rounds of: announce, barrier, look, barrier. */
+/* Each round: announce, barrier, check, barrier. */
 static iris_status_t verify(struct bench *b, size_t op, uint64_t *wrong_p)
 {
     struct sync *sync = b->state;
@@ -276,7 +278,7 @@ static iris_status_t verify(struct bench *b, size_t op, uint64_t *wrong_p)
     return status == IRIS_OK ? bench_sum(b, wrong_p) : status;
 }
 
-/* The last turn's signal is here, on both ends. */
+/* Checks on both ends that the last turn's signal has arrived. */
 static iris_status_t verify_pingpong(struct bench *b, uint64_t *wrong_p)
 {
     struct sync *sync = b->state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The readable table, and the progress line.
+ * The table for people, and the progress line.
  */
 #include "config.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A run is long from here on. */
+/* A run gets a progress line after this time. */
 #define PROGRESS_AFTER_NS 1000000000
 
 const char *bench_bytes_string(size_t bytes, char *text)
@@ -55,7 +55,7 @@ static void print_group(struct bench_report *report,
     }
 }
 
-/* Column heads, whenever what they say changes. */
+/* Prints column heads if they differ from the last ones. */
 static void print_head(struct bench_report *report, const struct bench_row *row)
 {
     const struct bench_row *last = &report->last;
@@ -71,7 +71,7 @@ static void print_head(struct bench_report *report, const struct bench_row *row)
         print_group(report, row);
     }
     if (row->calls != NULL || row->shape != NULL) {
-        return; /* print_collective() and print_fused() have their own */
+        return; /* print_collective() and print_fused() print their own */
     }
     snprintf(rate, sizeof rate, "%s", row->rate_unit);
     if (row->reference != NULL) {
@@ -90,8 +90,8 @@ static void print_head(struct bench_report *report, const struct bench_row *row)
     fprintf(report->out, "\n");
 }
 
-/* Of collectives times are compared, not rates: the last columns are the peer's
- * time and this library's as a share of it. */
+/* Collectives compare times, not rates. The last columns are the peer's time,
+ * and this library's time divided by it. */
 static void print_collective(struct bench_report *report,
                              const struct bench_row *row)
 {
@@ -118,7 +118,7 @@ static void print_collective(struct bench_report *report,
     }
 }
 
-/* Times of one call: its parts, one after the other, fused. */
+/* Prints the times of one call: its parts, the parts in sequence, and fused. */
 static void print_fused(struct bench_report *report,
                         const struct bench_row *row)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is measured against a target, and whether it holds. Timings are noisy:
- * the verdict is for reading and decides nothing.
+ * Measures the targets and prints whether each one holds. Timings are noisy, so
+ * nothing depends on the verdict.
  */
 #include "config.h"
 
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Which figure of a row counts. */
+/* The figure of a row that has the target. */
 enum figure { RATIO, MEDIAN_US, MEDIAN_MS, RATE };
 
 struct target {
@@ -18,7 +18,7 @@ struct target {
     const char *op;
     enum bench_pairs pairs;
     enum figure figure;
-    double limit; /* RATIO: at least; the others: below. 0: none */
+    double limit; /* lower limit for RATIO, else upper limit; 0: no limit */
 };
 
 #define MIN_BULK_BYTES ((size_t)1 << 20)
@@ -47,8 +47,8 @@ static const struct target targets[] = {
 
 #define NUM_TARGETS (sizeof targets / sizeof targets[0])
 
-/* The least favourable of an operation's rows. The pointer is the thread's own,
- * as ranks may be threads of one process. */
+/* The worst of an operation's rows. Each thread has its own pointer, since
+ * ranks may be threads of one process. */
 struct worst {
     struct bench_row row;
     int rows; /* seen so far */
@@ -113,7 +113,8 @@ static void judge(struct bench *b, const struct target *target,
                                                                        : "no"});
 }
 
-/* Whether the target before this one has measured what this one needs. */
+/* Whether the measurement for the target before this one also gives this one's
+ * figure. */
 static bool is_measured(size_t i)
 {
     return i > 0 && strcmp(targets[i].op, targets[i - 1].op) == 0 &&

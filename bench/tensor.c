@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What operations that fill a tensor have in common: its memory, and the time
- * of a fill beside that of iris_memset of the same memory.
+ * The common part of operations that fill a tensor: its memory, and the time of
+ * a fill in alternation with iris_memset of the same memory.
  */
 #include "config.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The product of two tiles by each workgroup of a kernel, beside the same product
- * in the order of a plain loop.
+ * Measures the product of two tiles in each workgroup of a kernel, in
+ * alternation with the same product in the order of a plain loop.
  */
 #include "config.h"
 
@@ -12,11 +12,11 @@
 
 #include <stdlib.h>
 
-#define DEPTH 128u /* of a product */
+#define DEPTH 128u /* depth of a product */
 #define MAX_ENQUEUED 200
 
-/* Products of a launch, which adds them all up: enough for the launch to count
- * little. */
+/* Products in a launch, which adds them all up. There are enough that the
+ * launch itself takes little of the time. */
 #define CPU_ROUNDS 4u
 #define GPU_ROUNDS 64u
 
@@ -89,14 +89,14 @@ static const struct tile_products_op {
 struct products {
     char *memory; /* on the heap: a, b, c */
     char *host;
-    size_t bytes; /* of both */
+    size_t bytes; /* bytes of a and b */
 };
 
 struct point {
     const struct tile_products_op *op;
     unsigned grid;
     unsigned block;
-    struct tile_products_args args[2]; /* the second is in order */
+    struct tile_products_args args[2]; /* the second one is in order */
 };
 
 #define A_BYTES (IRIS_SUMS_ROWS * DEPTH * sizeof(float))
@@ -216,7 +216,7 @@ static iris_status_t run(struct bench *b, const void *arg, uint32_t reps,
                          reps);
 }
 
-/* Either way once, and the sums that each workgroup left. */
+/* Runs each way once, and checks the sums that each workgroup left. */
 static iris_status_t verify(struct bench *b, const struct point *p,
                             int reference, uint64_t *wrong_p)
 {
@@ -266,11 +266,11 @@ static iris_status_t run_products(struct bench *b, size_t op,
                               .max_reps = MAX_ENQUEUED,
                               .per_rep = p.args[0].rounds,
                               .references = 1};
-    double giga = 2e-3 * C_COUNT * DEPTH * p.grid; /* a microsecond */
+    double giga = 2e-3 * C_COUNT * DEPTH * p.grid; /* per microsecond */
     iris_status_t status = fill(b, p.op->dtype);
 
     row_p->bytes = 0;
-    b->no_graph = true; /* a launch is long */
+    b->no_graph = true; /* launches are long */
     for (int way = 0; way < 2 && status == IRIS_OK; way++) {
         status = verify(b, &p, way, &row_p->wrong);
     }

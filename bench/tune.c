@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * --tune: measures variants and numbers of workgroups of collectives, and
- * writes for each operation and size which is best, as IRIS_CCL_TUNING reads
- * it: docs/collectives.md has the format. Rates are tune_rates.c's.
+ * writes the best for each operation and size into a file for IRIS_CCL_TUNING.
+ * docs/collectives.md has the format. tune_rates.c measures rates.
  */
 #include "config.h"
 
@@ -16,35 +16,36 @@
 
 #include "base/error.h"
 
-/* Another way must take less than this share of the best one's time, so that
- * noise does not decide. */
+/* Another way is chosen only if its time is less than this share of the best
+ * one's, so that noise does not decide. */
 #define MARGIN 0.97
 
-/* What a measurement may take at most, and what it has to have; the rest of the
- * time is what lies between measurements. */
+/* Limits for the time of one measurement, and the share of the whole time that
+ * is for measurements. The rest is for the work in between. */
 #define MOST_SECONDS 0.1
 #define LEAST_SECONDS 0.005
 #define MEASURING 0.6
-#define MOST_SHIFT 8 /* from size to size */
+#define MOST_SHIFT 8 /* factor from size to size */
 
-/* Powers of two that there are. */
+/* The number of powers of two. */
 #define MAX_SIZES 64
 
-/* The table's choice, variants, and numbers of workgroups of one. */
+/* The library's choice, its variants, and the numbers of workgroups of one
+ * variant. */
 #define MAX_WAYS 48
 
 struct rule {
-    size_t bytes; /* of `count` elements, at most */
+    size_t bytes; /* the most bytes of a call with this rule */
     iris_ccl_variant_t variant;
-    int cus; /* 0: as many as the library thinks worth it */
+    int cus; /* 0: the library decides */
     double us;
 };
 
-/* One way of a collective, and its times in repeats that took turns. */
+/* One way to call a collective, and its times in alternating repeats. */
 struct way {
     iris_ccl_variant_t variant; /* IRIS_CCL_AUTO: the library's table */
-    int cus;                    /* 0: as many as the library thinks worth it */
-    double us[TUNE_REPEATS];    /* 0: the library refuses it here */
+    int cus;                    /* 0: the library decides */
+    double us[TUNE_REPEATS];    /* 0: the library refuses this way */
 };
 
 struct ways {
@@ -69,7 +70,7 @@ bool tune_is_steady(struct tuning *tuning, double *us)
     return steady;
 }
 
-/* On all ranks alike, whose times are the slowest one's. */
+/* Gives the same result on all ranks, because the times are the slowest rank's. */
 static bool is_busy(const struct bench *b, const struct tuning *tuning)
 {
     if (tuning->unsteady * 4 <= tuning->points) {
@@ -105,8 +106,8 @@ iris_status_t tune_is_late(struct bench *b, const struct tuning *tuning,
     return status;
 }
 
-/* Begins an operation, or the rates, which count as two: each gets its part of
- * the time that is left. */
+/* Begins an operation, or the rates, which count as two. Each gets its part of
+ * the remaining time. */
 static void begin_part(struct tuning *tuning, int parts)
 {
     int64_t now = bench_now_ns();
@@ -115,7 +116,7 @@ static void begin_part(struct tuning *tuning, int parts)
     tuning->parts_left -= parts;
 }
 
-/* Ways of a size of one operation, at most. */
+/* The most ways to measure for one size of an operation. */
 static size_t count_ways(const struct bench *b, enum bench_ccl_op op)
 {
     size_t ways = 1;
@@ -148,8 +149,8 @@ static size_t count_points(const struct bench *b)
     return points;
 }
 
-/* Shares the time among the measurements, and if it is too little for so many
- * takes fewer sizes. All ranks come to the same. */
+/* Shares the time among the measurements. If there is too little time, selects
+ * fewer sizes. All ranks get the same result. */
 static void share_time(struct bench *b, struct tuning *tuning)
 {
     struct bench_options *options = &b->options;
@@ -178,7 +179,7 @@ static void share_time(struct bench *b, struct tuning *tuning)
     }
 }
 
-/* On rank 0, where somebody may wait for it. */
+/* Prints progress on rank 0. */
 static void say_done(const struct bench *b, const struct tuning *tuning,
                      const char *what)
 {
@@ -192,8 +193,8 @@ static void say_done(const struct bench *b, const struct tuning *tuning,
 
 /* ---- Ways ---- */
 
-/* Measures one way once. One that the library refuses (more workgroups than run
- * at once) is left out: all ranks are refused alike. */
+/* Measures one way once. Skips a way that the library refuses (more workgroups
+ * than can run at once): it refuses on all ranks alike. */
 static iris_status_t time_way(struct bench *b, struct tuning *tuning,
                               const struct bench_ccl *call, size_t bytes,
                               double *us_p)
@@ -231,8 +232,8 @@ static iris_status_t time_way(struct bench *b, struct tuning *tuning,
     return status;
 }
 
-/* Measures the ways from `first` on in turns, so that what else the machine does
- * is the same for all. */
+/* Measures the ways from `first` on in turns, so that the machine's other work
+ * affects all of them alike. */
 static iris_status_t time_ways(struct bench *b, struct tuning *tuning,
                                struct bench_ccl *call, size_t bytes,
                                struct ways *ways, int first)
@@ -258,8 +259,7 @@ static void add_way(struct ways *ways, iris_ccl_variant_t variant, int cus)
     }
 }
 
-/* The fastest way from `first` on whose repeats agree; `fallback`: there is
- * none. */
+/* The fastest way from `first` on whose repeats agree, or `fallback`. */
 static int fastest(struct tuning *tuning, struct ways *ways, int first,
                    int fallback)
 {
@@ -277,8 +277,8 @@ static int fastest(struct tuning *tuning, struct ways *ways, int first,
     return best;
 }
 
-/* Variants that a rule may name. On a CPU one_shot needs all members' buffers on
- * the heap, and rules that name it do not count. */
+/* Adds the variants that a rule may name. On a CPU one_shot needs all members'
+ * buffers on the heap, so the library ignores rules that name it. */
 static void add_variants(const struct bench *b, enum bench_ccl_op op,
                          struct ways *ways)
 {
@@ -292,8 +292,9 @@ static void add_variants(const struct bench *b, enum bench_ccl_op op,
     }
 }
 
-/* The best way for one size: the library's own choice, unless the fastest
- * variant, with its own or another number of workgroups, takes clearly less. */
+/* Finds the best way for one size. This is the library's own choice, unless the
+ * fastest variant takes clearly less time, with its default or another number
+ * of workgroups. */
 static iris_status_t tune_size(struct bench *b, struct tuning *tuning,
                                enum bench_ccl_op op, size_t bytes,
                                struct rule *best_p)
@@ -336,9 +337,9 @@ static iris_status_t tune_size(struct bench *b, struct tuning *tuning,
     return status;
 }
 
-/* Rules of one operation, for as many members as were measured and for sizes
- * between the smallest and the largest. Those that say the same as the next are
- * left out; smaller and larger calls are left to the table. */
+/* Writes the rules of one operation, for the measured number of members and for
+ * sizes between the smallest and the largest one. Leaves out a rule that equals
+ * the next one. The library's table decides smaller and larger calls. */
 static void write_rules(const struct bench *b, struct tuning *tuning,
                         const char *op, const struct rule *rules, size_t count)
 {
@@ -395,7 +396,8 @@ const char *tune_device(const struct bench *b)
     return iris_stream_native(b->iris, NULL) != NULL ? "gpu" : "cpu";
 }
 
-/* On rank 0; 0 or an errno. The file appears whole or not at all. */
+/* Opens the file on rank 0. Returns 0 or an errno. The file gets its name only
+ * when it is complete. */
 static int open_file(const struct bench *b, struct tuning *tuning)
 {
     const struct bench_metadata *about = &b->report->metadata;
@@ -420,7 +422,7 @@ static int open_file(const struct bench *b, struct tuning *tuning)
     return 0;
 }
 
-/* The same; `keep`: it is whole. */
+/* Closes the file, and gives it its name if `keep`. Returns 0 or an errno. */
 static int close_file(struct tuning *tuning, bool keep)
 {
     int ret =
@@ -438,7 +440,7 @@ static int close_file(struct tuning *tuning, bool keep)
     return ret;
 }
 
-/* All ranks come to what happened on rank 0. */
+/* Gives all ranks the result of rank 0. */
 static iris_status_t agree(struct bench *b, int ret)
 {
     double failed = ret;

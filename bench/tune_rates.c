@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * --tune: measures the rates by which fused operations are planned, and writes
- * them as IRIS_CCL_TUNING reads them: docs/fused.md has their meaning.
+ * --tune: measures the rates that plan fused operations, and writes them in the
+ * form that IRIS_CCL_TUNING reads. docs/fused.md explains them.
  */
 #include "config.h"
 
@@ -11,16 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_POINTS (3 * BENCH_MAX_SHAPES) /* of so many types */
+#define MAX_POINTS (3 * BENCH_MAX_SHAPES) /* for each of three types */
 #define CHUNKS 2
 
-/* What is measured of each shape and type, in the order of measuring. */
+/* The series of measurements for each shape and type, in this order. */
 enum series { PRODUCT, ONE_CHUNK, SUM, GATHER, SCATTER, CHUNKED, NUM_SERIES };
 
 struct point {
     iris_dtype_t dtype;
     double operations;
-    double bytes; /* of the matrix that is summed or gathered */
+    double bytes; /* bytes of the summed or gathered matrix */
     double us[NUM_SERIES][TUNE_REPEATS];
 };
 
@@ -28,14 +28,14 @@ struct measured {
     struct point points[MAX_POINTS];
     double launch_us[TUNE_REPEATS];
     double signal_us[TUNE_REPEATS];
-    double *single; /* where the next row's time goes */
+    double *single; /* destination of the next row's time */
     enum series series;
     int repeat;
-    int count; /* of points */
-    int at;    /* the next row's point */
+    int count; /* number of points */
+    int at;    /* point of the next row */
 };
 
-/* Of this rank, for the functions that get rows. */
+/* This rank's measurements, for the functions that get rows. */
 static _Thread_local struct measured *measured;
 
 static void keep_single(struct bench *b, const struct bench_row *row)
@@ -73,7 +73,7 @@ static void keep_fused(struct bench *b, const struct bench_row *row)
     }
 }
 
-/* The operation of that name of a group. */
+/* Runs the operation with this name of a group. */
 static iris_status_t run(struct bench *b, const struct bench_group *group,
                          const char *name, bench_row_fn keep)
 {
@@ -101,7 +101,7 @@ static iris_status_t run_series(struct bench *b, enum series series)
     return status;
 }
 
-/* All that there are but the last, which is of GPUs. */
+/* Leaves out the last series unless this is a job of several ranks on GPUs. */
 static int num_series(const struct bench *b)
 {
     bool chunks = strcmp(tune_device(b), "gpu") == 0 && b->num_ranks > 1;
@@ -109,7 +109,7 @@ static int num_series(const struct bench *b)
     return chunks ? NUM_SERIES : CHUNKED;
 }
 
-/* All of it once; the repeats take turns. */
+/* Measures everything once; the repeats alternate. */
 static iris_status_t run_all(struct bench *b, const struct tuning *tuning,
                              bool *late_p)
 {
@@ -159,7 +159,7 @@ static void write_products(const struct bench *b, struct tuning *tuning)
     }
 }
 
-/* The point that moves most. */
+/* The point that moves the most bytes. */
 static struct point *largest(void)
 {
     struct point *most = &measured->points[0];
@@ -172,8 +172,8 @@ static struct point *largest(void)
     return most;
 }
 
-/* What a gather takes beyond its launch and signal is the links' time, and what
- * a scatter takes beyond a gather is that of the sums. */
+/* A gather's time without its launch and signal is the time of the links. A
+ * scatter's time without a gather's is the time of the sums. */
 static void write_links(const struct bench *b, struct tuning *tuning,
                         double fixed_us)
 {
@@ -198,7 +198,7 @@ static void write_links(const struct bench *b, struct tuning *tuning,
     }
 }
 
-/* Which share of the shorter of product and collective chunks hide. */
+/* Writes the share of the shorter of product and collective that chunks hide. */
 static void write_hidden(const struct bench *b, struct tuning *tuning)
 {
     struct point *point = largest();

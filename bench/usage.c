@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What --help and --list print.
+ * The output of --help and --list.
  */
 #include "config.h"
 

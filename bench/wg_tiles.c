@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * all_reduce of tiles inside one kernel, beside iris_all_reduce() of the same
- * bytes.
+ * Measures all_reduce of tiles inside one kernel, in alternation with
+ * iris_all_reduce() of the same bytes.
  */
 #include "config.h"
 
@@ -13,7 +13,7 @@
 
 #include <stdlib.h>
 
-#define SIDE 64u /* of a tile */
+#define SIDE 64u /* side of a tile */
 #define TILE_BYTES (SIDE * SIDE * sizeof(float))
 #define MAX_ENQUEUED 200
 #define GRAPH_OPS 50
@@ -73,7 +73,7 @@ static const enum wg_tiles_how hows[] = {WG_TILES_ANY, WG_TILES_ONE_SHOT,
 enum { STRIDED = 3 };
 
 struct tiles {
-    float *in; /* on the heap, as out */
+    float *in; /* on the heap, like out */
     float *out;
     void *host;
     iris_ccl_device_t handle;
@@ -82,10 +82,10 @@ struct tiles {
 struct point {
     struct wg_tiles_args args;
     unsigned grid;
-    struct bench_ccl whole; /* the same by a collective on the stream */
+    struct bench_ccl whole; /* the same call as a collective on the stream */
 };
 
-/* As many workgroups as there can be tiles or as run at once. */
+/* Uses a workgroup for each tile, up to the number that run at the same time. */
 static iris_status_t tiles_open(struct bench *b)
 {
     size_t tiles = (b->options.max_bytes + TILE_BYTES - 1) / TILE_BYTES;
@@ -153,7 +153,7 @@ static iris_status_t run(struct bench *b, const void *arg, uint32_t reps,
                          reps);
 }
 
-/* Either way once, and what it left in `out`. */
+/* Runs each way once, and checks `out`. */
 static iris_status_t verify(struct bench *b, const struct point *p,
                             int reference, uint64_t *wrong_p)
 {
@@ -170,8 +170,8 @@ static iris_status_t verify(struct bench *b, const struct point *p,
                              : status;
 }
 
-/* Tiles of the row's bytes, one below the other or, strided, beside each other;
- * a smaller one of fewer. */
+/* Makes the tiles of the row's bytes, one below the other or, if strided, side
+ * by side. A tile of fewer bytes has fewer rows. */
 static struct point point_of(const struct bench *b, size_t op,
                              const struct bench_row *row)
 {
