@@ -18,8 +18,8 @@ static struct {
     struct replay_exploration exploration;
     bool shrinks;
     bool prints;
-    const char *output;  /* of --shrink; NULL: beside the schedule */
-    const char *picture; /* NULL: none */
+    const char *output;  /* of --shrink; NULL: next to the schedule */
+    const char *picture; /* NULL: no picture */
     const char *path;    /* the schedule */
     struct replay_program program;
 } options = {.exploration = {.most = 100000}, .program = {.timeout_s = 60}};
@@ -50,8 +50,8 @@ static const char usage[] =
 
 /* ---- One schedule ---- */
 
-/* How the run differs from the recorded one; a schedule that was not recorded
- * has no operations. */
+/* Prints how the run differs from the recorded one. A schedule that was not
+ * recorded has no operations. */
 static void compare(const struct replay_schedule *recorded,
                     const struct replay_schedule *made)
 {
@@ -176,7 +176,7 @@ static int replay_file(const char *path)
 
 /* ---- All schedules ---- */
 
-/* With the failure that was found goes on as with a recorded one. */
+/* Continues with a failure that it found as with a recorded one. */
 static int explore(void)
 {
     struct replay_exploration *exploration = &options.exploration;
@@ -216,7 +216,7 @@ static int run(void)
 
 /* ---- The command line ---- */
 
-/* 0; -1: a wrong value. */
+/* Handles one option. Returns 0, or -1 for a wrong value. */
 static int take(int c)
 {
     char *end;
@@ -281,7 +281,7 @@ int main(int argc, char **argv)
     };
     int c;
 
-    /* "+": the program's options are its own. */
+    /* "+" leaves the program's own options alone. */
     while ((c = getopt_long(argc, argv, "+ael:m:o:pP:st:h", names, NULL)) !=
            -1) {
         if (c == 'h') {
@@ -292,7 +292,7 @@ int main(int argc, char **argv)
             return 2;
         }
     }
-    /* getopt_long() takes "--" where no schedule comes before it. */
+    /* getopt_long() takes "--" if no schedule comes before it. */
     if (options.explores
             ? argc == optind || strcmp(argv[optind - 1], "--") != 0
             : argc - optind < 3 || strcmp(argv[optind + 1], "--") != 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table as a picture: time goes down, each workgroup has a line, and arrows
- * go from writes to the reads that saw them.
+ * Draws the table as a picture. Time goes down, each workgroup has a vertical
+ * line, and arrows go from writes to the reads that saw them.
  */
 #include "config.h"
 
@@ -13,13 +13,13 @@
 #define ROW 30 /* pixels */
 #define TOP 58
 #define LEFT 44
-#define LETTER 7.3 /* the width of one, at most */
+#define LETTER 7.3 /* the largest width of a letter */
 #define GAP 32     /* beside a box, on each side */
 
 struct drawing {
     const struct replay_rows *rows;
     FILE *file;
-    double column; /* the width of one */
+    double column; /* the width of a column */
 };
 
 static void put_text(FILE *file, const char *text)
@@ -51,7 +51,7 @@ static double y_of(size_t row)
     return TOP + ROW * ((double)row + 0.5);
 }
 
-/* From a write to column `column` at row `to`, beside the boxes. */
+/* Draws an arrow from a write to column `column` at row `to`, beside the boxes. */
 static void draw_arrow(const struct drawing *d, size_t from, size_t column,
                        double to, const char *class)
 {
@@ -125,7 +125,8 @@ static void draw_columns(const struct drawing *d)
     }
 }
 
-/* Sizes of letters are not known here: enough for the widest texts. */
+/* The sizes of letters are not known here, so this leaves enough room for the
+ * widest texts. */
 static void measure(struct drawing *d, double *width_p)
 {
     size_t cell = 8, row = 20;

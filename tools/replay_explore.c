@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stateless exploration: a run follows a script of steps to where it differs
- * from earlier runs. Source-DPOR (Abdulla, Aronsson, Jonsson, Sagonas, POPL 2014)
- * with sleep sets chooses the steps, so that executions that differ in the order
- * of independent steps only are one. Each old value is a run of its own.
+ * Stateless exploration: a run follows a script of steps up to the point where
+ * it differs from earlier runs. Source-DPOR (Abdulla, Aronsson, Jonsson,
+ * Sagonas, POPL 2014) with sleep sets chooses the steps. So executions that
+ * differ only in the order of independent steps count as one. Each old value
+ * has a separate run.
  */
 #include "config.h"
 
@@ -25,17 +26,16 @@ struct node {
     uint32_t enabled;
     uint32_t todo;
     uint32_t done;
-    uint32_t stuck;              /* their polls fail here */
-    struct replay_effect *sleep; /* no need to begin with these steps */
+    uint32_t stuck;              /* lanes whose polls fail in this state */
+    struct replay_effect *sleep; /* steps with which no run needs to begin */
     size_t num_sleep;
     unsigned lane;
-    bool
-        is_taken; /* the lane's step has been made, perhaps with other values */
-    struct replay_effect whole;  /* of all values */
-    struct replay_effect effect; /* of the latest run */
+    bool is_taken;               /* made, perhaps with other values */
+    struct replay_effect whole;  /* for all values that it may read */
+    struct replay_effect effect; /* in the latest run */
     unsigned old[REPLAY_MOST_READS], num_values[REPLAY_MOST_READS];
     unsigned num_reads;
-    size_t clock[MOST_LANES]; /* 1 + the lane's last node that is before this */
+    size_t clock[MOST_LANES]; /* 1 + the last node of the lane before this */
 };
 
 struct explorer {
@@ -107,7 +107,8 @@ static void put_to_sleep(struct node *node, const struct replay_effect *effect)
     node->sleep[node->num_sleep++] = replay_copy(effect);
 }
 
-/* What sleeps goes on to sleep while nothing happens that it depends on. */
+/* Adds a node. Sleeping steps stay asleep unless they depend on the step
+ * before. */
 static struct node *push(struct explorer *e, const struct replay_step *step)
 {
     struct node *node, *before;
@@ -127,7 +128,7 @@ static struct node *push(struct explorer *e, const struct replay_step *step)
     return node;
 }
 
-/* The effect, whatever values the step reads. */
+/* Adds the step's effect to that of its runs with other values. */
 static void add_effect(struct replay_effect *whole,
                        const struct replay_effect *effect)
 {
@@ -173,8 +174,8 @@ static void set_clock(struct explorer *e, size_t at)
     node->clock[node->lane] = at + 1;
 }
 
-/* Whether nothing is between the two that depends on the first, and that the
- * second depends on. */
+/* Whether the two steps race: they depend on each other, and no step between
+ * them must come after the first and before the second. */
 static bool is_race(const struct explorer *e, size_t first, size_t second)
 {
     if (e->nodes[first].lane == e->nodes[second].lane ||
@@ -189,8 +190,8 @@ static bool is_race(const struct explorer *e, size_t first, size_t second)
     return true;
 }
 
-/* The lanes that may begin what came after `first`, without what depends on it,
- * and then `second`. */
+/* Returns the lanes that may begin a run of `second` and of the steps between
+ * the two, without those that depend on `first`. */
 static uint32_t initials(const struct explorer *e, size_t first, size_t second)
 {
     uint32_t lanes = 0, seen = 0;
@@ -211,7 +212,7 @@ static uint32_t initials(const struct explorer *e, size_t first, size_t second)
     return lanes;
 }
 
-/* The other order of each step that the latest one races with. */
+/* For each step that the latest one races with, schedules the other order. */
 static void add_races(struct explorer *e, size_t at)
 {
     uint32_t own = UINT32_C(1) << e->nodes[at].lane;
@@ -227,7 +228,7 @@ static void add_races(struct explorer *e, size_t at)
         if ((lanes & node->todo) != 0 || lanes == 0) {
             continue;
         }
-        if ((lanes & ~own) != 0) { /* they do not wait for that step */
+        if ((lanes & ~own) != 0) { /* other lanes need not wait for that step */
             lanes &= ~own;
         }
         node->todo |= lanes & -lanes;
@@ -254,7 +255,7 @@ static void take(struct explorer *e, size_t at,
     add_races(e, at);
 }
 
-/* The lane's poll has failed: it may succeed with another value. */
+/* The lane's poll has failed. It may succeed with another value. */
 static void fail(struct node *node, const struct replay_step *step)
 {
     memcpy(node->old, step->old, sizeof node->old);
@@ -271,8 +272,8 @@ static int complain(const struct replay_result *result)
     return -1;
 }
 
-/* Adds what is new in a step, that of node `at`. 1: go on; 0: it is not needed;
- * -1: it does not follow the script. */
+/* Adds a step of the run as node `at` if it is new. Returns 1 to go on, 0 if
+ * the run is redundant, and -1 if it does not follow the script. */
 static int absorb_step(struct explorer *e, size_t at, size_t scripted,
                        const struct replay_step *step,
                        const struct replay_schedule *schedule)
@@ -291,8 +292,8 @@ static int absorb_step(struct explorer *e, size_t at, size_t scripted,
     return 1;
 }
 
-/* Adds what is new in the run. 1: it is another execution; 0: it is like one
- * that was or will be made; -1: it does not follow the script. */
+/* Adds the new steps of the run. Returns 1 if it is a new execution, 0 if
+ * another run covers it, and -1 if it does not follow the script. */
 static int absorb(struct explorer *e, const struct replay_result *result)
 {
     const struct replay_schedule *schedule = &result->schedule;
@@ -317,7 +318,7 @@ static int absorb(struct explorer *e, const struct replay_result *result)
     return ret < 0 || (ret > 0 && at < scripted) ? complain(result) : ret;
 }
 
-/* The script: all nodes' steps and values. */
+/* Runs the script, which has the steps and values of all nodes. */
 static int run(struct explorer *e, struct replay_result *result)
 {
     static const struct replay_schedule from = {.check = "weak", .seed = 1};
@@ -354,7 +355,7 @@ static int run(struct explorer *e, struct replay_result *result)
 
 /* ---- The search ---- */
 
-/* The next value of a read of the node's step. */
+/* Chooses the next value of a read in the node's step. */
 static bool next_value(struct node *node)
 {
     while (node->num_reads > 0) {
@@ -369,7 +370,7 @@ static bool next_value(struct node *node)
     return false;
 }
 
-/* The step with all its values has been explored. */
+/* All values of the step have been explored. */
 static void finish_step(struct node *node)
 {
     uint32_t lane = UINT32_C(1) << node->lane;
@@ -384,8 +385,8 @@ static void finish_step(struct node *node)
     forget_step(node);
 }
 
-/* Chooses what the next run does in place of what the latest did. False: all
- * has been explored. */
+/* Chooses the first difference between the next run and the latest one. Returns
+ * false if everything has been explored. */
 static bool advance(struct explorer *e)
 {
     for (; e->num_nodes > 0; pop(e)) {
@@ -409,8 +410,8 @@ static bool advance(struct explorer *e)
     return false;
 }
 
-/* A run in which all came in time for their turns. 0; -1: a message has been
- * printed. */
+/* Makes a run in which every workgroup and host came in time for its turn.
+ * Returns 0, or -1 after printing a message. */
 static int run_in_time(struct explorer *e, struct replay_result *result)
 {
     int ret = run(e, result);
@@ -427,7 +428,7 @@ static int run_in_time(struct explorer *e, struct replay_result *result)
     return ret;
 }
 
-/* One run. 0; -1: a message has been printed. */
+/* Makes one run. Returns 0, or -1 after printing a message. */
 static int explore_once(struct explorer *e)
 {
     struct replay_exploration *exploration = e->exploration;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * All executions of a small program.
+ * Explores all executions of a small program.
  */
 #ifndef IRIS_TOOLS_REPLAY_EXPLORE_H
 #define IRIS_TOOLS_REPLAY_EXPLORE_H
@@ -8,19 +8,19 @@
 #include "replay_run.h"
 
 struct replay_exploration {
-    unsigned most;       /* executions at most */
-    bool goes_on;        /* after a failure, too */
-    unsigned long count; /* executions that differ */
-    unsigned long again; /* runs that were like one of them from some step on */
+    unsigned most;        /* limit for the number of executions */
+    bool goes_on;         /* continue after a failure */
+    unsigned long count;  /* number of different executions */
+    unsigned long again;  /* runs that repeated one of them from some step on */
     unsigned long failed; /* runs that failed */
-    char failure[512];    /* the first; empty: none */
+    char failure[512];    /* the first failure; empty if no run failed */
     bool is_complete;
 };
 
-/* Runs the program in each order of dependent steps and with each old value that
- * the model allows, and prints each different output once if it goes on. After
- * the first failure its schedule is in `path`. 0; -1: a message has been
- * printed. */
+/* Runs the program in each order of dependent steps and with each old value
+ * that the model allows. Prints each different output once if goes_on is set.
+ * After the first failure `path` has its schedule. Returns 0, or -1 after
+ * printing a message. */
 int replay_explore(const struct replay_program *program, const char *path,
                    struct replay_exploration *exploration);
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NUM_FIELDS 14 /* of a line about an operation */
+#define NUM_FIELDS 14 /* fields in the line of an operation */
 
 void *replay_alloc(void *old, size_t bytes)
 {
@@ -73,7 +73,7 @@ static bool read_value(const char *field, const char *word, uint64_t *value_p)
     return true;
 }
 
-/* Of a line "did", whose fields are between tabs. */
+/* Parses a line "did", whose fields are separated by tabs. */
 static bool read_op(char *line, struct replay_op *op)
 {
     char *fields[NUM_FIELDS];
@@ -127,7 +127,7 @@ static bool read_run(const char *line, struct replay_step *step)
     return true;
 }
 
-/* Another line about the latest step. */
+/* Parses another line about the latest step. */
 static bool read_step(const char *line, struct replay_step *step)
 {
     unsigned i = step->num_reads;

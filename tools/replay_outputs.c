@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A small program has few outputs: a list is enough.
+ * A small program has few different outputs, so a list is enough.
  */
 #include "config.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a program has printed, and how often.
+ * The different outputs of a program, and the number of runs with each.
  */
 #ifndef IRIS_TOOLS_REPLAY_OUTPUTS_H
 #define IRIS_TOOLS_REPLAY_OUTPUTS_H
@@ -13,7 +13,7 @@ struct replay_output {
     unsigned long count;
 };
 
-/* All zero at the start. */
+/* Must be all zero at the start. */
 struct replay_outputs {
     struct replay_output *outputs;
     size_t count;
@@ -21,7 +21,7 @@ struct replay_outputs {
 
 void replay_outputs_add(struct replay_outputs *outputs, const char *text);
 
-/* Prints them if asked to, and frees them. */
+/* Prints the outputs if `prints` is set, and frees them. */
 void replay_outputs_end(struct replay_outputs *outputs, bool prints);
 
 #endif /* IRIS_TOOLS_REPLAY_OUTPUTS_H */

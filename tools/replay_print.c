@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* x@1 is x on rank 1's heap; x+8@1 is 8 bytes behind. */
+/* x@1 is x on rank 1's heap; x+8@1 is 8 bytes after x. */
 static void describe_place(const struct replay_op *op, char *text, size_t bytes)
 {
     const char *place = op->place + (op->place[0] == '"');
@@ -73,7 +73,7 @@ void replay_describe_column(const struct replay_rows *rows, size_t column,
     }
 }
 
-/* What happened to a write that a read missed, or to the read. */
+/* Adds when a missed write was seen, or which write a read missed. */
 static void add_remark(const struct replay_rows *rows,
                        const struct replay_row *row, char *text, size_t bytes)
 {
@@ -121,7 +121,7 @@ void replay_describe_row(const struct replay_rows *rows, size_t number,
     add_remark(rows, row, text, bytes);
 }
 
-/* The width of the columns: that of the widest cell. */
+/* The width of the widest cell. */
 static int width_of(const struct replay_rows *rows)
 {
     size_t width = 8;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which operations matter: those on memory that several workgroups use and one
- * of them writes, and fences. If an old value was read or there is a race: those
- * on that memory, and on memory that orders accesses.
+ * Selects the operations that matter: fences, and operations on memory that
+ * several workgroups use and at least one of them writes. If a read saw an old
+ * value or there is a race, only operations on that memory and on memory that
+ * orders accesses matter.
  */
 #include "config.h"
 
@@ -12,7 +13,7 @@
 #include <string.h>
 
 #define MOST_ROWS 40
-#define MOST_OPS 20000 /* the latest ones; earlier ones are left out */
+#define MOST_OPS 20000 /* limit; earlier operations are left out */
 
 static bool overlaps(const struct replay_op *a, const struct replay_op *b)
 {
@@ -25,7 +26,7 @@ static bool is_same_lane(const struct replay_op *a, const struct replay_op *b)
     return a->rank == b->rank && a->workgroup == b->workgroup;
 }
 
-/* Whether another workgroup uses the memory, too, and one of the two writes. */
+/* Whether another workgroup also uses the memory, and one of the two writes it. */
 static bool is_shared(const struct replay_schedule *schedule, size_t first,
                       const struct replay_op *op)
 {
@@ -42,7 +43,7 @@ static bool is_shared(const struct replay_schedule *schedule, size_t first,
 
 /* ---- Races ---- */
 
-/* The byte that the report names. */
+/* Finds the byte that the report of a race names. */
 static bool find_race(const char *output, struct replay_op *place)
 {
     static const char mark[] = "data race on ";
@@ -109,10 +110,10 @@ static void set_columns(struct replay_rows *rows)
     }
 }
 
-/* ---- Which write a read saw ---- */
+/* ---- The writes that reads saw ---- */
 
-/* A write by another column that the column has missed so far is seen at row
- * `at`, which reads it or a later one. */
+/* A read at row `at` sees the write at row `from`. So its column has now also
+ * seen the earlier writes that it missed. */
 static void see(struct replay_rows *rows, size_t at, size_t from)
 {
     for (size_t i = 0; i <= from && i < at; i++) {
@@ -152,7 +153,8 @@ static void trace_read(struct replay_rows *rows, size_t at)
 
 /* ---- Rows ---- */
 
-/* Whether the row before in this column polled the same. */
+/* Whether the row before in this column is an equal poll. If it is, counts the
+ * operation there. */
 static bool is_poll(const struct replay_rows *rows, const struct replay_op *op)
 {
     for (size_t i = rows->num_rows; i-- > 0;) {
@@ -209,8 +211,8 @@ static bool is_ordered(const struct replay_row *row)
            strstr(row->op->deed, "release") != NULL;
 }
 
-/* Whether the row is on memory that an old value or the race is of, or that an
- * ordered access is of, or is a fence of a workgroup with such a row. */
+/* Whether the row matters. It does if it accesses memory of a marked row or of
+ * an ordered access, or if it is a fence in the column of a marked row. */
 static bool matters(const struct replay_rows *rows,
                     const struct replay_row *row)
 {
@@ -227,7 +229,7 @@ static bool matters(const struct replay_rows *rows,
     return false;
 }
 
-/* If there are marked rows: drops all that do not matter for them. */
+/* If there are marked rows, drops all rows that do not matter for them. */
 static void filter(struct replay_rows *rows)
 {
     struct replay_row *kept = replay_alloc(NULL, rows->num_rows * sizeof *kept);
@@ -248,7 +250,7 @@ static void filter(struct replay_rows *rows)
     rows->num_rows = count;
 }
 
-/* At most so many rows, which end with the last that is marked. */
+/* Keeps at most MOST_ROWS rows, up to the last marked one. */
 static void cut(struct replay_rows *rows)
 {
     size_t first = 0, last = rows->num_rows;
@@ -289,7 +291,7 @@ void replay_rows_open(struct replay_rows *rows,
     set_columns(rows);
     trace_reads(rows);
     filter(rows);
-    trace_reads(rows); /* rows have other numbers now */
+    trace_reads(rows); /* row numbers have changed */
     cut(rows);
     set_columns(rows);
     trace_reads(rows);

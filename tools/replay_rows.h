@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The part of a run that matters, as a table: a column for each workgroup, a row
- * for each operation on memory that several of them use.
+ * The part of a run that matters, as a table. Each workgroup has a column. Each
+ * operation on memory that several workgroups use has a row.
  */
 #ifndef IRIS_TOOLS_REPLAY_ROWS_H
 #define IRIS_TOOLS_REPLAY_ROWS_H
@@ -15,12 +15,12 @@
 struct replay_row {
     const struct replay_op *op;
     size_t column;
-    unsigned count; /* polls that read the same */
-    /* Rows, or REPLAY_NEVER. */
-    size_t from;   /* that wrote the value read, in another column */
+    unsigned count; /* equal polls that this row stands for */
+    /* Row numbers, or REPLAY_NEVER: */
+    size_t from;   /* the write that was read, in another column */
     size_t missed; /* the first write that the read should have seen */
-    size_t late;   /* of a write that a read missed: that read */
-    size_t seen;   /* of such a write: where that column saw it at last */
+    size_t late;   /* for a missed write: the read that missed it */
+    size_t seen;   /* for a missed write: the read that saw it at last */
     bool is_race;
 };
 
@@ -34,15 +34,15 @@ struct replay_rows {
     size_t num_rows;
     struct replay_column *columns;
     size_t num_columns;
-    size_t left_out; /* operations that are no rows */
+    size_t left_out; /* operations without a row */
 };
 
 void replay_rows_open(struct replay_rows *rows,
                       const struct replay_result *result);
 void replay_rows_close(struct replay_rows *rows);
 
-/* "rank 1, workgroup 0"; "x := 7", what a cell says; "send.c:12, kernel send:
- * store; ...", what stands beside it. */
+/* Text for a column ("rank 1, workgroup 0"), for a cell ("x := 7"), and for the
+ * description beside a row ("send.c:12, kernel send: store; ..."). */
 void replay_describe_column(const struct replay_rows *rows, size_t column,
                             char *text, size_t bytes);
 void replay_describe_cell(const struct replay_row *row, char *text,
@@ -53,7 +53,7 @@ void replay_describe_row(const struct replay_rows *rows, size_t row, char *text,
 /* Prints the table. */
 void replay_print(const struct replay_rows *rows);
 
-/* Draws it as SVG. 0; -1: a message has been printed. */
+/* Draws the table as SVG. Returns 0, or -1 after printing a message. */
 int replay_draw(const struct replay_rows *rows, const char *path);
 
 #endif /* IRIS_TOOLS_REPLAY_ROWS_H */

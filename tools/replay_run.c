@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A run is a process of its own, since only a program that starts anew is in
- * the same state again.
+ * Each run is a new process, because only a program that starts anew is in the
+ * same state again.
  */
 #define _GNU_SOURCE
 #include "config.h"
@@ -63,7 +63,7 @@ void replay_clean(const struct replay_program *program)
     rmdir(program->folder);
 }
 
-/* Lines about steps are of no use in a replay. */
+/* Leaves out the lines about steps, which a replay does not use. */
 int replay_keep(const struct replay_program *program, const char *path)
 {
     char source[300], line[4096];
@@ -89,7 +89,8 @@ int replay_keep(const struct replay_program *program, const char *path)
 
 /* ---- The process ---- */
 
-/* The child: a process group of its own, which can be killed as a whole. */
+/* Runs in the child. It makes a process group, so that the parent can kill the
+ * whole group. */
 static void become(const struct replay_program *program,
                    const struct replay_schedule *schedule)
 {
@@ -122,7 +123,7 @@ static void become(const struct replay_program *program,
     _exit(127);
 }
 
-/* The status of waitpid(), or -1 if the process has not ended in time. */
+/* Returns the status of waitpid(), or -1 if the process has not ended in time. */
 static int wait_for(const struct replay_program *program, pid_t pid)
 {
     static const struct timespec pause = {.tv_nsec = 1000000};
@@ -148,7 +149,7 @@ static int wait_for(const struct replay_program *program, pid_t pid)
     return status;
 }
 
-/* ---- What became of it ---- */
+/* ---- The result ---- */
 
 static char *read_output(const struct replay_program *program)
 {
@@ -165,14 +166,14 @@ static char *read_output(const struct replay_program *program)
     if (file != NULL) {
         fclose(file);
     }
-    for (size_t i = 0; i < bytes; i++) { /* one string, also if it is binary */
+    for (size_t i = 0; i < bytes; i++) { /* make binary output one string */
         text[i] = text[i] == '\0' ? ' ' : text[i];
     }
     text[bytes] = '\0';
     return text;
 }
 
-/* The two accesses of the first race, as the report has them. */
+/* Finds the two accesses of the first race, in the report's words. */
 static bool find_race(const char *output, char *text, size_t bytes)
 {
     const char *race = strstr(output, RACE);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Delta debugging: leaves out parts of the choices, half of them at first and
- * one at last. It begins at the end, since a choice that is left out gives
- * later ones other numbers. Each run that fails gives the choices to go on with.
+ * Delta debugging: leaves out parts of the choices, first half of them and last
+ * a single one. It begins at the end, because leaving out a choice renumbers
+ * later ones. After each run that fails, it goes on with the choices of that
+ * run.
  */
 #include "config.h"
 
@@ -19,8 +20,9 @@ struct shrinking {
     unsigned runs;
 };
 
-/* Without the choices from `begin` to `end`. 1: it fails, and is *s->result now;
- * 0: it does not; -1: a message has been printed. */
+/* Tries a run without the choices from `begin` to `end`. Returns 1 if it fails;
+ * it is then *s->result. Returns 0 if it does not fail, and -1 after printing a
+ * message. */
 static int try_without(struct shrinking *s, size_t begin, size_t end)
 {
     const struct replay_schedule *from = &s->result->schedule;
@@ -47,7 +49,7 @@ static int try_without(struct shrinking *s, size_t begin, size_t end)
     return ret;
 }
 
-/* Leaves out `chunk` choices at a time. How often that went well, or -1. */
+/* Leaves out `chunk` choices at a time. Returns the number of successes, or -1. */
 static int pass(struct shrinking *s, size_t chunk)
 {
     size_t end = s->result->schedule.num_choices;
@@ -69,7 +71,8 @@ static int pass(struct shrinking *s, size_t chunk)
     return count;
 }
 
-/* The shortest one once more. 0; 1: it does not fail now; or -1. */
+/* Runs the shortest schedule once more. Returns 0, 1 if it does not fail now,
+ * or -1. */
 static int verify(struct shrinking *s)
 {
     const struct replay_schedule *from = &s->result->schedule;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes a schedule short while the failure stays.
+ * Shortens a schedule while the failure stays.
  */
 #ifndef IRIS_TOOLS_REPLAY_SHRINK_H
 #define IRIS_TOOLS_REPLAY_SHRINK_H
 
 #include "replay_run.h"
 
-/* *result is a run with the failure; afterwards it is the shortest run that was
- * found, and the latest that was made. *runs_p: how many it took. 0; 1: the
- * failure did not come again under the short schedule; -1: a message has been
- * printed. */
+/* Takes a run with the failure in *result, and replaces it by the shortest run
+ * that was found, repeated as the latest run. *runs_p is the number of runs.
+ * Returns 0, 1 if the short schedule did not repeat the failure, or -1 after
+ * printing a message. */
 int replay_shrink(const struct replay_program *program, const char *failure,
                   struct replay_result *result, unsigned *runs_p);
 

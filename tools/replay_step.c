@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Steps depend on each other if they use the same word and one of them writes
- * it. The first step of a workgroup knows what its rank's earlier workgroups
- * did, and the library's own kernels show all writes to all.
+ * Two steps depend on each other if they use the same word and one of them
+ * writes it. The first step of a workgroup sees the effects of its rank's
+ * earlier workgroups. The library's own kernels make all writes visible to all.
  */
 #include "config.h"
 
@@ -72,8 +72,8 @@ static bool is_same_lane(const struct replay_step *a,
            a->who.workgroup == b->who.workgroup;
 }
 
-/* Whether the step reads the same at the same place in the code as the step
- * before, or does nothing at all. */
+/* Whether the step reads the same value at the same place in the code as the
+ * step before, or does nothing at all. */
 static bool repeats(const struct replay_schedule *schedule,
                     const struct replay_step *before,
                     const struct replay_step *step)
@@ -89,9 +89,9 @@ static bool repeats(const struct replay_schedule *schedule,
             a->code == b->code && replay_is_same(a, b));
 }
 
-/* The steps that repeat step `at`, as far as the loop is known to be one: up to
- * a step that spins, and directly behind that. A step that repeats an old value
- * is the same as one that read it earlier. */
+/* Marks the steps that repeat step `at` in a loop. The loop is certain up to
+ * the last step that spins, and one repetition after it. A step that repeats an
+ * old value equals the one that read it earlier. */
 static void mark_loop(const struct replay_schedule *schedule, size_t at,
                       bool *idle)
 {

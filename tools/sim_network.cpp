@@ -35,7 +35,7 @@ struct sim_network {
     s4u::CommPtr ended; /* the latest: SimGrid is not done with it */
     s4u::Engine *engine;
     double begin_us; /* the engine's time when the run began */
-    double due_us;   /* of the earliest timer; INFINITY: there is none */
+    double due_us;   /* time of the earliest timer; INFINITY: no timer */
 };
 
 static struct sim_network *the_network;
@@ -137,7 +137,7 @@ static void place_ranks(struct sim_network *network,
 struct sim_network *sim_network_open(const struct sim_platform *platform,
                                      const char *topology, int num_ranks)
 {
-    const char *args[] = {/* SimGrid takes out what it knows */
+    const char *args[] = {/* SimGrid removes its options */
                           "iris-sim",
                           "--log=root.thresh:warning",
                           "--cfg=network/model:CM02", /* no allowance for TCP */
