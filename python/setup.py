@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Puts the built library into the wheel and names the wheel for its platform.
+"""Puts the built library into the wheel, and names the wheel for its platform.
 
-scripts/python-wheel says in IRIS_C_BUNDLE where the library was built. Without
-it the wheel has none, and is for any platform: it uses the system's libiris.
+scripts/python-wheel sets IRIS_C_BUNDLE to the folder of the built library.
+Without it the wheel contains no library and is for any platform: it uses the
+system's libiris.
 """
 
 import os
@@ -21,18 +22,18 @@ except ImportError:  # before setuptools 70.1
     from wheel.bdist_wheel import bdist_wheel
 
 BUNDLE = os.environ.get("IRIS_C_BUNDLE", "")
-#: Of the folder where libtool leaves what it links: the backend for GPUs, and the
-#: modules that load matrix products of GPUs.
+#: Modules that libtool leaves in its folder: the backend for GPUs, and those
+#: that load libraries of matrix products for GPUs.
 MODULES = ("iris_hip.so", "iris_cublaslt.so", "iris_hipblaslt.so", "iris_rocblas.so")
-#: What every Linux that the manylinux tags are for has.
+#: Libraries that every Linux with a manylinux tag has.
 GLIBC = re.compile(r"lib(c|m|dl|rt|pthread)\.so|ld-linux")
-#: What goes into the wheel beside the library that is linked with it: _lib.py
-#: loads it first.
+#: Libraries that the wheel contains because libiris is linked with them.
+#: _lib.py loads them first.
 BESIDE = re.compile(r"libz\.so")
 
 
 def elf(path, option):
-    """What readelf says of a library."""
+    """The output of readelf for a library."""
     command = ["readelf", "--wide", option, str(path)]
     return subprocess.run(
         command, check=True, stdout=subprocess.PIPE, universal_newlines=True
@@ -45,7 +46,7 @@ def needs(library):
 
 
 def beside():
-    """Files of the libraries that libiris needs and the wheel holds."""
+    """Name and path of each library that libiris needs and the wheel contains."""
     if all(map(GLIBC.match, needs(Path(BUNDLE) / "libiris.so"))):
         return  # ldd cannot read another machine's library
     command = ["ldd", str(Path(BUNDLE) / "libiris.so")]
@@ -58,16 +59,16 @@ def beside():
 
 
 def machine():
-    """This platform, with the machine that the library was compiled for."""
+    """This platform, with the processor that the library was compiled for."""
     header = elf(Path(BUNDLE) / "libiris.so", "-h")
     plain = sysconfig.get_platform().replace("-", "_").replace(".", "_")
     return "linux_aarch64" if re.search(r"Machine: *AArch64", header) else plain
 
 
 def platform():
-    """The wheel's platform: the oldest glibc that has all symbols that are used
-    inside; of a library that needs more than glibc and what is beside it (MPI)
-    just this kind of machine."""
+    """The wheel's platform: the oldest glibc that has all symbols that the
+    wheel's files use. If the library needs more than glibc and the wheel's
+    libraries, such as MPI, it is this kind of machine only."""
     library = Path(BUNDLE) / "libiris.so"
     plain = machine()
     held = dict(beside())
@@ -80,7 +81,7 @@ def platform():
 
 
 def modules():
-    """The modules of the build, unless they are for Iris' own tests."""
+    """The modules of the build. None if the build is for Iris' own tests."""
     found = [Path(BUNDLE) / name for name in MODULES]
     found = [path for path in found if path.exists()]
     return [] if any("libfakehip.so" in needs(path) for path in found) else found
@@ -104,15 +105,14 @@ class WithLibrary(build_py):
 
 
 class ForPlatform(bdist_wheel):
-    """No part is compiled for one version of Python, but the library is for
-    one platform."""
+    """A wheel for every version of Python and one platform."""
 
     def get_tag(self):
         return ("py3", "none", platform() if BUNDLE else "any")
 
 
 class Bundle(Distribution):
-    """A library that is bundled goes where platform's files go."""
+    """Puts a bundled library where files of a platform go."""
 
     def has_ext_modules(self):
         return bool(BUNDLE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Iris for Python: tensors on a symmetric heap that every rank's kernels reach.
+"""Iris for Python: tensors on a symmetric heap, for kernels of all ranks.
 
     import iris_c
     ctx = iris_c.iris(heap_size=1 << 30)
@@ -36,7 +36,7 @@ from ._random import Generator
 from ._spawn import RankError, spawn
 from ._transfer import AddressMap
 
-#: The version of the library that was loaded.
+#: The version of the loaded library.
 __version__: str = _call.iris_version().decode()
 
 __all__ = [

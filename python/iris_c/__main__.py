@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""python -m iris_c: what this installation has, by opening a context."""
+"""python -m iris_c: opens a context and prints the features of this installation."""
 
 import importlib
 import os
@@ -43,7 +43,8 @@ def _print(rows: Iterator[Tuple[str, str]]) -> None:
 
 
 def main() -> int:
-    """Prints the table. 1: no context can be had here, and why."""
+    """Prints the table. Returns 1, and prints the reason, if no context can
+    be opened."""
     _print(_installed())
     try:
         context = iris(16 << 20)

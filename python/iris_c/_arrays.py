@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Memory as arrays of the library that the program uses: torch or NumPy.
+"""Memory as arrays of the program's library, torch or NumPy.
 
-Nothing here copies. An array keeps what owns its memory, and lets go of it when
-the last view of the array is gone.
+Nothing here copies. An array keeps the owner of its memory, and releases it
+when the last view of the array is gone.
 """
 
 import ctypes
@@ -13,7 +13,7 @@ from ._errors import UnsupportedError
 from ._structs import Tensor
 from ._values import DTYPE_DEFAULT, FORMATS, tensor
 
-#: enum iris_dtype in the order of its values, as torch names its types.
+#: enum iris_dtype in the order of its values, with torch's names of the types.
 _NAMES = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16"
     " float32 float64 complex64 complex128 float8_e4m3fn float8_e5m2"
@@ -31,7 +31,7 @@ def _mismatch(asked: Any, own: Any) -> RuntimeError:
 
 
 class _Memory:
-    """A tensor's memory, as NumPy's array interface has it."""
+    """A tensor's memory in the form of NumPy's array interface."""
 
     def __init__(self, made: Tensor, keep: Any) -> None:
         import numpy
@@ -48,8 +48,9 @@ class _Memory:
 
 
 class _GpuMemory:
-    """Elements on a GPU, as torch takes them from other libraries. There are
-    types that the interface cannot name, so all go as types of their size."""
+    """Elements on a GPU in the form of torch's interface to other libraries.
+    The interface cannot name some types, so all types are passed as a type
+    of the same size."""
 
     _KINDS = {1: "|i1", 2: "<i2", 4: "<i4", 8: "<i8", 16: "<c16"}
 
@@ -88,7 +89,7 @@ class NumpyArrays:
         return self._numpy.asarray(_Memory(made, keep))
 
     def dtype_of(self, dtype: Any, kind: str = "") -> int:
-        """A dtype as the library's; None: its rule."""
+        """The library's number of a dtype. For None the library decides."""
         if dtype is None:
             return DTYPE_DEFAULT
         name = self._numpy.dtype(dtype).name
@@ -100,7 +101,7 @@ class NumpyArrays:
         return _NAMES.index(name)
 
     def tensor_of(self, array: Any) -> Tensor:
-        """An array as the library takes it."""
+        """An array as the library's tensor."""
         if not isinstance(array, self._numpy.ndarray):
             raise TypeError(f"a NumPy array is needed, not {type(array)}")
         bytes = array.itemsize
@@ -111,53 +112,54 @@ class NumpyArrays:
         return tensor(array.ctypes.data, dtype, array.shape, steps)
 
     def check_memory(self, array: Any) -> None:
-        """That kernels can use an array's memory: any that NumPy has."""
+        """Checks that kernels can use an array's memory. They can use all of
+        NumPy's."""
 
     def words(self, numbers: Any) -> Any:
         """Numbers as an array of int64 on the device."""
         return self._numpy.array(numbers, dtype="int64")
 
     def is_contiguous(self, array: Any) -> bool:
-        """Whether elements lie one behind another, the last index first."""
+        """Whether the elements are contiguous, with the last index fastest."""
         return bool(array.flags.c_contiguous)
 
     def like(self, array: Any) -> Any:
-        """Memory of the program's own for as many elements."""
+        """Memory outside the heap for the same number of elements."""
         return self._numpy.empty_like(array)
 
     def matrix_like(self, array: Any, rows: int, columns: int) -> Any:
-        """The same as a matrix of the same type."""
+        """Memory outside the heap for a matrix of the same type."""
         return self._numpy.empty((rows, columns), array.dtype)
 
     def parts_together(self, array: Any, shape: Tuple[int, ...]) -> Any:
-        """Of an array of (rows, parts, elements) a copy of (parts, rows,
+        """Copies an array of (rows, parts, elements) to one of (parts, rows,
         elements)."""
         rows = array.reshape(shape)
         return self._numpy.ascontiguousarray(rows.swapaxes(0, 1))
 
     def parts_apart(self, parts: Any, out: Any, shape: Any) -> None:
-        """The other way."""
+        """The reverse of parts_together()."""
         out.reshape(shape)[...] = parts.swapaxes(0, 1)
 
     def generator_of(self, generator: Any) -> Any:
-        """A generator as the library takes it; None: the context's own."""
+        """A generator for the library. None: the context's own."""
         if generator is None or isinstance(generator, _random.Generator):
             return generator
         return _random.Generator(int(generator.integers(1 << 63)))
 
     def format_of(self, name: Any) -> int:
-        """A memory format by its name."""
+        """The library's number of the memory format with this name."""
         return FORMATS[name or "preserve_format"]
 
     def check(self, layout: Any, device: Any) -> None:
-        """That a layout and a device are what there is."""
+        """Checks that the layout and the device are supported."""
         if layout is not None:
             raise ValueError(f"Layout {layout} not supported with NumPy.")
         if device not in (None, "cpu"):
             raise _mismatch(device, "cpu")
 
     def with_gradient(self, array: Any) -> Any:
-        """Refuses: only torch has gradients."""
+        """Raises an error, because only torch has gradients."""
         raise ValueError("requires_grad=True: NumPy arrays have no gradients")
 
 
@@ -173,7 +175,8 @@ class TorchArrays:
         self.device = torch.device("cpu")
         if device_id is not None:
             self.device = torch.device("cuda", device_id)
-            # As upstream: what the program makes on "cuda" is on this GPU.
+            # As in upstream, new tensors of the program on "cuda" are on this
+            # GPU.
             torch.cuda.set_device(self.device)
         self._types = [getattr(torch, name, None) for name in _NAMES]
 
@@ -185,7 +188,7 @@ class TorchArrays:
                 f"this version of torch has no {_NAMES[made.dtype]}"
             )
         steps = zip(made.sizes(), made.steps())
-        # Of a tensor without elements the memory of one is kept.
+        # An empty tensor keeps the memory of one element.
         count = 1 + sum(max(size - 1, 0) * step for size, step in steps)
         flat = self._flat(made.data, count, kind, keep)
         return flat.as_strided(made.sizes(), made.steps())
@@ -202,8 +205,8 @@ class TorchArrays:
         return torch.frombuffer(buffer, dtype=kind)
 
     def dtype_of(self, dtype: Any, kind: str = "") -> int:
-        """A dtype as the library's; None: torch's own default of that kind,
-        or the library's rule."""
+        """The library's number of a dtype. For None it is torch's own
+        default of that kind, or the library decides."""
         torch = self._torch
         if dtype is None and kind == "float":
             dtype = torch.get_default_dtype()
@@ -212,7 +215,7 @@ class TorchArrays:
             dtype = torch.complex128 if wide else torch.complex64
         if dtype is None:
             return DTYPE_DEFAULT
-        # Torch takes Python's types, too; names are for NumPy's users.
+        # Torch also accepts Python's types. Names are for users of NumPy.
         plain = {bool: "bool", int: "int64", float: "float64"}
         name = plain.get(dtype, dtype)
         if isinstance(name, str) and name in _NAMES:
@@ -226,17 +229,18 @@ class TorchArrays:
         return self._types.index(dtype)
 
     def tensor_of(self, array: Any) -> Tensor:
-        """A tensor of torch as the library takes it."""
+        """A torch tensor as the library's tensor."""
         if not isinstance(array, self._torch.Tensor):
             raise TypeError(f"a torch tensor is needed, not {type(array)}")
         dtype = self.dtype_of(array.dtype)
         return tensor(array.data_ptr(), dtype, array.shape, array.stride())
 
     def check_memory(self, array: Any) -> None:
-        """That kernels can use a tensor's memory."""
+        """Checks that kernels can use a tensor's memory."""
         if not isinstance(array, self._torch.Tensor):
             raise TypeError(f"a torch tensor is needed, not {type(array)}")
-        # The memory's own device: upstream's programs see "cuda" on the CPU.
+        # The device of the memory itself: upstream's programs see "cuda" on the
+        # CPU.
         storage = getattr(array, "untyped_storage", array.storage)
         device = storage().device
         if device != self.device:
@@ -248,39 +252,39 @@ class TorchArrays:
         return torch.tensor(numbers, dtype=torch.int64, device=self.device)
 
     def is_contiguous(self, array: Any) -> bool:
-        """Whether elements lie one behind another, the last index first."""
+        """Whether the elements are contiguous, with the last index fastest."""
         return bool(array.is_contiguous())
 
     def like(self, array: Any) -> Any:
-        """Memory of the program's own for as many elements."""
+        """Memory outside the heap for the same number of elements."""
         return self._torch.empty_like(array)
 
     def matrix_like(self, array: Any, rows: int, columns: int) -> Any:
-        """The same as a matrix of the same type."""
+        """Memory outside the heap for a matrix of the same type."""
         return array.new_empty((rows, columns))
 
     def parts_together(self, array: Any, shape: Tuple[int, ...]) -> Any:
-        """Of a tensor of (rows, parts, elements) a copy of (parts, rows,
+        """Copies a tensor of (rows, parts, elements) to one of (parts, rows,
         elements)."""
         rows = array.detach().reshape(shape)
         return rows.transpose(0, 1).contiguous()
 
     def parts_apart(self, parts: Any, out: Any, shape: Any) -> None:
-        """The other way."""
+        """The reverse of parts_together()."""
         out.detach().view(shape).copy_(parts.transpose(0, 1))
 
     def generator_of(self, generator: Any) -> Any:
-        """A generator as the library takes it, drawn from torch's."""
+        """A generator for the library, seeded from torch's."""
         if isinstance(generator, _random.Generator):
             return generator
         return _random.drawn_from(self._torch, generator)
 
     def format_of(self, format: Any) -> int:
-        """A memory format of torch's."""
+        """The library's number of one of torch's memory formats."""
         return FORMATS[str(format or "preserve_format").split(".")[-1]]
 
     def check(self, layout: Any, device: Any) -> None:
-        """That a layout and a device are what there is."""
+        """Checks that the layout and the device are supported."""
         if layout not in (None, self._torch.strided):
             raise ValueError(
                 f"Layout {layout} not supported."
@@ -296,13 +300,13 @@ class TorchArrays:
             raise _mismatch(device, self.device)
 
     def with_gradient(self, array: Any) -> Any:
-        """The tensor, with autograd recording what becomes of it."""
+        """The tensor, whose later operations autograd records."""
         return array.requires_grad_()
 
 
 def choose(name: Optional[str]) -> Any:
-    """The kind of arrays: "torch", "numpy", or None: torch where it is
-    installed."""
+    """The kind of arrays for "torch" or "numpy". None: torch if it is
+    installed, else NumPy."""
     if name not in (None, "torch", "numpy"):
         raise ValueError(f'arrays={name!r}: takes "torch" or "numpy"')
     for module, kind in (("torch", TorchArrays), ("numpy", NumpyArrays)):

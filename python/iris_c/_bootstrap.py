@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Which rank this process is, where torch.distributed knows it.
+"""The rank of this process, if torch.distributed knows it.
 
-Without a process group the library finds out by itself: from torchrun, mpirun,
-Slurm or IRIS_RANK, else it is one rank alone.
+Without a process group the library finds the rank itself: from torchrun,
+mpirun, Slurm or IRIS_RANK. Otherwise it starts a job of one rank.
 """
 
 import os
@@ -12,8 +12,8 @@ from typing import Any, Dict, Optional
 
 
 def process_group() -> Optional[Any]:
-    """torch.distributed where the program has initialised it, else None."""
-    # A program without torch must not pay for its import.
+    """torch.distributed if the program has initialised it, else None."""
+    # A program that does not use torch must not pay for its import.
     dist = sys.modules.get("torch.distributed")
     if dist is None or not dist.is_available() or not dist.is_initialized():
         return None
@@ -21,8 +21,8 @@ def process_group() -> Optional[Any]:
 
 
 def _agreed_name(dist: Any) -> str:
-    """A name of rank 0's making that all ranks of the group have then: two
-    jobs of one user on one machine must not meet."""
+    """A name that rank 0 makes and sends to all ranks of the group. It keeps
+    apart two jobs of one user on one machine."""
     names = [f"torch-{uuid.uuid4().hex}"]
     device = None
     if dist.get_backend() == "nccl":
@@ -34,8 +34,8 @@ def _agreed_name(dist: Any) -> str:
 
 
 def settings_of_group() -> Dict[str, str]:
-    """The settings that make this process the rank it is in torch's default
-    process group; none where there is no group, or IRIS_RANK says a rank."""
+    """The settings for this process's rank in torch's default process group.
+    None if there is no group, or if IRIS_RANK is set."""
     dist = process_group()
     if dist is None or "IRIS_RANK" in os.environ:
         return {}

@@ -7,12 +7,12 @@ from typing import Any, Optional, Tuple
 
 from ._lib import call
 
-#: What is sent first: how long the description of the value is.
+#: The first message: the size of the description of the value.
 _LENGTH = ctypes.c_int64
 
 
 class _Sender:
-    """Bytes from one member of a group to all."""
+    """Sends bytes from one member of a group to all."""
 
     def __init__(self, context: Any, src: int, group: Optional[int]) -> None:
         root = call.iris_group_translate(context.handle, None, src, group)
@@ -35,7 +35,7 @@ class _Sender:
 
 
 def _as_array(value: Any) -> Any:
-    """The value as a NumPy array, where it is one by upstream's rule: tensors,
+    """The value as a NumPy array if upstream treats it as one: tensors,
     arrays, and lists of numbers. Else None."""
     try:
         import numpy
@@ -43,7 +43,7 @@ def _as_array(value: Any) -> Any:
         return None
     if hasattr(value, "detach") and hasattr(value, "cpu"):
         value = value.detach().cpu()
-        # NumPy lacks some of torch's types: those go as objects.
+        # NumPy lacks some of torch's types. Their values are sent as objects.
         return None if "bfloat16" in str(value.dtype) else value.numpy()
     if isinstance(value, (list, tuple)):
         try:
@@ -56,20 +56,21 @@ def _as_array(value: Any) -> Any:
 
 
 def _describe(value: Any) -> Tuple[Any, Any]:
-    """What receivers need first, and the array whose bytes follow."""
+    """The description that receivers need first, and the array whose bytes follow."""
     array = _as_array(value)
     if array is None:
         return ("object", value), None
     import numpy
 
-    # As C order: a view's strides mean nothing to who gets a copy.
+    # In C order, because receivers get a copy and have no use for a view's
+    # strides.
     array = numpy.asarray(array, order="C")
     return ("array", array.dtype.str, array.shape), array
 
 
 def broadcast(context: Any, value: Any, src: int, members: Any) -> Any:
-    """Rank `src`'s value. Arrays are not pickled: their bytes follow the
-    description straight from where they are."""
+    """Returns rank `src`'s value. Arrays are not pickled: their bytes follow
+    the description directly from the array's memory."""
     sender = _Sender(context, src, context._groups.handle_of(members))
     head, array = _describe(value) if sender.is_root else (None, None)
     head = sender.send_object(head)
@@ -82,5 +83,5 @@ def broadcast(context: Any, value: Any, src: int, members: Any) -> Any:
     if array is None:
         array = numpy.empty(head[2], dtype=head[1])
     sender.send(array.ctypes.data, array.nbytes)
-    # The root's is a copy as well, so that all ranks have the same.
+    # The root gets a copy as well, so that all ranks have equal arrays.
     return array.copy() if sender.is_root else array

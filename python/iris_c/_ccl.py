@@ -15,8 +15,9 @@ from .ccl import VARIANTS, Config, PremulSum, ReduceOp
 
 
 class Workspace:
-    """Memory on the heap by which collectives of one group meet. Two streams,
-    or a stream and a graph, that run at the same time need one each."""
+    """Memory on the heap through which collectives of one group exchange
+    data. Two streams that run at the same time, or a stream and a graph,
+    need one workspace each."""
 
     def __init__(
         self, session: Session, handle: Optional[int] = None, keep: Any = None
@@ -24,25 +25,26 @@ class Workspace:
         self._session = session
         self._is_own = handle is None
         self._handle = handle
-        self._keep = keep  # the group, which ends the workspace with itself
+        self._keep = keep  # the group, which destroys its own workspace
 
     @property
     def handle(self) -> Optional[int]:
-        """The iris_ccl_workspace_t; None: the group's own."""
+        """The iris_ccl_workspace_t. None: the group's own."""
         if self._handle is None and not self._is_own:
             raise ValueError("this workspace has been destroyed")
         return self._handle
 
     def destroy(self) -> None:
-        """Frees it when no stream and no graph uses it any more. Collective
-        over its group. A group's own stays as long as the group."""
+        """Frees the workspace. No stream and no graph may use it any more.
+        Collective over its group. A group's own workspace stays as long as
+        the group."""
         handle, self._handle = self._handle, None
         if handle is not None:
             call.iris_ccl_workspace_destroy(self._session.handle, handle)
 
 
 def _torchs_name(op: Any) -> Optional[str]:
-    """What a reduction of torch.distributed is called there: its types differ
+    """The name of one of torch.distributed's reductions. Their types differ
     between versions, and some have no names."""
     dist = sys.modules.get("torch.distributed")
     kind = getattr(dist, "ReduceOp", None)
@@ -53,7 +55,7 @@ def _torchs_name(op: Any) -> Optional[str]:
 
 
 def _torchs_factor(op: Any) -> Optional[float]:
-    """The factor of torch's PREMUL_SUM, which only its pickled state has."""
+    """The factor of torch's PREMUL_SUM. Only its pickled state has the factor."""
     dist = sys.modules.get("torch.distributed")
     kind = getattr(getattr(dist, "ReduceOp", None), "PREMUL_SUM", None)
     if kind is None or not isinstance(op, getattr(dist, "ReduceOp")):
@@ -63,8 +65,8 @@ def _torchs_factor(op: Any) -> Optional[float]:
 
 
 def _operation(op: Any, options: CclOptions) -> int:
-    """A reduction by our ReduceOp, or by upstream's or torch's of that name.
-    Sets the factor that it has."""
+    """The operation for a ReduceOp of this package, or for one of upstream
+    or torch with the same name. Sets its factor if it has one."""
     if op is None:
         return int(ReduceOp.SUM)
     factor = op.factor if isinstance(op, PremulSum) else _torchs_factor(op)
@@ -86,19 +88,20 @@ class CCL(Messages):
     """Collectives with upstream's names. All members of the group make the
     same calls in the same order.
 
-    What their arguments have in common:
+    Common arguments:
         output_tensor, input_tensor: contiguous, of one dtype, on this rank's
-            device. On the heap, on every member, they are used where they are;
-            elsewhere they cost twice the bandwidth.
-        group: as ctx.barrier() takes it; None: all ranks. Before the first
-            collective of a job that is not of all ranks, all call prepare().
-        async_op: True: without the barrier at the end: the result is there,
-            but peers may still read this rank's input.
-        config: an iris_c.ccl.Config; None: what is best.
-        workspace: of workspace(); None: the group's own.
+            device. If all members' tensors are on the heap, the call uses
+            them in place. Otherwise it needs twice the bandwidth.
+        group: the same as for ctx.barrier(); None: all ranks. Before the
+            first collective of a group of fewer than all ranks, all ranks
+            call prepare().
+        async_op: if True, the call has no barrier at the end. The result is
+            complete, but peers may still read this rank's input.
+        config: an iris_c.ccl.Config; None: the library decides.
+        workspace: from workspace(); None: the group's own.
 
-    A call is put on torch's current stream, and can be captured in a graph. On
-    the CPU it has ended when it returns.
+    A call goes to torch's current stream, and can be captured in a graph. On
+    the CPU it is complete when it returns.
     """
 
     def __init__(
@@ -119,8 +122,8 @@ class CCL(Messages):
         config: Optional[Config] = None,
         workspace: Optional[Workspace] = None,
     ) -> Workspace:
-        """Every member's output is the reduction of all inputs, which may be
-        the output. Returns the workspace, for the next call."""
+        """Each member's output becomes the reduction of all inputs. It may
+        be the input. Returns the workspace for the next call."""
         self._refuse_gluon("all_reduce", config)
         options = self._options(group, async_op, config, workspace)
         out, given = self._pair(output_tensor, input_tensor)
@@ -138,9 +141,9 @@ class CCL(Messages):
         workspace: Optional[Workspace] = None,
         group: Any = None,
     ) -> Workspace:
-        """Makes the workspace that the group's first call would make, so that
-        none blocks. Collective over the group. The tensors are for programs
-        that pass them: a workspace serves any."""
+        """Makes the workspace that the group's first call would make, so
+        that no call blocks. Collective over the group. The tensors have no
+        effect; they are for programs that pass them."""
         options = self._options(group, False, config, workspace)
         call.iris_all_reduce_preamble(self._handle, ctypes.byref(options))
         return workspace or Workspace(self._session)
@@ -154,9 +157,9 @@ class CCL(Messages):
         config: Optional[Config] = None,
         workspace: Optional[Workspace] = None,
     ) -> None:
-        """The output is all members' inputs one behind another, along the
-        first dimension: of (M, N) it is (M * members, N). The input may be
-        this rank's part of the output."""
+        """The output becomes all members' inputs, one after another, along
+        the first dimension: from inputs of (M, N) it is (M * members, N).
+        The input may be this rank's part of the output."""
         options = self._options(group, async_op, config, workspace)
         out, given = self._pair(output_tensor, input_tensor)
         count = call.iris_tensor_numel(given)
@@ -165,7 +168,7 @@ class CCL(Messages):
             "all_gather", out, count * size, f"{size} times the input's"
         )
         if given.ndim and out.sizes()[1:] != given.sizes()[1:]:
-            # As upstream: rows of another length would come out torn.
+            # As in upstream: rows of another length would be mixed up.
             rows = (size * given.sizes()[0], *given.sizes()[1:])
             raise ValueError(
                 f"Output tensor shape {out.sizes()} does not match expected"
@@ -183,9 +186,9 @@ class CCL(Messages):
         config: Optional[Config] = None,
         workspace: Optional[Workspace] = None,
     ) -> None:
-        """The input has one part for each member along the first dimension;
-        the output is the reduction of what all have for this one. The output
-        may be this rank's part of the input."""
+        """The input has one part for each member along the first dimension.
+        The output becomes the reduction of all members' parts for this rank.
+        It may be this rank's part of the input."""
         self._refuse_gluon("reduce_scatter", config)
         options = self._options(group, async_op, config, workspace)
         out, given = self._pair(output_tensor, input_tensor)
@@ -206,17 +209,18 @@ class CCL(Messages):
         config: Optional[Config] = None,
         workspace: Optional[Workspace] = None,
     ) -> None:
-        """The input has one part for each member along the last dimension, and
-        the output gets one from each there: of (M, N * members) columns go and
-        come. Tensors of one dimension need no copy; flatten those whose parts
-        lie along the first."""
+        """The input has one part for each member along the last dimension.
+        The output becomes the parts that the members have for this rank:
+        columns, for tensors of (M, N * members). Tensors of one dimension
+        need no copy. If parts are along the first dimension, flatten the
+        tensors."""
         options = self._options(group, async_op, config, workspace)
         size = self._members(options)
         shape = self._parts(output_tensor, input_tensor, size)
         if shape[0] == 1:
             self._exchange(options, output_tensor, input_tensor, size)
             return
-        # Parts that go to one member must lie together.
+        # The parts for one member must be contiguous.
         sent = self._arrays.parts_together(input_tensor, shape)
         come = self._arrays.like(sent)
         self._exchange(options, come, sent, size)
@@ -232,8 +236,8 @@ class CCL(Messages):
         config: Optional[Config] = None,
         workspace: Optional[Workspace] = None,
     ) -> None:
-        """Every member's output is the input of rank `src`; the others' are
-        not looked at, and may be the output. (ctx.broadcast() is for values of
+        """Each member's output becomes rank `src`'s input. The other inputs
+        are ignored, and may be the output. (ctx.broadcast() is for values on
         the host.)"""
         options = self._options(group, async_op, config, workspace)
         out, given = self._pair(output_tensor, input_tensor)
@@ -243,15 +247,15 @@ class CCL(Messages):
         self._run("broadcast", options, given, out, count, root)
 
     def prepare(self) -> None:
-        """Makes the memory that workspaces come from. Collective over the
-        job, needed before the first collective of a group that is not all of
-        it; a second call does nothing."""
+        """Makes the memory for workspaces. Collective over the job. Call it
+        before the first collective of a group of fewer than all ranks. A
+        second call does nothing."""
         call.iris_ccl_prepare(self._handle)
 
     def workspace(self, group: Any = None) -> Workspace:
-        """Another workspace for a group, for another stream or a graph.
-        Collective over the group. It lasts until its destroy(), or until the
-        group or the context ends."""
+        """Makes another workspace for a group, for another stream or a
+        graph. Collective over the group. It lasts until its destroy(), or
+        until the group or the context ends."""
         members = self._groups.handle_of(group)
         made = ctypes.c_void_p()
         call.iris_ccl_workspace_create(
@@ -278,7 +282,7 @@ class CCL(Messages):
         config: Optional[Config],
         workspace: Optional[Workspace],
     ) -> CclOptions:
-        """What a call says beyond its tensors, as the library takes it."""
+        """The arguments of a call except its tensors, in the library's form."""
         made = CclOptions()
         call.iris_ccl_options_init_sized(
             ctypes.byref(made), ctypes.sizeof(made)
@@ -290,7 +294,7 @@ class CCL(Messages):
         if config is None:
             return made
         if config.comm_sms is not None:
-            # Programs ask for as many as their own GPU had.
+            # Programs ask for the number of compute units of their own GPU.
             made.num_cus = min(config.comm_sms, call.iris_num_cus(self._handle))
         for operation in CclOptions.VARIANTS:
             setattr(made, operation, VARIANTS[config.variant_of(operation)])
@@ -298,7 +302,7 @@ class CCL(Messages):
         return made
 
     def _pair(self, output: Any, input: Any) -> Tuple[Tensor, Tensor]:
-        """Two arrays as the library takes them."""
+        """Two arrays in the library's form."""
         found = []
         for name, array in (("output", output), ("input", input)):
             self._arrays.check_memory(array)
@@ -329,7 +333,7 @@ class CCL(Messages):
 
     @staticmethod
     def _parts(output: Any, input: Any, size: int) -> Tuple[int, int, int]:
-        """Rows, parts in each row, elements of each part."""
+        """The numbers of rows, of parts in each row, and of elements in each part."""
         shape = tuple(input.shape)
         if tuple(output.shape) != shape:
             raise ValueError(
@@ -364,7 +368,7 @@ class CCL(Messages):
         count: int,
         *last: int,
     ) -> None:
-        """Enqueues the collective; `last` is the operation or the root."""
+        """Enqueues the collective. `last` is the operation or the root."""
         public = "ccl_broadcast" if name == "broadcast" else name
         function = getattr(call, f"iris_{public}")
         function(

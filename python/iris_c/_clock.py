@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The clock that the library's traces count by, and the compute unit, as
-Triton's kernels read them."""
+"""The clock of the library's traces and the number of the compute unit, for
+Triton's kernels."""
 
 from typing import Any, Tuple
 
@@ -52,7 +52,7 @@ def _place_amd():
 
 
 def functions() -> Tuple[Any, Any]:
-    """The clock's time, and the compute unit, for the device at hand."""
+    """The functions that read the clock and the compute unit on the current device."""
     if triton.knobs.runtime.interpret:
         return _interpreted()
     try:

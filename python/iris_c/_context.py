@@ -24,14 +24,15 @@ from ._values import INT64, tensor
 
 
 def _allocator(allocator_type: str) -> str:
-    """As upstream: the environment has the last word."""
+    """As in upstream, the environment overrides the argument."""
     name = os.environ.get("IRIS_ALLOCATOR", allocator_type).lower()
-    # Iris' vmem heap grows by pieces and frees them, which upstream calls so.
+    # The vmem heap grows by pieces and frees them, like upstream's
+    # "vmem_chunked".
     return "vmem" if name == "vmem_chunked" else name
 
 
 def _config(settings: Dict[str, Any]) -> Any:
-    """A struct iris_config of these settings, and what it borrows."""
+    """A struct iris_config with these settings, and the objects that it points to."""
     config = ctypes.create_string_buffer(call.iris_config_size())
     call.iris_config_init_sized(config, len(config))
     borrowed = []
@@ -43,14 +44,15 @@ def _config(settings: Dict[str, Any]) -> Any:
 
 
 def _bytes(heap_size: Any) -> Any:
-    """1e9 is as good as 10**9."""
+    """A number of bytes as a whole number: 1e9 is accepted like 10**9."""
     if isinstance(heap_size, float) and heap_size.is_integer():
         return int(heap_size)
     return heap_size
 
 
 def _writes_heap_bases(settings: Dict[str, Any]) -> bool:
-    """As upstream: in simulation; else a program that asks for it has it."""
+    """As in upstream, ranks write heap bases in simulation, or if the
+    program asks for it."""
     simulation = os.environ.get("IRIS_SIMULATION", "").lower()
     asked = ("heap_bases_prefix", "heap_bases_files")
     return simulation in ("1", "true", "yes") or any(
@@ -78,16 +80,16 @@ def _open(settings: Dict[str, Any]) -> int:
 class Iris(Tensors, Transfers):
     """One rank: its symmetric heap, and the tensors on it.
 
-    Collective calls, which all ranks make in the same order, come from one
-    thread at a time; what only asks may come from any.
+    All ranks make collective calls in the same order. Only one thread at a
+    time may make them. Any thread may make calls that only return a value.
 
     Args:
-        heap_size: bytes that each rank's tensors can have, as a number or as
-            text such as "64M" or "1G"; None: IRIS_HEAP_SIZE, or 1 GiB.
+        heap_size: bytes for each rank's tensors, as a number or as text such
+            as "64M" or "1G"; None: IRIS_HEAP_SIZE, or 1 GiB.
         allocator_type: "torch" (a pool) or "vmem" (grows as needed);
             IRIS_ALLOCATOR overrides it.
-        arrays: "torch" or "numpy": what tensors are; None: torch where it is
-            installed.
+        arrays: "torch" or "numpy", the kind of tensors; None: torch if it is
+            installed, else NumPy.
         settings: any other setting of the library by its name, such as
             `backend="sim"` or `timeout_ms=5000`.
     """
@@ -104,7 +106,7 @@ class Iris(Tensors, Transfers):
         settings["allocator"] = _allocator(allocator_type)
         if heap_size is not None:
             settings["heap_bytes"] = _bytes(heap_size)
-        # As upstream: what is asked for is what tensors can have.
+        # As in upstream, tensors can use all of this size.
         settings.setdefault("heap_usable", True)
         self._session = Session(_open(settings), settings.get("timeout_ms"))
         self._streams = Streams(self._session)
@@ -117,7 +119,7 @@ class Iris(Tensors, Transfers):
         self.cur_rank = self._session.rank
         self.num_ranks = self._session.num_ranks
         self.gpu_id: int = call.iris_device_id(self.handle)
-        # Text is for the library to read.
+        # The library parses a size that is text.
         self.heap_size: int = self._session.stats().free_bytes
         if isinstance(heap_size, numbers.Real):
             self.heap_size = int(heap_size)
@@ -134,7 +136,7 @@ class Iris(Tensors, Transfers):
 
     @property
     def handle(self) -> int:
-        """The iris_t that the library's calls take, as a number."""
+        """The iris_t for the library's calls, as a number."""
         return self._session.handle
 
     def __reduce__(self) -> Any:
@@ -162,7 +164,7 @@ class Iris(Tensors, Transfers):
         return self.cur_rank
 
     def get_num_ranks(self) -> int:
-        """How many ranks the job has."""
+        """The number of ranks in the job."""
         return self.num_ranks
 
     def get_device_id(self) -> int:
@@ -180,30 +182,30 @@ class Iris(Tensors, Transfers):
 
     @property
     def heap_bases(self) -> Any:
-        """get_heap_bases()."""
+        """The same as get_heap_bases()."""
         return self.get_heap_bases()
 
     def get_cu_count(self) -> int:
-        """Workgroups that the device runs at once for sure: a GPU's compute
-        units, or this rank's share of them."""
+        """The number of workgroups that certainly run at the same time: the
+        GPU's compute units, or this rank's share of them."""
         count: int = call.iris_num_cus(self.handle)
         return count
 
     def lost_rank(self) -> int:
-        """The rank that was lost, -1: none. Does not block: for loops that
-        wait for a peer's memory."""
+        """The lost rank, or -1 if no rank was lost. It does not block, so
+        loops that poll a peer's memory can use it."""
         rank: int = call.iris_lost_rank(self.handle)
         return rank
 
     def heap_bases_list(self) -> List[int]:
-        """Where each rank's heap is in this rank's address space; 0: not
-        mapped here."""
+        """The address of each rank's heap in this rank's address space. 0:
+        not mapped here."""
         return list(call.iris_heap_bases(self.handle)[: self.num_ranks])
 
     def get_device_context(self) -> Any:
-        """The device context that kernels start from, int64: rank, number of
-        ranks, heap bases, then 17 words for tracing. The library's own memory,
-        not a copy."""
+        """The device context that kernels need, int64: rank, number of
+        ranks, heap bases, then 17 words for tracing. It is the library's own
+        memory, not a copy."""
         _kernels.prepare()
         words = call.iris_context_words(self.num_ranks)
         address = call.iris_device_context(self.handle)
@@ -211,9 +213,9 @@ class Iris(Tensors, Transfers):
 
     @property
     def default_generator(self) -> Generator:
-        """The context's own generator, which random functions use without
-        another one where arrays are NumPy's: of seed 0, with the rank as its
-        sequence. Its manual_seed() and its fields set it."""
+        """The context's own generator. Random functions on NumPy arrays use
+        it by default. Its seed is 0 and its sequence is the rank.
+        manual_seed() and its fields change it."""
         address = call.iris_default_generator(self.handle)
         return Generator.from_address(address)
 
@@ -222,8 +224,9 @@ class Iris(Tensors, Transfers):
         return self.get_device_context()[2 : 2 + self.num_ranks]
 
     def heap_stats(self) -> Dict[str, int]:
-        """Figures of this rank's heap, struct iris_heap_stats by name. What
-        this rank has let go and some other has not is num_deferred."""
+        """The figures of this rank's heap: struct iris_heap_stats by name.
+        num_deferred counts allocations that this rank has released and some
+        other rank has not."""
         stats = self._session.stats()
         return {name: getattr(stats, name) for name in HeapStats.names()}
 
@@ -240,14 +243,14 @@ class Iris(Tensors, Transfers):
     def allocate_symmetric(
         self, *size: Any, dtype: Any = None
     ) -> Tuple[Any, Any]:
-        """A tensor whose contents are undefined, and where each rank has it:
-        addresses for kernels, int64 (address_map()). Collective."""
+        """A tensor whose contents are undefined, and its addresses on all
+        ranks for kernels, int64 (address_map()). Collective."""
         made = self.empty(*size, dtype=dtype)
         return made, self.address_map(made).peer_bases
 
     def address_map(self, tensor: Any) -> AddressMap:
-        """Where each rank has a tensor of the heap, and what kernels can do
-        there. Local."""
+        """The addresses of a tensor of the heap on all ranks, and the
+        operations that kernels can do there. Local."""
         seen = self._arrays.tensor_of(tensor)
         if not self.is_symmetric(tensor):
             raise ValueError(
@@ -269,7 +272,7 @@ class Iris(Tensors, Transfers):
 
     def malloc(self, bytes: int, alignment: Optional[int] = None) -> int:
         """The address of new memory on the heap, at the same offset on every
-        rank. Collective. For what is freed by hand, with free()."""
+        rank. Free it with free(). Collective."""
         address = ctypes.c_void_p()
         if alignment is None:
             alignment = call.iris_alignment()
@@ -279,25 +282,25 @@ class Iris(Tensors, Transfers):
         return address.value or 0
 
     def free(self, address: int) -> None:
-        """Frees what malloc() gave. Collective."""
+        """Frees memory from malloc(). Collective."""
         call.iris_free(self.handle, address)
 
     def group(self, ranks: Sequence[int]) -> Group:
-        """A group of these ranks, in this order, for `group=`. Collective over
-        the whole job: each rank names the members of its own group, or [] to
-        be in none."""
+        """Creates a group of these ranks, in this order, for `group=`.
+        Collective over the whole job: each rank passes the members of its
+        own group, or [] to be in no group."""
         return Group(self._session, ranks)
 
     def barrier(self, stream: Any = None, group: Any = None) -> None:
-        """Waits until the device's work is done, or the stream's if one is
-        given, and until every member of the group is here. Collective over the
-        group; None: all ranks.
+        """Waits until the work of the device, or of `stream`, is complete,
+        and until every member of the group has made this call. Collective
+        over the group.
 
         Args:
             stream: a torch.cuda.Stream, or the address of a stream.
-            group: of ctx.group(), a list of ranks, or a process group of
-                torch.distributed. A list's first use is collective over the
-                whole job; a process group's is not.
+            group: from ctx.group(), a list of ranks, or a process group of
+                torch.distributed; None: all ranks. The first use of a list is
+                collective over the whole job; that of a process group is not.
         """
         if stream is None:
             self._streams.synchronize_device()
@@ -309,12 +312,13 @@ class Iris(Tensors, Transfers):
         call.iris_barrier(self.handle, handle, self._groups.handle_of(group))
 
     def device_barrier(self, group: Any = None) -> None:
-        """Enqueues a barrier of the members' devices on torch's current stream,
-        and does not wait for it: later work there starts when every member has
-        got to its own. Can be captured in a graph. On the CPU it waits.
+        """Enqueues a barrier of the members' devices on torch's current stream.
+        Later work on that stream starts when every member's stream has reached
+        the barrier. The call does not wait, except on the CPU. It can be
+        captured in a graph.
 
-        A group's first use, but for those of ctx.group(), is collective over
-        the whole job and must not be captured.
+        The first use of a group is collective over the whole job and must not
+        be captured, unless the group is from ctx.group().
         """
         members = self._groups.handle_of(group)
         call.iris_device_barrier(self.handle, self._streams.current(), members)
@@ -323,8 +327,8 @@ class Iris(Tensors, Transfers):
         """The value of rank `src`, on every member of the group. Collective
         over the group.
 
-        Tensors, arrays and lists of numbers come as NumPy arrays on every
-        rank, src too; any other value that can be pickled as what it is.
+        Every rank, src too, gets tensors, arrays and lists of numbers as NumPy
+        arrays. Any other value that can be pickled keeps its type.
 
         Raises:
             ValueError: the value is None, or src is not in the group.
@@ -348,12 +352,12 @@ class Iris(Tensors, Transfers):
         _log.write("error", self.handle, message)
 
     def finalize(self) -> None:
-        """Leaves the job; nothing else can be called then, and doing it again
-        does nothing. Waits until every rank has done so, unless this process
-        has other contexts too, which ranks may finalize in any order.
+        """Leaves the job. Later calls fail, except that another finalize() does
+        nothing. Waits until every rank has called it, unless this process has
+        other contexts, which ranks may finalize in any order.
 
-        Tensors that the program still has stay as they are: the rank leaves
-        when the last of them is gone, or Python ends. A context that is not
+        Tensors that the program still holds stay valid: the rank leaves when
+        the last of them is gone, or when Python ends. A context that is not
         finalized is left when it and its tensors are gone.
         """
         self._session.close()
@@ -372,7 +376,7 @@ class Iris(Tensors, Transfers):
         try:
             self.finalize()
         except IrisError:
-            # The program's own exception is the one to see.
+            # The program's own exception is more useful.
             if error is None:
                 raise
 
@@ -382,6 +386,6 @@ def iris(
     allocator_type: str = "torch",
     **more: Any,
 ) -> Iris:
-    """Joins the job and returns this rank's context. Collective. Arguments as
-    class Iris."""
+    """Joins the job and returns this rank's context. Collective. It takes
+    the arguments of class Iris."""
     return Iris(heap_size, allocator_type, **more)

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""What goes wrong, as exceptions: one class for each status of the library.
+"""The exceptions of this package: one class for each status of the library.
 
-Each is also the built-in exception that a Python program would catch for it,
-so `except MemoryError` and `except ValueError` work without this module.
+Each is also the built-in exception that a Python program would catch in its
+place. So `except MemoryError` and `except ValueError` work without this module.
 """
 
 
 class IrisError(RuntimeError):
-    """An error of the library. Its text is the library's own: what, which
-    rank, which argument, what to do."""
+    """An error of the library, with the library's own text. It names the
+    failed operation, the rank, the argument and a remedy."""
 
     #: The status's name, such as "IRIS_ERR_TIMEOUT".
     status = ""
 
 
 class InvalidError(IrisError, ValueError):
-    """An argument that the call does not take."""
+    """The call does not accept this argument."""
 
     status = "IRIS_ERR_INVALID"
 
@@ -27,7 +27,7 @@ class OutOfMemoryError(IrisError, MemoryError):
 
 
 class UnsupportedError(IrisError, NotImplementedError):
-    """This backend or build cannot do it."""
+    """This backend or build does not support the operation."""
 
     status = "IRIS_ERR_UNSUPPORTED"
 
@@ -51,7 +51,7 @@ class BootstrapError(IrisError):
 
 
 class UnreachableError(IrisError):
-    """That rank's heap is not mapped here."""
+    """The rank's heap is not mapped here."""
 
     status = "IRIS_ERR_UNREACHABLE"
 
@@ -75,13 +75,14 @@ class MismatchError(IrisError):
 
 
 class StateError(IrisError):
-    """A finalized context, one of another process, or a wrong moment."""
+    """The context is finalized or belongs to another process, or the call
+    comes at the wrong time."""
 
     status = "IRIS_ERR_STATE"
 
 
 class LimitError(IrisError, OSError):
-    """No descriptors, threads or groups left."""
+    """The system has no more descriptors or threads, or there are too many groups."""
 
     status = "IRIS_ERR_LIMIT"
 
@@ -99,7 +100,7 @@ class DeviceError(IrisError):
 
 
 class WaitInterrupted(IrisError):
-    """A wait was ended from outside."""
+    """A signal or another thread ended the wait."""
 
     status = "IRIS_ERR_INTERRUPTED"
 
@@ -110,7 +111,7 @@ class RaceError(IrisError):
     status = "IRIS_ERR_RACE"
 
 
-#: By the status's name. What is not among them is an IrisError.
+#: The classes by the names of their statuses. Any other status is an IrisError.
 BY_STATUS = {
     kind.status: kind
     for kind in (

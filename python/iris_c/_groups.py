@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Groups of ranks: Iris' own, and those of torch's process groups."""
+"""Groups of ranks: the library's own, and those of torch's process groups."""
 
 import ctypes
 from typing import Any, Dict, Optional, Sequence, Tuple
@@ -10,13 +10,13 @@ from ._session import Session
 
 
 class Group:
-    """An ordered subset of the job's ranks, made by ctx.group()."""
+    """An ordered subset of the job's ranks. ctx.group() creates it."""
 
     def __init__(self, session: Session, ranks: Sequence[int]) -> None:
         self._session = session
         self._handle: Optional[int] = None
         self.ranks = tuple(ranks)
-        # A rank outside names no group, as the library has it.
+        # As in the library, a rank that is in no group passes no members.
         members = self.ranks if session.rank in self.ranks else ()
         list_of_ranks = (ctypes.c_int * len(members))(*members)
         handle = ctypes.c_void_p()
@@ -27,7 +27,7 @@ class Group:
 
     @property
     def handle(self) -> Optional[int]:
-        """The iris_group_t that the library's calls take."""
+        """The iris_group_t for the library's calls."""
         if self._handle is None:
             raise ValueError(
                 f"this rank is not in the group {list(self.ranks)}, or the"
@@ -36,16 +36,16 @@ class Group:
         return self._handle
 
     def size(self) -> int:
-        """How many ranks are in it."""
+        """The number of members."""
         return len(self.ranks)
 
     def index(self) -> int:
-        """This rank's place in it, from 0."""
+        """This rank's index in the group, from 0."""
         index: int = call.iris_group_index(self._session.handle, self.handle)
         return index
 
     def destroy(self) -> None:
-        """Frees it. Collective over its members."""
+        """Frees the group. Collective over its members."""
         handle, self._handle = self._handle, None
         if handle is not None:
             call.iris_group_destroy(self._session.handle, handle)
@@ -74,23 +74,23 @@ def ranks_of(group: Any) -> Tuple[int, ...]:
 
 
 def group_barrier(group: Any) -> None:
-    """The barrier of torch's own on a process group."""
+    """A barrier by torch itself on a process group."""
     dist = _bootstrap.process_group()
     assert dist is not None
     dist.barrier(group=group)
 
 
 class Groups:
-    """A context's groups by their members. One that is not there yet is made,
-    which is collective over the whole job."""
+    """A context's groups by their members. Creating a group that does not
+    exist yet is collective over the whole job."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._made: Dict[Tuple[int, ...], Group] = {}
 
     def is_torchs_alone(self, group: Any) -> bool:
-        """Whether a group is a process group that has no group of Iris' yet:
-        only its members know of it."""
+        """Whether a group is a process group without a group of the library
+        yet. Only its members know of it."""
         if group is None or isinstance(group, (Group, list, tuple)):
             return False
         ranks = ranks_of(group)
@@ -100,7 +100,7 @@ class Groups:
         return ranks == tuple(range(self._session.num_ranks))
 
     def handle_of(self, group: Any) -> Optional[int]:
-        """The group as the library's calls take it; None: all ranks."""
+        """The library's group for `group=`. None: all ranks."""
         if group is None:
             return None
         if isinstance(group, Group):

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Ctrl-C during a wait of the library: Python's handlers of signals run there.
+"""Runs Python's signal handlers during a wait of the library, so that Ctrl-C
+works.
 
-While a call waits, Python has noted a signal but runs no handler. The library
-asks in between whether to go on (iris_set_wait_check()), and that is where.
+While a call waits, Python notes a signal but runs no handler. The library calls
+a function from time to time (iris_set_wait_check()), and the handlers run
+there.
 """
 
 import ctypes
@@ -12,15 +14,15 @@ from typing import Any, Generator, List
 #: int (*check)(void *)
 Check = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 
-#: What a handler raised; the call that waited raises it.
+#: The exception of a handler. The call that waited raises it.
 _raised: List[BaseException] = []
 
 
 def _answers() -> Generator[int, None, None]:
-    """0: the wait goes on; 1: a handler raised something.
+    """Yields 0 to continue the wait, and 1 after a handler raised an exception.
 
-    Python runs handlers where code begins, too, before any `try` of it. A
-    generator goes on inside of its `try`.
+    Python also runs handlers where a function begins, before any `try` in it. A
+    generator resumes inside its `try`.
     """
     answer = 0
     while True:
@@ -36,18 +38,18 @@ def _answers() -> Generator[int, None, None]:
 
 _generator = _answers()
 next(_generator)
-# Python must not free what the library calls.
+# The library calls this function, so Python must keep it.
 _check = Check(_generator.send)
 
 
 def watch(set_wait_check: Any) -> None:
-    """Makes the waits of this thread ask, if it is the one that runs Python's
-    handlers of signals."""
+    """Makes this thread's waits call the function, if Python runs signal
+    handlers in this thread."""
     if threading.current_thread() is threading.main_thread():
         set_wait_check(_check, None)
 
 
 def raise_if_interrupted() -> None:
-    """Raises what ended the wait of the call that has just returned."""
+    """Raises the exception that ended the wait of the latest call."""
     if _raised and threading.current_thread() is threading.main_thread():
         raise _raised.pop()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Triton's kernels in a program without a GPU: said at the launch, or
-interpreted with an end to waits for what cannot come.
+"""Triton's kernels in a program without a GPU: an error at the launch, or the
+interpreter with an end to hopeless waits.
 
-iris_c.upstream does the latter for upstream's programs by itself.
+iris_c.upstream does the latter by itself for upstream's programs.
 """
 
 import importlib
@@ -18,7 +18,7 @@ _NO_GPU = (
 
 
 def _explain_missing_gpu() -> None:
-    """Triton's own text is "0 active drivers"."""
+    """Replaces Triton's own message, which is "0 active drivers"."""
     module: Any = importlib.import_module("triton.runtime.driver")
     original = module._create_driver
 
@@ -34,7 +34,7 @@ def _explain_missing_gpu() -> None:
 
 
 def _end_hopeless_waits() -> None:
-    """A loop that polls would never end once its peer has gone."""
+    """Ends waits for a peer that has gone: a loop that polls would never end."""
     from triton.runtime import interpreter
 
     from .upstream import launch, polls
@@ -45,13 +45,13 @@ def _end_hopeless_waits() -> None:
 
 
 def prepare() -> None:
-    """For a program that has imported Triton. Doing it again does nothing."""
+    """Prepares a program that has imported Triton. A second call does nothing."""
     global _prepared
     if _prepared or "triton" not in sys.modules:
         return
     _prepared = True
     if os.environ.get("IRIS_C_UPSTREAM_DEVICE"):
-        return  # iris_c.upstream
+        return  # iris_c.upstream does it
     if sys.modules["triton"].knobs.runtime.interpret:
         _end_hopeless_waits()
     else:

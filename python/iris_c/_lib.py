@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Finds libiris, loads it, and gives its calls as functions that raise.
+"""Finds and loads libiris. Its calls become functions that raise exceptions.
 
-`call.iris_malloc(...)` is the C function: where that returns a status, an
-error is raised here, with the text of iris_last_error().
+`call.iris_malloc(...)` is the C function. If that returns an error status, this
+raises an exception with the text of iris_last_error().
 """
 
 import ctypes
@@ -12,7 +12,7 @@ from typing import Any, Iterator, List, Optional
 
 from . import _errors, _interrupt, _prototypes
 
-#: Where a wheel keeps the library and the backends' modules.
+#: The folder in a wheel with the library and the backends' modules.
 WHEEL_FOLDER = Path(__file__).resolve().parent / "lib"
 
 
@@ -27,8 +27,8 @@ def _build_trees() -> Iterator[Path]:
 
 
 def _candidates() -> Iterator[str]:
-    """Where the library may be, the first that is there is taken: what the
-    user says, the wheel's own, the build tree's, the system's."""
+    """Possible paths of the library, best first: the user's, the wheel's,
+    the build tree's, the system's."""
     named = os.environ.get("IRIS_C_LIBRARY")
     if named:
         yield named
@@ -41,8 +41,8 @@ def _candidates() -> Iterator[str]:
 
 
 def _load_beside() -> None:
-    """What a wheel's library is linked with and the wheel holds, such as zlib.
-    The loader finds a library by the name of one that is loaded already."""
+    """Loads the wheel's copies of libraries that libiris is linked with,
+    such as zlib. The loader then finds them by name."""
     for path in sorted(WHEEL_FOLDER.glob("lib*.so.*")):
         ctypes.CDLL(str(path))
 
@@ -73,7 +73,7 @@ def _absent(name: str) -> Any:
 
 
 def _checked(function: Any) -> Any:
-    """The C function without its status: an error is raised."""
+    """The C function with its status replaced by an exception."""
 
     def checked(*args: Any) -> None:
         status = function(*args)
@@ -104,19 +104,19 @@ class _Calls:
 
 _library = _load()
 
-#: The file that was loaded, as its loader was asked for it.
+#: The library that was loaded, in the form that was passed to the loader.
 path: str = _library._name
 
 #: The library's calls.
 call = _Calls(_library)
 
 
-#: Settings that messages tell a program to change, as arguments of iris().
+#: Settings that the library's messages suggest, as arguments of iris().
 _ARGUMENTS = {"IRIS_HEAP_SIZE": "heap_size", "IRIS_CCL_SIZE": "ccl_bytes"}
 
 
 def error_of(status: int) -> _errors.IrisError:
-    """The exception of a status that a call has just returned."""
+    """The exception for a status that a call has just returned."""
     name = call.iris_status_string(status).decode()
     text = call.iris_last_error().decode(errors="replace")
     for variable, argument in _ARGUMENTS.items():
@@ -126,13 +126,14 @@ def error_of(status: int) -> _errors.IrisError:
 
 
 def raw(name: str) -> Any:
-    """A C function as it is, without the check of its status: for finalizers,
-    which must not raise."""
+    """The C function without the check of its status. For finalizers, which
+    must not raise exceptions."""
     assert name in _prototypes.ROWS, name
     return getattr(_library, name)
 
 
 def module_folder() -> Optional[Path]:
-    """Where the backends' modules lie beside the library; None: elsewhere."""
+    """The folder with the library and the backends' modules. None: they are
+    elsewhere."""
     folder = Path(path).resolve().parent
     return folder if (folder / "iris_hip.so").exists() else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Messages: "[Iris] [rank/num_ranks] message" on stderr, by the library."""
+"""Messages: the library prints "[Iris] [rank/num_ranks] message" on stderr."""
 
 import weakref
 from typing import Any, Optional
@@ -11,7 +11,7 @@ INFO = 20
 WARNING = 30
 ERROR = 40
 
-#: The level of set_logger_level(), for contexts that come later.
+#: The level from set_logger_level(), for later contexts.
 _level: Optional[int] = None
 
 #: Contexts whose level set_logger_level() changes.
@@ -20,8 +20,8 @@ _contexts: "weakref.WeakSet[Any]" = weakref.WeakSet()
 
 def set_logger_level(level: int) -> None:
     """Prints messages at or above `level` (DEBUG, INFO, WARNING, ERROR) from
-    here on, of every context of this process. Until then IRIS_LOG_LEVEL
-    decides."""
+    now on, for every context of this process. Before the first call
+    IRIS_LOG_LEVEL decides."""
     global _level
     if level not in (DEBUG, INFO, WARNING, ERROR):
         raise ValueError(
@@ -33,14 +33,14 @@ def set_logger_level(level: int) -> None:
 
 
 def follow(context: Any) -> None:
-    """Gives a new context the level, now and whenever it changes."""
+    """Sets a new context's level, now and whenever it changes."""
     _contexts.add(context)
     if _level is not None:
         call.iris_log_set_level(context.handle, _level)
 
 
 def write(level: str, handle: Optional[int], message: object) -> None:
-    """One line by the library's iris_debug() to iris_error()."""
-    # The library reads the text as a format of printf.
+    """Prints one line by the library's iris_debug() to iris_error()."""
+    # The library parses the text as a format of printf.
     text = str(message).replace("%", "%%")
     getattr(call, f"iris_{level}")(handle, text.encode())

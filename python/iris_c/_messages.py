@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Collectives of one root, of parts of any size, and messages of two ranks."""
+"""Collectives with one root, collectives with parts of any size, and
+messages between two ranks."""
 
 import ctypes
 from typing import Any, Optional, Sequence, Tuple
@@ -9,7 +10,7 @@ from ._structs import CclOptions, Tensor
 
 
 def _counts(numbers: Optional[Sequence[int]], size: int, name: str) -> Any:
-    """Numbers for all members as the library takes them; None stays None."""
+    """Numbers for all members in the library's form. None stays None."""
     if numbers is None:
         return None
     made = [int(number) for number in numbers]
@@ -23,8 +24,8 @@ def _counts(numbers: Optional[Sequence[int]], size: int, name: str) -> Any:
 
 class Messages:
     """The part of ctx.ccl that upstream does not have. Tensors, group and
-    workspace are as of the other collectives; ranks are the job's. A tensor
-    that only the root has is None elsewhere."""
+    workspace are the same as for the other collectives; ranks are ranks of
+    the job. A tensor that only the root needs is None elsewhere."""
 
     _session: Any
     _streams: Any
@@ -40,8 +41,8 @@ class Messages:
         group: Any = None,
         workspace: Any = None,
     ) -> None:
-        """Rank dst's output is the reduction of all inputs, and may be its
-        input."""
+        """Rank dst's output becomes the reduction of all inputs. It may be
+        its input."""
         options = self._options(group, False, None, workspace)
         out, given = self._ends(output_tensor, input_tensor)
         count = call.iris_tensor_numel(given)
@@ -60,7 +61,7 @@ class Messages:
         group: Any = None,
         workspace: Any = None,
     ) -> None:
-        """Rank dst's output is all members' inputs one behind another."""
+        """Rank dst's output becomes all members' inputs, one after another."""
         options = self._options(group, False, None, workspace)
         out, given = self._ends(output_tensor, input_tensor)
         count = call.iris_tensor_numel(given)
@@ -79,8 +80,8 @@ class Messages:
         group: Any = None,
         workspace: Any = None,
     ) -> None:
-        """Rank src's input has one part for each member, one behind another;
-        the output gets this one's."""
+        """Rank src's input has one part for each member, one after another.
+        The output becomes this rank's part."""
         options = self._options(group, False, None, workspace)
         out, given = self._ends(output_tensor, input_tensor)
         count = call.iris_tensor_numel(out)
@@ -100,8 +101,8 @@ class Messages:
         group: Any = None,
         workspace: Any = None,
     ) -> None:
-        """The output gets counts[i] elements of each member i, at displs[i] or
-        one behind another."""
+        """The output gets counts[i] elements from each member i, at
+        displs[i] or one part after another."""
         options = self._options(group, False, None, workspace)
         out, given = self._ends(output_tensor, input_tensor)
         size = self._members(options)
@@ -125,8 +126,9 @@ class Messages:
         group: Any = None,
         workspace: Any = None,
     ) -> None:
-        """input_counts[i] elements go to each member i, and output_counts[i]
-        come from it, at displacements or one behind another."""
+        """Sends input_counts[i] elements to each member i and receives
+        output_counts[i] elements from it, at the displacements or one part
+        after another."""
         options = self._options(group, False, None, workspace)
         out, given = self._ends(output_tensor, input_tensor)
         size = self._members(options)
@@ -145,9 +147,9 @@ class Messages:
     def send(
         self, tensor: Any, dst: int, group: Any = None, workspace: Any = None
     ) -> None:
-        """Sends to rank dst, which receives as much. On the CPU a large one
-        returns when it has been received: ranks that send to each other call
-        send_recv()."""
+        """Sends to rank dst, which must receive the same number of elements.
+        On the CPU the call for a large tensor returns when the tensor has
+        been received, so ranks that send to each other must use send_recv()."""
         options = self._options(group, False, None, workspace)
         _, given = self._ends(None, tensor)
         to = self._member(options, dst, "dst")
@@ -204,8 +206,7 @@ class Messages:
         raise NotImplementedError
 
     def _ends(self, output: Any, input: Any) -> Tuple[Tensor, Tensor]:
-        """Both tensors as the library takes them. One that is None has no
-        elements here."""
+        """Both tensors in the library's form. None means a tensor without elements."""
         given = input if input is not None else output
         out, seen = self._pair(output if output is not None else given, given)
         for found, array in ((out, output), (seen, input)):
@@ -221,7 +222,7 @@ class Messages:
         return index == member
 
     def _member(self, options: CclOptions, rank: int, name: str) -> int:
-        """The index of one of the job's ranks in the group."""
+        """The index in the group of one of the job's ranks."""
         member: int = call.iris_group_translate(
             self._handle, None, rank, options.group
         )
@@ -257,7 +258,7 @@ class Messages:
     def _enqueue(
         self, name: str, given: Tensor, out: Tensor, *rest: Any
     ) -> None:
-        """Calls the library; the last argument is the options."""
+        """Calls the library. The last argument is the options."""
         function = getattr(call, f"iris_{name}")
         function(
             self._handle, given.data, out.data, *rest[:-1],

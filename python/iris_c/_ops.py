@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""ctx.ops: products of matrices and collectives in one call, on torch's
-stream."""
+"""ctx.ops: a product of matrices and a collective in one call, on torch's stream."""
 
 import ctypes
 from typing import Any, List, Optional, Tuple
@@ -13,8 +12,8 @@ from ._structs import OpsOptions, Tensor
 
 
 class Workspace:
-    """Memory on the heap that a fused operation works in. Two streams, or a
-    stream and a graph, that run at the same time need one each."""
+    """Memory on the heap for a fused operation. Two streams that run at the
+    same time, or a stream and a graph, need one workspace each."""
 
     def __init__(self, session: Session, handle: Optional[int] = None) -> None:
         self._session = session
@@ -23,20 +22,22 @@ class Workspace:
 
     @property
     def handle(self) -> Optional[int]:
-        """The iris_ops_workspace_t; None: the library's own."""
+        """The iris_ops_workspace_t. None: the library's own."""
         if self._handle is None and not self._is_own:
             raise ValueError("this workspace has been destroyed")
         return self._handle
 
     def destroy(self) -> None:
-        """Frees it when no stream and no graph uses it any more. Collective
-        over the job. The library's own stays as long as the context."""
+        """Frees the workspace. No stream and no graph may use it any more.
+        Collective over the job. The library's own workspace stays as long as
+        the context."""
         handle, self._handle = self._handle, None
         if handle is not None:
             call.iris_ops_workspace_destroy(self._session.handle, handle)
 
     def replace(self, handle: Optional[int]) -> None:
-        """Destroys it and takes another's memory. Collective over the job."""
+        """Frees this workspace's memory and takes over another's. Collective
+        over the job."""
         self.destroy()
         self._is_own, self._handle = False, handle
 
@@ -45,29 +46,30 @@ class Ops:
     """Fused operations with upstream's names. All members of the group make
     the same calls in the same order.
 
-    What their arguments have in common:
+    Common arguments:
         output_tensor, A, B: matrices of one dtype, float32, float16 or
-            bfloat16 (which NumPy has not), on this rank's device, with any
-            strides; a row of the output is dense. An output on the heap, on
-            every member, is faster.
-        bias: a vector that is added to the result: of N elements one for each
-            column, of as many as the product has rows one for each row. Where
-            a product has as many rows as columns `bias_by_row` says which it
-            is. Where products are summed, member 0's bias is added, once.
-        async_op: without effect: peers do not read this rank's tensors after
-            the call, so there is no barrier to leave out.
-        config: an iris_c.ops.FusedConfig; its `chunks` has an effect. A
-            preamble's is to be the same.
-        workspace: of a preamble; None: the library's own, which the first call
-            that needs one makes. A group of fewer than all ranks, a captured
-            call and each of two streams at a time need one.
-        group: as ctx.barrier() takes it; None: all ranks.
+            bfloat16 (which NumPy does not have), on this rank's device, with
+            any strides. Rows of the output are dense. The call is faster if
+            all members' outputs are on the heap.
+        bias: a vector that is added to the result. It has an element for each
+            of the N columns, or one for each row of the product. If the
+            product has N rows, `bias_by_row` says which it is. If products
+            are summed, member 0's bias is added once.
+        async_op: no effect. Peers do not read this rank's tensors after the
+            call, so there is no barrier to leave out.
+        config: an iris_c.ops.FusedConfig. Only its `chunks` has an effect.
+            Pass the same number to the preamble.
+        workspace: from a preamble; None: the library's own, which the first
+            call that needs one makes. Pass one for a group of fewer than all
+            ranks, for a captured call, and for a second stream that runs at
+            the same time.
+        group: the same as for ctx.barrier(); None: all ranks.
 
-    A matrix that is divided between the members is divided by rows, or
-    columns: if they do not divide evenly, the first members have one more.
+    The members share a matrix by rows or by columns. If these do not divide
+    evenly, the first members have one more.
 
-    A call is put on torch's current stream, and can be captured in a graph. On
-    the CPU it has ended when it returns. It returns the workspace, for the
+    A call goes to torch's current stream, and can be captured in a graph. On
+    the CPU it is complete when it returns. It returns the workspace for the
     next call.
     """
 
@@ -91,8 +93,8 @@ class Ops:
         group: Any = None,
         bias_by_row: Optional[bool] = None,
     ) -> Workspace:
-        """The output (M, N) is the sum over the members of A (M, K) times
-        B (K, N)."""
+        """The output (M, N) becomes the sum over the members of A (M, K)
+        times B (K, N)."""
         tensors = self._tensors(output_tensor, A, B)
         options = self._options(workspace, group, config)
         rows = (tensors[0].shape[0],)
@@ -111,9 +113,9 @@ class Ops:
         group: Any = None,
         bias_by_row: Optional[bool] = None,
     ) -> Workspace:
-        """The output (M, N) is the members' A_sharded, put together, times
-        this rank's B (K, N). A_sharded is this rank's share of the columns of
-        an (M, K) matrix, as upstream, or of its rows."""
+        """The output (M, N) becomes the product of an (M, K) matrix and this
+        rank's B (K, N). A_sharded is this rank's share of that matrix: of
+        its columns, as in upstream, or of its rows."""
         tensors = self._tensors(output_tensor, A_sharded, B)
         options = self._options(workspace, group, config)
         rows = (tensors[2].shape[0],)
@@ -132,8 +134,8 @@ class Ops:
         group: Any = None,
         bias_by_row: Optional[bool] = None,
     ) -> Workspace:
-        """The output (M, N) has the members' A times B (K, N), one below the
-        other. A is this rank's share of M rows."""
+        """The output (M, N) becomes the members' A times B (K, N), one below
+        the other. A is this rank's share of M rows."""
         tensors = self._tensors(output_tensor, A, B)
         options = self._options(workspace, group, config)
         rows = self._shares(options, tensors[2].shape[0])
@@ -152,8 +154,8 @@ class Ops:
         group: Any = None,
         bias_by_row: Optional[bool] = None,
     ) -> Workspace:
-        """The output is this rank's share of the rows of the sum over the
-        members of A (M, K) times B (K, N)."""
+        """The output becomes this rank's share of the rows of a sum: A (M,
+        K) times B (K, N), summed over the members."""
         tensors = self._tensors(output_tensor, A, B)
         options = self._options(workspace, group, config)
         rows = (tensors[0].shape[0],)
@@ -162,10 +164,10 @@ class Ops:
 
     # ---- Preambles ----
     #
-    # Each makes a workspace for the call of its name, so that none blocks.
-    # Collective over the job, whatever the group: a rank that is not in it
-    # passes None as tensors. `workspace`: one that no stream and no graph uses
-    # any more and that gets the new memory; all ranks pass one, or none does.
+    # Each makes a workspace for the call of its name, so that no call blocks.
+    # Collective over the job: a rank that is not in the group passes None as
+    # tensors. `workspace` gets the new memory. No stream and no graph may use
+    # it any more, and either all ranks pass a workspace or no rank does.
 
     def matmul_all_reduce_preamble(
         self,
@@ -192,10 +194,10 @@ class Ops:
         group: Any = None,
         output_tensor: Any = None,
     ) -> Workspace:
-        """Makes a workspace for all_gather_matmul(). Collective over the job.
-        Without an output A_sharded is a share of the columns."""
+        """Makes a workspace for all_gather_matmul(). Collective over the
+        job. Without an output A_sharded is a share of the columns."""
         if output_tensor is None and A_sharded is not None:
-            # Its size matters, and what is in it does not.
+            # Only its size matters, not its contents.
             output_tensor = self._arrays.matrix_like(
                 A_sharded, A_sharded.shape[0], B.shape[1]
             )
@@ -214,7 +216,7 @@ class Ops:
         group: Any = None,
     ) -> Workspace:
         """Makes a workspace for matmul_all_gather(). Collective over the
-        job. (Upstream has none.)"""
+        job. Upstream does not have this call."""
         tensors = (output_tensor, A, B)
         return self._prepare(
             "matmul_all_gather", tensors, workspace, group, config
@@ -255,7 +257,7 @@ class Ops:
         made.stream = self._streams.current()
         made.group = self._groups.handle_of(group)
         made.workspace = workspace.handle if workspace else None
-        # Upstream's own FusedConfig has no such field.
+        # Upstream's own FusedConfig does not have this field.
         made.chunks = getattr(config, "chunks", None) or 0
         return made
 
@@ -267,9 +269,10 @@ class Ops:
         rows: Tuple[int, ...],
         b: Tensor,
     ) -> None:
-        """The bias, and whether it is one of rows of the product, which has
-        `rows`, or one of these on each member, so that all are told alike.
-        The library checks the bias's size."""
+        """The bias, and whether it has an element for each row of the
+        product. The product has `rows` rows here, or other numbers on other
+        members, so all members must decide alike. The library checks the
+        bias's size."""
         if bias is None:
             return
         vector = self._tensor(bias)
@@ -285,7 +288,7 @@ class Ops:
         options.bias_by_row = int(by_row)
 
     def _shares(self, options: OpsOptions, rows: int) -> Tuple[int, ...]:
-        """How many rows members' shares have."""
+        """The numbers of rows in the members' shares."""
         members: int = call.iris_group_size(
             self._session.handle, options.group
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The library's calls as ctypes sees them, one row for each.
+"""The ctypes prototypes of the library's calls, one row for each.
 
 tests/python compares the rows with src/libiris.map, so that no call is
 forgotten.
@@ -21,9 +21,9 @@ from ._structs import (
     Value,
 )
 
-STATUS = "status"  # a result to check: an error is raised
+STATUS = "status"  # a status to check: an error raises an exception
 Address = c.c_void_p
-Handle = c.c_void_p  # of a context, stream, group or graph
+Handle = c.c_void_p  # a context, stream, group or graph
 Text = c.c_char_p
 
 
@@ -34,14 +34,15 @@ _options = c.POINTER(TensorOptions)
 _words = c.POINTER(c.c_int64)
 _ccl_options = c.POINTER(CclOptions)
 _counts = c.POINTER(c.c_size_t)
-#: Of a collective: context, in, out, count, dtype.
+#: Arguments of a collective: context, in, out, count, dtype.
 _collective = (Handle, Address, Address, c.c_size_t, c.c_int)
-#: Of one end of a message: context, where, count.
+#: Arguments of one end of a message: context, buffer, count.
 _message = (Handle, Address, c.c_size_t)
-#: Of a fused operation: context, a, b, out, options.
+#: Arguments of a fused operation: context, a, b, out, options.
 _fused = (Handle, _tensor, _tensor, _tensor, c.POINTER(OpsOptions))
 
-#: Name: what it returns, what it takes. Variadic calls list what is fixed.
+#: For each name the result and the arguments. Variadic calls list the fixed
+#: ones.
 ROWS: Dict[str, Tuple[Any, ...]] = {
     # <iris/status.h>, <iris/constants.h>
     "iris_status_string": (Text, c.c_int),

@@ -7,14 +7,14 @@ from typing import Any
 
 class Generator(ctypes.Structure):
     """Philox4x32-10: the same numbers on a CPU and a GPU, for any number of
-    ranks. Two generators that differ in seed or sequence are independent; ranks
-    that want numbers of their own take their rank as the sequence.
+    ranks. Two generators that differ in seed or sequence are independent. Pass
+    the rank as the sequence to get different numbers on each rank.
 
     Args:
-        seed, sequence: which numbers, 0 to 2**64 - 1.
+        seed, sequence: determine the numbers; 0 to 2**64 - 1.
     """
 
-    # struct iris_generator: the library counts `offset` up.
+    # struct iris_generator: the library advances `offset`.
     _fields_ = [
         ("seed", ctypes.c_uint64),
         ("sequence", ctypes.c_uint64),
@@ -25,7 +25,7 @@ class Generator(ctypes.Structure):
         super().__init__(seed, sequence, 0)
 
     def manual_seed(self, seed: int) -> "Generator":
-        """Begins anew with another seed."""
+        """Starts again with another seed."""
         self.seed, self.offset = seed, 0
         return self
 
@@ -35,8 +35,8 @@ class Generator(ctypes.Structure):
 
 
 def drawn_from(torch: Any, generator: Any) -> Generator:
-    """A generator whose seed is the next number of torch's: as with PyTorch,
-    torch.manual_seed() decides what follows."""
+    """A generator whose seed is the next number from torch. So
+    torch.manual_seed() decides its numbers, as in PyTorch."""
     device = "cpu" if generator is None else generator.device
     seed = torch.randint((1 << 63) - 1, (), generator=generator, device=device)
     return Generator(int(seed.item()))

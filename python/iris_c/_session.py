@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""How long a context lasts: as long as the program or any array looks at it.
+"""The lifetime of a context: until neither the program nor an array uses it.
 
-class Iris is what a program has in hand; its session is what arrays keep. The
-library's context ends with the last of them, without waiting for peers, since
-nobody knows when Python lets go of what. When Python ends it waits for them.
+The program holds an object of class Iris, and arrays hold its session. The
+library's context ends with the last of them. It does not wait for peers then,
+since garbage collection is at a different time on each rank. When Python ends
+it does wait for them.
 """
 
 import atexit
@@ -21,29 +22,29 @@ from ._structs import HeapStats
 _free_later = raw("iris_free_later")
 _finalize_later = raw("iris_finalize_later")
 
-#: What this process has joined and not left, oldest first.
+#: Sessions that this process has joined and not left, oldest first.
 _joined: "List[Session]" = []
 
 
 class Session:
-    """An iris_t, and who looks at its memory."""
+    """An iris_t, and the owners that use its memory."""
 
     def __init__(self, handle: int, timeout_ms: Any = None) -> None:
         self._handle: Optional[int] = handle
-        #: What the program has set; None: IRIS_TIMEOUT_MS.
+        #: The program's setting. None: IRIS_TIMEOUT_MS.
         self.timeout_ms = timeout_ms
         self._pid = os.getpid()
         self._owners: Set[int] = set()
         self._is_closed = False
         self.rank: int = call.iris_rank(handle)
         self.num_ranks: int = call.iris_num_ranks(handle)
-        # In a child process those of its parent are nobody's.
+        # A child process drops the sessions of its parent.
         _joined[:] = [joined for joined in _joined if joined.is_own()]
         _joined.append(self)
 
     @property
     def handle(self) -> int:
-        """The iris_t, as a number, for as long as the program may use it."""
+        """The iris_t as a number. Raises an error once the program may not use it."""
         if self._is_closed or self._handle is None:
             raise StateError("this context has been finalized")
         if self._pid != os.getpid():
@@ -59,9 +60,10 @@ class Session:
         return self._is_closed
 
     def close(self) -> None:
-        """The program is done with it; arrays may not be. One context that
-        nobody looks at any more waits for its peers, as the library does.
-        Several must not: each rank may close them in an order of its own."""
+        """The program does not use the context any more, but arrays may. A
+        context without arrays waits for its peers if it is the only one, as
+        the library does. If there are several it must not wait, because
+        ranks may close them in different orders."""
         if self._is_closed or not self.is_own():
             return
         self._is_closed = True
@@ -73,13 +75,13 @@ class Session:
             self.leave_later()
 
     def let_go(self) -> None:
-        """As close(), without waiting: for a garbage collector."""
+        """The same as close() without waiting, for the garbage collector."""
         self._is_closed = True
         if not self._owners:
             self.leave_later()
 
     def add(self, owner: "Owner") -> None:
-        """An array looks at the memory."""
+        """Adds an array that uses the memory."""
         self._owners.add(id(owner))
 
     def stats(self) -> HeapStats:
@@ -91,8 +93,8 @@ class Session:
         return stats
 
     def remove(self, owner: "Owner", address: Optional[int]) -> None:
-        """An array does not look at the memory any more, and what it owned is
-        free. Any thread; never blocks."""
+        """Removes an array and frees its allocation, if it owned one. Any
+        thread may call this. It never blocks."""
         if address is not None:
             _free_later(self._handle, address)
         self._owners.discard(id(owner))
@@ -100,31 +102,32 @@ class Session:
             self.leave_later()
 
     def is_own(self) -> bool:
-        """Whether it is this process's, and not left yet."""
+        """Whether this process joined the context and has not left it."""
         return self._handle is not None and self._pid == os.getpid()
 
     def leave_later(self) -> None:
-        """Ends the context; a thread of the library's waits for the peers."""
+        """Ends the context. A thread of the library waits for the peers."""
         if self.is_own() and _finalize_later(self._handle) == 0:
             self._forget()
 
     def leave(self) -> None:
-        """Ends the context when all peers have come."""
+        """Ends the context when all peers are ready."""
         handle = self._handle
         self._forget()
         try:
             call.iris_finalize(handle)
         except WaitInterrupted:
-            # That is how an earlier wait ended, and its caller was told.
+            # An earlier wait ended like this, and its caller got the exception.
             pass
 
     def give_reason(self, reason: str) -> None:
-        """Tells peers why this rank leaves."""
+        """Tells peers the reason why this rank leaves."""
         if self.is_own():
             call.iris_set_leave_reason(self._handle, reason.encode())
 
     def interrupt(self, error: BaseException) -> None:
-        """Peers will wait in vain for what this rank has yet to do."""
+        """Ends the waits of this context, and tells peers the reason. They
+        would wait for this rank in vain."""
         if self.is_own():
             self.give_reason(_described(error))
             call.iris_interrupt(self._handle)
@@ -136,8 +139,8 @@ class Session:
 
 
 class Owner:
-    """What an array keeps: the session, and the allocation that goes with the
-    array, if it is no view of one."""
+    """An array's reference to the session and, unless the array is a view,
+    to its allocation."""
 
     def __init__(self, session: Session, address: Optional[int]) -> None:
         self._session = session
@@ -149,29 +152,29 @@ class Owner:
 
 
 def _described(error: BaseException) -> str:
-    """An exception in a line, as the end of its traceback has it."""
+    """An exception in one line, like the last line of its traceback."""
     text = "".join(traceback.format_exception_only(type(error), error))
     return " ".join(text.split())
 
 
 def leave_all(error: Optional[BaseException] = None) -> None:
-    """Leaves every job that this process is in; after an exception without
-    waiting for peers."""
+    """Leaves every job that this process is in. After an exception it does
+    not wait for peers."""
     for session in [session for session in _joined if session.is_own()]:
         if error is not None:
             session.interrupt(error)
         try:
             session.leave()
         except IrisError:
-            # That peers do not come along is no news after a failure.
+            # After a failure it is expected that peers do not come.
             if error is None:
                 raise
 
 
 def _fail_at_exit() -> None:
-    """Makes 1 the status of the process. Python has decided on it already, and
-    prints what a function of atexit raises without counting it: the C library
-    calls _exit(1) when Python has ended."""
+    """Makes the exit status of the process 1. Python has already decided on
+    the status, and only prints exceptions of atexit functions. So the C
+    library calls _exit(1) when Python has ended."""
     libc = ctypes.CDLL(None)
     libc.__cxa_atexit(libc._exit, 1, None)
 

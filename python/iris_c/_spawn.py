@@ -16,8 +16,8 @@ from ._errors import IrisError
 
 
 class RankError(IrisError):
-    """A rank of spawn() failed; its own exception is the cause where it can be
-    passed between processes."""
+    """A rank of spawn() failed. The cause is that rank's exception, if it
+    can be passed between processes."""
 
     def __init__(self, text: str, rank: int = -1) -> None:
         super().__init__(text)
@@ -26,7 +26,7 @@ class RankError(IrisError):
 
 
 class _Outcome:
-    """What became of a rank: its result, or how it failed and when."""
+    """The result of a rank, or its failure with the time."""
 
     def __init__(self, rank: int, value: Any, failed: bool, text: str) -> None:
         self.rank = rank
@@ -43,8 +43,8 @@ class _Outcome:
 
 
 def _packed(outcome: _Outcome) -> bytes:
-    # Plain pickle copies: multiprocessing's own pickler would share tensors'
-    # memory, which ends with this process.
+    # Uses plain pickle, which copies. multiprocessing's own pickler would share
+    # tensors' memory, which ends with this process.
     try:
         return pickle.dumps(outcome)
     except Exception as error:
@@ -61,11 +61,11 @@ def _child(
     args: Sequence[Any],
     connection: Connection,
 ) -> None:
-    """What the process of a rank runs. A failure is reported before the peers
-    can learn of it, so that it is the first."""
+    """Runs in the process of a rank. It reports a failure before the peers
+    can notice it, so that this failure is the first."""
     os.environ.update(environment)
     try:
-        # A result may lie on the heap, which goes with the context.
+        # A result may be on the heap, which ends with the context.
         data = _packed(_Outcome(rank, fn(rank, *args), False, ""))
         # A fork()ed child of multiprocessing runs no atexit functions.
         _session.leave_all()
@@ -83,7 +83,7 @@ def _death(rank: int, process: Any) -> _Outcome:
     if code < 0:
         how = f"was killed by {signal.Signals(-code).name}"
     outcome = _Outcome(rank, None, True, f"{how} before its function returned")
-    outcome.when = 0  # peers that failed meanwhile did so for its death
+    outcome.when = 0  # before failures of its peers, which follow from it
     return outcome
 
 
@@ -97,7 +97,7 @@ def _outcome(rank: int, process: Any, connection: Connection) -> _Outcome:
 
 
 def _collect(processes: List[Any], connections: List[Any]) -> List[Any]:
-    """Every rank's result, or the first failure."""
+    """The results of all ranks, or the first failure."""
     results: List[Any] = [None] * len(processes)
     waiting = {connection: rank for rank, connection in enumerate(connections)}
     while waiting:
@@ -120,7 +120,7 @@ def _start(method: Any, rank: int, arguments: Any) -> Any:
         target=_child, args=(fn, rank, environment, args, its)
     )
     process.start()
-    # Else the end of the child would not be the end of the pipe.
+    # Otherwise the pipe would not end with the child.
     its.close()
     return process, mine
 
@@ -132,17 +132,17 @@ def spawn(
     start_method: str = "spawn",
 ) -> List[Any]:
     """Runs fn(rank, *args) in `nprocs` processes that are the ranks of one job,
-    and returns what they returned, by rank.
+    and returns their results, by rank.
 
-    Each calls iris_c.iris() itself. `fn`, `args` and the results are pickled;
-    a result that is a tensor is a copy. Where a rank fails the others are
-    ended, and RankError says which rank it was, with its traceback. As with
-    multiprocessing, a script calls this below `if __name__ == "__main__":`.
+    `fn` calls iris_c.iris() itself. `fn`, `args` and the results are pickled,
+    so a tensor in the results is a copy. If a rank fails, the call ends the
+    others and raises RankError, which names the rank and has its traceback. As
+    with multiprocessing, call this below `if __name__ == "__main__":`.
 
     Args:
-        start_method: multiprocessing's: "spawn" (anywhere), "forkserver", or
-            "fork" (fast, for a program without threads that has not used a
-            GPU).
+        start_method: a start method of multiprocessing: "spawn" (anywhere),
+            "forkserver", or "fork" (fast, for a program without threads that
+            has not used a GPU).
     """
     if nprocs < 1:
         raise ValueError(f"nprocs is {nprocs}; it takes 1 rank at least")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Streams of torch as the library takes them."""
+"""Streams of torch in the library's form."""
 
 import ctypes
 import sys
@@ -10,8 +10,8 @@ from ._session import Session
 
 
 def native_of(stream: Any) -> int:
-    """The hipStream_t or cudaStream_t of a torch stream, or the number that a
-    program has of one; 0: the runtime's default stream."""
+    """The hipStream_t or cudaStream_t of a torch stream, or a number that
+    the program has for one. 0: the runtime's default stream."""
     native = getattr(stream, "cuda_stream", stream)
     if not isinstance(native, int):
         raise TypeError(
@@ -22,8 +22,8 @@ def native_of(stream: Any) -> int:
 
 
 class Streams:
-    """A context's wrapped streams. They are kept: destroying one would wait
-    for its work."""
+    """A context's wrapped streams. They stay until the context ends, because
+    destroying a stream waits for its work."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -31,14 +31,14 @@ class Streams:
         self.on_gpu = call.iris_stream_native(session.handle, None) is not None
 
     def device_id(self) -> Optional[int]:
-        """The number of this rank's GPU; None: it has none."""
+        """The number of this rank's GPU. None on the CPU."""
         if not self.on_gpu:
             return None
         device: int = call.iris_device_id(self._session.handle)
         return device
 
     def handle_of(self, stream: Any) -> Optional[int]:
-        """The iris_stream_t around a stream; None: the context's own."""
+        """The iris_stream_t that wraps a stream. None: the context's own."""
         if stream is None or not self.on_gpu:
             return None
         native = native_of(stream)
@@ -57,15 +57,15 @@ class Streams:
         return None
 
     def current(self) -> Optional[int]:
-        """The stream that torch's work goes to now; else the context's."""
+        """The stream that torch currently uses, else the context's."""
         cuda = self._cuda()
         if cuda is None:
             return None
         return self.handle_of(cuda.current_stream(self.device_id()))
 
     def put_behind_current(self, handle: int) -> None:
-        """What comes next on a stream of the library's starts after what
-        torch's current stream has had so far."""
+        """Makes later work on one of the library's streams start after the
+        work that torch's current stream has now."""
         cuda = self._cuda()
         if cuda is not None:
             native = call.iris_stream_native(self._session.handle, handle)
@@ -73,19 +73,19 @@ class Streams:
             ours.wait_stream(cuda.current_stream(self.device_id()))
 
     def synchronize_device(self) -> None:
-        """Waits for all that torch has put on this rank's device."""
+        """Waits for all work that torch has enqueued on this rank's device."""
         cuda = self._cuda()
         if cuda is not None:
             cuda.synchronize(self.device_id())
 
     def settle(self) -> None:
-        """Before memory that was let go is given out anew: the library knows
-        of its own work on it, not of torch's."""
+        """Call this before memory that was freed is allocated again: the
+        library knows its own work on that memory, but not torch's."""
         if self._cuda() is not None and self._session.stats().num_deferred:
             self.synchronize_device()
 
     def finish(self) -> None:
-        """After something was enqueued: on the CPU nothing else orders what
-        the program does next behind it."""
+        """Call this after enqueueing: on the CPU it waits, because nothing
+        else orders the program's next actions after the work."""
         if not self.on_gpu:
             call.iris_stream_synchronize(self._session.handle, None)

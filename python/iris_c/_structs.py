@@ -110,7 +110,7 @@ class TraceCounts(c.Structure):
 class CclOptions(c.Structure):
     """struct iris_ccl_options."""
 
-    #: Collectives, each a field with its variant.
+    #: One field for each collective, with its variant.
     VARIANTS = (
         "all_reduce",
         "all_gather",

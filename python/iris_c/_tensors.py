@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Tensors on the heap: arguments as PyTorch has them, by calls of the library.
+"""Tensors on the heap, with PyTorch's arguments, by calls of the library.
 
-Every function checks what is Python's own (layouts, devices, the number of
-arguments), passes on the rest, and hands the memory to torch or NumPy.
+Every function checks the arguments that only Python has (layouts, devices, the
+number of arguments), passes on the rest, and returns the memory as an array of
+torch or NumPy.
 """
 
 import ctypes
@@ -15,7 +16,7 @@ from ._structs import Tensor, TensorOptions
 
 
 def _kind(*numbers: Any) -> str:
-    """What PyTorch's rule makes of numbers without a dtype."""
+    """The kind of dtype that PyTorch chooses for numbers."""
     kinds = [_values.value(number).kind for number in numbers]
     if max(kinds) == _values.COMPLEX:
         return "complex"
@@ -23,16 +24,16 @@ def _kind(*numbers: Any) -> str:
 
 
 class Tensors:
-    """The half of class Iris that makes tensors. Those that make new memory
-    are collective; those with `out` are not.
+    """The half of class Iris that makes tensors. A call that allocates memory
+    is collective; a call with `out` is not.
 
-    What their arguments have in common, as with PyTorch:
-        out: a tensor of this heap to fill, in place of new memory. It has as
-            many elements as are asked for, of that dtype.
-        dtype: a torch.dtype, or what NumPy takes for one.
-        layout: torch.strided; there is no other.
-        device: this rank's, or None. It is only checked.
-        requires_grad: whether autograd records what becomes of the tensor.
+    Common arguments, as in PyTorch:
+        out: a tensor on this heap to fill. Without it the call allocates
+            memory. It must have the right number of elements and the dtype.
+        dtype: a torch.dtype, or a dtype of NumPy.
+        layout: torch.strided is the only one.
+        device: this rank's, or None. The call only checks it.
+        requires_grad: whether autograd records operations on the tensor.
     """
 
     _arrays: Any
@@ -55,8 +56,8 @@ class Tensors:
         pin_memory: bool = False,
         memory_format: Any = None,
     ) -> Any:
-        """A tensor whose contents are undefined. `pin_memory` is for programs
-        that pass it, and does nothing."""
+        """A tensor whose contents are undefined. `pin_memory` has no effect;
+        it is for programs that pass it."""
         asked = self._asked(layout, device, out)
         asked.dtype = self._arrays.dtype_of(dtype, "float")
         asked.format = self._arrays.format_of(memory_format)
@@ -104,8 +105,8 @@ class Tensors:
         device: Any = None,
         requires_grad: bool = False,
     ) -> Any:
-        """A tensor whose elements all are `fill_value`, whose kind decides the
-        dtype where none is asked for."""
+        """A tensor with all elements equal to `fill_value`. Without a dtype
+        the kind of that value decides it."""
         asked = self._asked(layout, device, out)
         asked.dtype = self._arrays.dtype_of(dtype, _kind(fill_value))
         shape, number = _values.shape([size]), _values.value(fill_value)
@@ -143,8 +144,8 @@ class Tensors:
         device: Any = None,
         requires_grad: bool = False,
     ) -> Any:
-        """start, start + step, ... up to but without `end`. One argument is
-        the end."""
+        """The numbers start, start + step, ... below `end`. A single
+        argument is the end."""
         if end is None:
             start, end = 0, start
         asked = self._asked(layout, device, out)
@@ -219,8 +220,8 @@ class Tensors:
         device: Any = None,
         requires_grad: bool = False,
     ) -> Any:
-        """Random whole numbers: randint(high, size) from 0, or
-        randint(low, high, size), without `high` itself."""
+        """Random whole numbers: randint(high, size) from 0, or randint(low,
+        high, size). `high` is not included."""
         if len(args) not in (2, 3):
             raise ValueError(
                 "randint expects 2 or 3 positional arguments, got"
@@ -236,16 +237,16 @@ class Tensors:
         )
 
     def is_symmetric(self, tensor: Any) -> bool:
-        """Whether all of a tensor is in this rank's heap. Local."""
+        """Whether a tensor is completely in this rank's heap. Local."""
         seen = self._arrays.tensor_of(tensor)
         return bool(call.iris_tensor_is_symmetric(self.handle, seen))
 
     def as_symmetric(self, external_tensor: Any) -> Any:
-        """A tensor of the heap with a tensor's contents. Collective: every
-        rank passes one of its own, of the same size.
+        """A tensor on the heap with the contents of another tensor. Collective:
+        all ranks pass tensors of the same size.
 
-        With allocator_type="vmem" and memory of the GPU that can be exported,
-        the two share their memory; otherwise it is a copy, made once.
+        With allocator_type="vmem" the two share their memory, if it is GPU
+        memory that can be exported. Otherwise the result is a copy.
         """
         external = self._arrays.tensor_of(external_tensor)
         symmetric = Tensor()
@@ -255,8 +256,8 @@ class Tensors:
         return self._array(symmetric)
 
     def as_remote(self, tensor: Any, rank: int) -> Any:
-        """A peer's copy of a tensor of the heap: a view of the same shape and
-        strides in that rank's memory. Local."""
+        """A view of a peer's copy of a tensor of the heap, with the same
+        shape and strides. Local."""
         view = Tensor()
         call.iris_tensor_as_remote(
             self.handle,
@@ -272,11 +273,11 @@ class Tensors:
     def _asked(
         self, layout: Any, device: Any, out: Any, generator: Any = None
     ) -> TensorOptions:
-        """Options that have the common arguments."""
+        """The options with the common arguments."""
         self._arrays.check(layout, device)
         if out is None:
-            # What was let go may be used by torch's streams yet, and is given
-            # out anew by this call.
+            # This call may return memory that was freed while torch's streams
+            # still use it.
             self._streams.settle()
             return _values.options(generator=generator)
         return _values.options(
@@ -286,8 +287,8 @@ class Tensors:
         )
 
     def _made(self, name: str, *arguments: Any) -> Any:
-        """The array of a creation call: its arguments, the options, `out` and
-        requires_grad."""
+        """Makes the array of a creation call from its arguments, the
+        options, `out` and requires_grad."""
         *arguments_of_c, asked, out, requires_grad = arguments
         made = Tensor()
         getattr(call, name)(
@@ -305,5 +306,5 @@ class Tensors:
         return self._arrays.with_gradient(array) if requires_grad else array
 
     def _array(self, made: Tensor) -> Any:
-        """A tensor of the library's as an array of the program's."""
+        """One of the library's tensors as an array for the program."""
         return self._arrays.array(made, Owner(self._session, made.owner))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""ctx.tracing: what kernels and the host do, with times, as a file."""
+"""ctx.tracing: records the actions of kernels and the host, with times, in a file."""
 
 import contextlib
 import gzip
@@ -15,30 +15,31 @@ from ._structs import TraceCounts
 
 
 class Tracing:
-    """Records operations of kernels, in the columns of the device context that
-    upstream's kernels write to, too, and calls of the host. docs/tracing.md
-    says what is recorded where."""
+    """Records operations of kernels and calls of the host. Upstream's
+    kernels use the same columns of the device context. docs/tracing.md lists
+    the recorded events."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        #: Whether enable() has been called, and for how many events.
+        #: The number of events that enable() was called with; 0 before.
         self.enabled = False
         self.max_events = 0
 
     def enable(self, max_events: int = 1_000_000) -> None:
-        """Records from now on, up to so many operations of kernels, of 80 bytes
-        of the heap each. Collective; called again it begins anew."""
+        """Starts recording, for at most this number of operations of
+        kernels. Each one takes 80 bytes of the heap. Collective. A second
+        call starts again."""
         call.iris_trace_enable(self._session.handle, max_events)
         self.enabled, self.max_events = True, max_events
 
     def reset(self) -> None:
-        """Forgets what has been recorded, and goes on."""
+        """Drops all recorded events, and continues."""
         if self._is_on():
             call.iris_trace_reset(self._session.handle)
 
     def counts(self) -> Dict[str, int]:
-        """What has been recorded: device_events, host_events, and how many of
-        both were dropped for lack of space."""
+        """Counts of recorded events: device_events, host_events, and the
+        numbers of both that were dropped for lack of space."""
         found = TraceCounts()
         call.iris_trace_counts(self._session.handle, found)
         return {name: getattr(found, name) for name, *_ in found._fields_}
@@ -46,12 +47,14 @@ class Tracing:
     def export(
         self, filename: str = "trace.json", merge: bool = False
     ) -> Dict[str, Any]:
-        """Writes what this rank has recorded as Chrome trace events, which
-        Perfetto opens: of "trace.json" rank 0's file is "trace_rank0.json".
-        With `merge`, which is collective, rank 0 makes "trace.json" of all.
+        """Writes this rank's recorded events as Chrome trace events, which
+        Perfetto opens. For "trace.json" rank 0's file is "trace_rank0.json".
+        With `merge` the call is collective, and rank 0 also writes
+        "trace.json" with the events of all ranks.
 
-        Returns what is in the file: this rank's, or with `merge` rank 0 the
-        merged one and others {}. {} too if nothing is recorded.
+        Returns the contents of this rank's file. With `merge` rank 0 returns
+        those of the merged file and other ranks return {}. If nothing is
+        recorded, it returns {}.
         """
         if not self._is_on():
             return {}
@@ -63,13 +66,12 @@ class Tracing:
         return _read(Path(filename)) if self._session.rank == 0 else {}
 
     def name(self, event: int, name: str) -> None:
-        """The name of an event of the program's own, from 1024 to 4095, in
-        exports."""
+        """Names an event of the program, from 1024 to 4095, for exports."""
         call.iris_trace_name(self._session.handle, event, name.encode())
 
     @contextlib.contextmanager
     def span(self, event: int) -> Iterator[None]:
-        """An event of the host that lasts as long as a `with`."""
+        """Records an event of the host that lasts as long as a `with`."""
         span = call.iris_trace_begin(self._session.handle, event)
         try:
             yield
@@ -78,7 +80,7 @@ class Tracing:
 
     def _is_on(self) -> bool:
         if not self.enabled:
-            # Upstream's own words.
+            # The same words as upstream's.
             _log.write(
                 "warning",
                 self._session.handle,
@@ -88,7 +90,7 @@ class Tracing:
 
 
 def _of_rank(path: Path, rank: int) -> Path:
-    """Where the library writes a rank's part of `path`."""
+    """The path of a rank's part of `path`."""
     name = path.name
     for ending in (".json.gz", ".json"):
         if name.endswith(ending):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Copies between ranks and signals, in the order of a stream: on a GPU by its
-copy engines, without a kernel."""
+"""Copies between ranks, and signals, in the order of a stream. On a GPU its
+copy engines do them, without a kernel."""
 
 import ctypes
 from typing import Any, Dict, Optional, Sequence, Tuple
@@ -22,13 +22,13 @@ _INT64 = 4
 class Transfers:
     """The part of class Iris that moves tensors.
 
-    What its calls have in common:
-        flag: a tensor of the heap whose first element is an int64.
+    Common arguments:
+        flag: a tensor on the heap whose first element is an int64.
         stream: a torch.cuda.Stream; None: torch's current one. On the CPU a
-            call has ended when it returns.
-        channel: a number, for a stream of copies of its own, as upstream's:
-            what goes there starts after what torch's current stream has had so
-            far, and runs beside what that does next. quiet() waits for it.
+            call is complete when it returns.
+        channel: the number of a separate stream for copies, as in upstream.
+            A copy there starts after the earlier work of torch's current
+            stream, and runs beside its later work. quiet() waits for it.
     """
 
     _arrays: Any
@@ -55,12 +55,13 @@ class Transfers:
         channel: Optional[int] = None,
         stream: Any = None,
     ) -> None:
-        """Copies a tensor to where rank `dst_rank` has `dst_tensor`, which is
-        symmetric; None: to its own place there.
+        """Copies a tensor to rank `dst_rank`'s copy of `dst_tensor`, which is
+        symmetric. None: to that rank's copy of the tensor itself.
 
-        Before it, waits until this rank's `wait_flag` is `wait_value` (0 where
-        none is given); behind it, adds `signal_value` to that rank's
-        `signal_flag`. On a channel it waits until it is done, unless async_op.
+        Before the copy the stream waits until this rank's `wait_flag` is
+        `wait_value`, by default 0. After the copy it adds `signal_value` to
+        that rank's `signal_flag`. On a channel the call waits until the copy
+        is complete, unless async_op is set.
         """
         to = src_tensor if dst_tensor is None else dst_tensor
         queue = self._queue(stream, channel)
@@ -78,8 +79,8 @@ class Transfers:
         channel: Optional[int] = None,
         stream: Any = None,
     ) -> None:
-        """Copies what rank `src_rank` has at `src_tensor`, which is symmetric,
-        to `dst_tensor`; None: to this rank's own place of it."""
+        """Copies rank `src_rank`'s `src_tensor`, which is symmetric, to
+        `dst_tensor`. None: to this rank's own `src_tensor`."""
         to = src_tensor if dst_tensor is None else dst_tensor
         queue = self._queue(stream, channel)
         self._move(to, src_tensor, src_rank, queue, gets=True)
@@ -99,9 +100,9 @@ class Transfers:
         channel: Optional[int] = None,
         stream: Any = None,
     ) -> None:
-        """put() of a tensor of two dimensions, whose rows come to lie
-        `dst_stride` elements apart from the place of `dst_ptr` on: a tensor or
-        an address of this rank's heap."""
+        """put() for a tensor of two dimensions. Its rows go to `dst_ptr`, a
+        tensor or an address of this rank's heap, at distances of
+        `dst_stride` elements."""
         self.put_tiles(
             [tile], dst_rank, [dst_ptr], [dst_stride], wait_flag, wait_value,
             signal_flag, signal_value, async_op, channel, stream,
@@ -121,8 +122,8 @@ class Transfers:
         channel: Optional[int] = None,
         stream: Any = None,
     ) -> None:
-        """put_tile() of several, with one wait ahead of all and one signal
-        behind them."""
+        """put_tile() for several tiles, with one wait before all of them and
+        one signal after them."""
         if not len(tiles) == len(dst_ptrs) == len(dst_strides):
             raise ValueError(
                 "tiles, dst_ptrs, and dst_strides must have the same length"
@@ -144,8 +145,8 @@ class Transfers:
         self._end(channel, async_op)
 
     def copy(self, dst_tensor: Any, src_tensor: Any, stream: Any = None) -> None:
-        """Copies a tensor to another of its shape and dtype; either may be a
-        peer's, as as_remote() gives it."""
+        """Copies a tensor to another one with the same shape and dtype.
+        Either one may be a peer's, from as_remote()."""
         to = self._arrays.tensor_of(dst_tensor)
         given = self._arrays.tensor_of(src_tensor)
         call.iris_tensor_copy(self.handle, to, given, self._queue(stream, None))
@@ -159,8 +160,8 @@ class Transfers:
         op: str = "set",
         stream: Any = None,
     ) -> None:
-        """Sets rank `rank`'s flag to `value`, or adds it (op="add"), once all
-        that the stream did before is done and can be seen there."""
+        """Sets rank `rank`'s flag to `value`, or adds it (op="add"), once
+        all earlier work of the stream is complete and visible there."""
         if op not in _SIGNALS:
             raise ValueError(f'op={op!r}: takes "set" or "add"')
         self._signal(flag, rank, value, op, self._queue(stream, None))
@@ -169,8 +170,9 @@ class Transfers:
     def wait(
         self, flag: Any, value: int, cmp: str = ">=", stream: Any = None
     ) -> None:
-        """Holds the stream until this rank's flag is `cmp` `value`: "==",
-        "!=", "<", "<=", ">" or ">=". On the CPU it waits."""
+        """Makes the stream wait until this rank's flag compares with `value`
+        by `cmp`: "==", "!=", "<", "<=", ">" or ">=". On the CPU the call
+        waits."""
         if cmp not in _COMPARISONS:
             raise ValueError(
                 f"cmp={cmp!r}: takes " + ", ".join(map(repr, _COMPARISONS))
@@ -181,9 +183,8 @@ class Transfers:
     def quiet(
         self, dst_rank: Optional[int] = None, channel: Optional[int] = None
     ) -> None:
-        """Waits until what was put on the channel is done; None: on all of
-        them. A channel is one queue for all ranks, so dst_rank is only
-        checked."""
+        """Waits for the work on the channel. None: on all channels. A
+        channel is one queue for all ranks, so this only checks dst_rank."""
         if dst_rank is not None and not 0 <= dst_rank < self.num_ranks:
             raise ValueError(
                 f"dst_rank {dst_rank} out of range [0, {self.num_ranks})"
@@ -193,8 +194,8 @@ class Transfers:
                 call.iris_stream_synchronize(self.handle, queue)
 
     def translate(self, ptr: Any, from_rank: int, to_rank: int) -> int:
-        """The address, in this process, of what rank `to_rank` has where rank
-        `from_rank` has `ptr`, a tensor or an address. Local."""
+        """The address, in this process, of rank `to_rank`'s copy of `ptr`,
+        which is a tensor or an address of rank `from_rank`. Local."""
         there = ctypes.c_void_p()
         call.iris_translate(
             self.handle, self._address(ptr), from_rank, to_rank,
@@ -211,7 +212,7 @@ class Transfers:
     def _move(
         self, to: Any, source: Any, rank: int, queue: Any, gets: bool
     ) -> None:
-        """A put or get: of one range where both are dense, else of a tile."""
+        """Does a put or get: of one range if both sides are dense, else of a tile."""
         dst, src = self._arrays.tensor_of(to), self._arrays.tensor_of(source)
         if dst.dtype != src.dtype:
             raise ValueError(
@@ -274,7 +275,7 @@ class Transfers:
         )
 
     def _queue(self, stream: Any, channel: Optional[int]) -> Optional[int]:
-        """The iris_stream_t that a call is put on."""
+        """The iris_stream_t for a call."""
         if channel is None:
             handle: Optional[int] = self._streams.current()
             return handle if stream is None else self._streams.handle_of(stream)
@@ -303,10 +304,10 @@ def _tile_of(tensor: Tensor) -> Tile:
 
 
 class AddressMap:
-    """Where each rank has one allocation, as this rank reaches it: upstream's
-    SymmetricAddressMap."""
+    """The addresses of one allocation on all ranks, from this rank:
+    upstream's SymmetricAddressMap."""
 
-    #: Of `capabilities`.
+    #: Bits of `capabilities`.
     CAP_REMOTE_LOAD_STORE = 1 << 0
     CAP_REMOTE_ATOMICS = 1 << 1
 
@@ -318,7 +319,7 @@ class AddressMap:
         allocation_bytes: int,
         capabilities: int,
     ) -> None:
-        #: The allocation's address for each rank, int64; 0: not reached.
+        #: The allocation's address on each rank, int64. 0: not reachable.
         self.peer_bases = peer_bases
         self.local_rank = local_rank
         self.allocation_base = allocation_base
@@ -335,15 +336,15 @@ class AddressMap:
         return bool(0 <= offset < max(self.allocation_bytes, 1))
 
     def supports(self, capability: int) -> bool:
-        """Whether kernels can do that on every rank's memory."""
+        """Whether kernels can do this on every rank's memory."""
         return self.capabilities & capability == capability
 
 
 def bases_of(
     handle: int, address: int, num_ranks: int
 ) -> Tuple[Tuple[int, ...], bool]:
-    """Where each rank has what is at an address of this rank's heap, 0: it is
-    not reached; and whether all are."""
+    """The addresses on all ranks of an address in this rank's heap (0: not
+    reachable), and whether all ranks are reachable."""
     found = []
     for rank in range(num_ranks):
         there = ctypes.c_void_p()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Python's sizes, numbers and options as the library takes them."""
+"""Python's sizes, numbers and options in the library's form."""
 
 import ctypes as c
 import numbers
@@ -12,10 +12,10 @@ from ._structs import DIMS_MAX, Shape, Tensor, TensorOptions, Value
 #: IRIS_DTYPE_DEFAULT
 DTYPE_DEFAULT = -1
 
-#: Of enum iris_dtype
+#: Values of enum iris_dtype
 INT64 = 4
 
-#: Of enum iris_value_kind
+#: Values of enum iris_value_kind
 FLOAT, COMPLEX = 3, 4
 
 #: enum iris_memory_format, by torch's names
@@ -34,7 +34,7 @@ def options(
     stream: Optional[int] = None,
     generator: Any = None,
 ) -> TensorOptions:
-    """What a creation call is asked for."""
+    """The options of a creation call."""
     made = TensorOptions()
     call.iris_tensor_options_init_sized(c.byref(made), c.sizeof(made))
     made.dtype = dtype
@@ -48,7 +48,7 @@ def options(
 
 
 def whole(number: Any, what: str) -> int:
-    """A whole number; what is none, such as 2.5, is refused."""
+    """A whole number. Other numbers, such as 2.5, raise an error."""
     try:
         return operator.index(number)
     except TypeError:
@@ -58,7 +58,7 @@ def whole(number: Any, what: str) -> int:
 
 
 def flat_size(size: Sequence[Any]) -> Tuple[int, ...]:
-    """Sizes given as numbers or as one collection of them, however nested."""
+    """Sizes from numbers or from one collection of them, however nested."""
     while (
         len(size) == 1
         and isinstance(size[0], Iterable)
@@ -69,7 +69,7 @@ def flat_size(size: Sequence[Any]) -> Tuple[int, ...]:
 
 
 def shape(size: Sequence[Any]) -> Shape:
-    """Sizes as the library takes them."""
+    """Sizes in the library's form."""
     sizes = flat_size(size)
     if len(sizes) > DIMS_MAX:
         raise ValueError(
@@ -81,14 +81,14 @@ def shape(size: Sequence[Any]) -> Shape:
 def tensor(
     data: int, dtype: int, sizes: Sequence[int], steps: Sequence[int]
 ) -> Tensor:
-    """Memory of the program's as a tensor without an owner."""
+    """Memory outside the heap, as a tensor without an owner."""
     dims = shape([tuple(sizes)])
     strides = (c.c_int64 * DIMS_MAX)(*steps)
     return Tensor(data, dtype, dims.ndim, dims.sizes, strides, None)
 
 
 def value(number: Any) -> Value:
-    """A number of Python, NumPy or torch as the library takes it."""
+    """A number of Python, NumPy or torch in the library's form."""
     if hasattr(number, "item"):
         number = number.item()
     made = Value()

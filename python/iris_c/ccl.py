@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What collectives are asked for beyond their tensors: upstream's iris.ccl.
+"""Options of collectives: upstream's iris.ccl.
 
 The collectives themselves are methods of `ctx.ccl`.
 """
@@ -14,7 +14,7 @@ __all__ = ["Config", "PremulSum", "ReduceOp"]
 
 
 class ReduceOp(enum.IntEnum):
-    """What a reduction does with two elements: enum iris_reduce_op."""
+    """The function that a reduction applies to two elements: enum iris_reduce_op."""
 
     SUM = 0
     PRODUCT = 1
@@ -29,7 +29,7 @@ class ReduceOp(enum.IntEnum):
 @dataclass(frozen=True)
 class PremulSum:
     """The sum of floats or complex numbers times a factor that all members
-    pass: an operation of reductions, beside ReduceOp."""
+    pass. Reductions take it in place of a ReduceOp."""
 
     factor: float
 
@@ -47,7 +47,7 @@ def _names() -> Dict[str, int]:
 #: Variants that the library has, by name.
 VARIANTS = _names()
 
-#: Upstream's names of variants, and what they are here.
+#: Upstream's names of variants, with this library's names.
 _UPSTREAM: Dict[str, Dict[str, str]] = {
     "all_gather": {"persistent": "push", "partitioned": "push"},
     "all_reduce": {
@@ -59,7 +59,7 @@ _UPSTREAM: Dict[str, Dict[str, str]] = {
     "broadcast": {},
 }
 
-#: Ours: what the table in include/iris/ccl.h says.
+#: This library's names: the table in include/iris/ccl.h explains them.
 _OURS: Dict[str, Tuple[str, ...]] = {
     "all_reduce": (
         "one_shot",
@@ -76,7 +76,7 @@ _OURS: Dict[str, Tuple[str, ...]] = {
     "broadcast": ("push", "pull", "packet"),
 }
 
-#: Fields that are numbers above zero.
+#: Fields that must be numbers above zero.
 _POSITIVE = (
     "block_size_m",
     "block_size_n",
@@ -93,18 +93,16 @@ _POSITIVE = (
 
 @dataclass
 class Config:
-    """How a collective is done. All members of its group say the same.
+    """Options of a collective. All members of its group must pass equal ones.
 
-    Upstream's fields in upstream's order, then two of our own. Of these
-    `comm_sms`, the variants and the number of rings decide something; the
-    others say how upstream's kernels cut tensors into tiles, and are checked,
-    and without effect.
+    It has upstream's fields in upstream's order, then two more. Only
+    `comm_sms`, the variants and the number of rings have an effect. The others
+    describe how upstream's kernels cut tensors into tiles; they are checked.
 
     Args:
-        comm_sms: compute units to use at most, of those that the device has;
-            None: as many as are worth it.
-        all_reduce_num_rings: of "ring"; two go around in both directions, and
-            more are two.
+        comm_sms: the most compute units to use; None: the library decides.
+        all_reduce_num_rings: for "ring"; two go around in both directions, and
+            larger numbers mean two.
         all_reduce_variant: "auto", upstream's "atomic", "ring", "two_shot",
             "one_shot" or "spinlock", or another of docs/collectives.md.
         all_gather_variant: "auto", "push", "pull", "packet"; upstream's
@@ -160,7 +158,7 @@ class Config:
             )
 
     def _check_slice(self) -> None:
-        """As upstream, a slice is a tile's columns where none is given."""
+        """As in upstream, the default slice is as wide as a tile."""
         if self.all_reduce_ring_slice_n is None:
             self.all_reduce_ring_slice_n = self.block_size_n
         slice_n = self.all_reduce_ring_slice_n
@@ -176,7 +174,7 @@ class Config:
             )
 
     def variant_of(self, operation: str) -> str:
-        """The variant of a collective by the library's name for it."""
+        """The library's name of a collective's variant."""
         field = f"{operation}_variant"
         asked = getattr(self, field)
         names = {name: name for name in ("auto", *_OURS[operation])}

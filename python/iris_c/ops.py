@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""How a fused operation is asked for: upstream's iris.ops.
+"""Options of fused operations: upstream's iris.ops.
 
 The operations themselves are methods of `ctx.ops`. The functions here are
-upstream's other spelling of them, with the context as first argument.
+upstream's other spelling of them. They take the context as the first argument.
 """
 
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ __all__ = [
     "matmul_reduce_scatter_preamble",
 ]
 
-#: Upstream's name of what a preamble returns.
+#: Upstream's name of the class that preambles return.
 FusedWorkspace = Workspace
 
 _VARIANTS = ("atomic", "ring", "two_shot", "one_shot", "spinlock")
 
-#: Fields that are numbers above zero.
+#: Fields that must be numbers above zero.
 _POSITIVE = (
     "block_size_m",
     "block_size_n",
@@ -44,14 +44,15 @@ _POSITIVE = (
 
 @dataclass
 class FusedConfig:
-    """Upstream's fields, in upstream's order, then one of our own. Upstream's
-    say how its kernels cut a product into tiles. Iris multiplies by the
-    device's library, so they are checked and have no effect: sizes may be
-    smaller than a block.
+    """Upstream's fields, in upstream's order, then one more. Upstream's fields
+    describe how its kernels cut a product into tiles. Iris multiplies with the
+    device's library, so these fields are checked and have no effect: sizes may
+    be smaller than a block.
 
     Args:
-        chunks: of rows, whose products and transports overlap, 1 to 8; None:
-            as IRIS_OPS_CHUNKS says, else as many as are worth it.
+        chunks: the number of parts of the rows, 1 to 8. One part's product
+            overlaps with another's transport. None: IRIS_OPS_CHUNKS if it is
+            set; otherwise the library decides.
     """
 
     block_size_m: int = 256
@@ -82,7 +83,7 @@ class FusedConfig:
             )
 
     def validate(self, world_size: Optional[int] = None) -> None:
-        """Checks the fields again, after a program has changed some."""
+        """Checks the fields again, after the program has changed some of them."""
         self.__post_init__()
         is_ring = self.all_reduce_variant == "ring"
         if is_ring and world_size and self.block_size_n % world_size != 0:

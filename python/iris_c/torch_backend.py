@@ -4,9 +4,9 @@
     import iris_c.torch_backend
     torch.distributed.init_process_group("iris")
 
-Torch's own tensors are not on a symmetric heap, so their data goes by packets;
-each process group has a heap of its own for these. Two ranks that send to each
-other use batch_isend_irecv only if their tensors are small.
+Torch's own tensors are not on a symmetric heap, so the library sends their data
+in packets. Each process group has a separate heap for these. Two ranks that send
+to each other may use batch_isend_irecv only if their tensors are small.
 """
 
 import uuid
@@ -20,20 +20,19 @@ from ._context import Iris
 if not hasattr(dist.Backend, "backend_capability"):
     raise ImportError("iris_c.torch_backend needs torch 2.1 or newer")
 
-#: Bytes of a group's heap, of which an eighth at most carries packets.
+#: Bytes of a group's heap. At most an eighth of it is for packets.
 HEAP_BYTES = 256 << 20
 
 
 def _done(result: Any) -> Any:
-    """The work of a call whose result is in torch's current stream."""
+    """The work of a call whose result is on torch's current stream."""
     future: Any = torch.futures.Future()
     future.set_result(result)
     return torch._C._distributed_c10d._create_work_from_future(future)
 
 
 class IrisProcessGroup(dist.ProcessGroup):
-    """A process group: a job of the library's own, with its members as
-    ranks."""
+    """A process group: a separate job of the library with the same members."""
 
     def __init__(self, context: Iris) -> None:
         super().__init__(context.get_rank(), context.get_num_ranks())
@@ -41,11 +40,11 @@ class IrisProcessGroup(dist.ProcessGroup):
         self._ccl = context.ccl
 
     def getBackendName(self) -> str:
-        """As init_process_group() names it."""
+        """The name for init_process_group()."""
         return "iris"
 
     def allreduce(self, tensors: List[Any], opts: Any = None) -> Any:
-        """Each tensor becomes the reduction of all ranks'."""
+        """Replaces each tensor by the reduction over all ranks."""
         op = opts.reduceOp if opts is not None else None
         for tensor in tensors:
             both = tensor.contiguous()
@@ -54,11 +53,11 @@ class IrisProcessGroup(dist.ProcessGroup):
         return _done(tensors)
 
     def allreduce_coalesced(self, tensors: List[Any], opts: Any = None) -> Any:
-        """As allreduce."""
+        """The same as allreduce."""
         return self.allreduce(tensors, opts)
 
     def broadcast(self, tensors: List[Any], opts: Any) -> Any:
-        """Each tensor becomes rank opts.rootRank's."""
+        """Replaces each tensor by that of rank opts.rootRank."""
         for tensor in tensors:
             both = tensor.contiguous()
             self._ccl.broadcast(both, both, opts.rootRank)
@@ -72,7 +71,7 @@ class IrisProcessGroup(dist.ProcessGroup):
     def allgather(
         self, outputs: List[List[Any]], inputs: List[Any], opts: Any = None
     ) -> Any:
-        """Rank r's tensor becomes the r-th of the list."""
+        """The r-th tensor of the list becomes rank r's tensor."""
         for parts, input in zip(outputs, inputs):
             counts = [part.numel() for part in parts]
             whole = input.new_empty(sum(counts))
@@ -81,7 +80,7 @@ class IrisProcessGroup(dist.ProcessGroup):
         return _done(outputs)
 
     def reduce(self, tensors: List[Any], opts: Any) -> Any:
-        """Rank opts.rootRank's tensor becomes the reduction of all ranks'."""
+        """Replaces the tensor of rank opts.rootRank by the reduction over all ranks."""
         for tensor in tensors:
             both = tensor.contiguous()
             self._ccl.reduce(both, both, opts.rootRank, opts.reduceOp)
@@ -91,7 +90,7 @@ class IrisProcessGroup(dist.ProcessGroup):
     def gather(
         self, outputs: List[List[Any]], inputs: List[Any], opts: Any
     ) -> Any:
-        """Rank r's tensor becomes the r-th of the list of opts.rootRank."""
+        """On rank opts.rootRank the r-th tensor of the list becomes rank r's tensor."""
         given = inputs[0].contiguous().view(-1)
         parts = outputs[0] if outputs else []
         whole = given.new_empty(len(parts) * given.numel()) if parts else None
@@ -102,7 +101,7 @@ class IrisProcessGroup(dist.ProcessGroup):
     def scatter(
         self, outputs: List[Any], inputs: List[List[Any]], opts: Any
     ) -> Any:
-        """The r-th of the list of opts.rootRank goes to rank r."""
+        """Rank r gets the r-th tensor of the list of rank opts.rootRank."""
         whole = _put_together(inputs[0]) if inputs and inputs[0] else None
         both = outputs[0].contiguous().view(-1)
         self._ccl.scatter(both, whole, opts.rootRank)
@@ -110,13 +109,13 @@ class IrisProcessGroup(dist.ProcessGroup):
         return _done(outputs)
 
     def send(self, tensors: List[Any], dst: int, tag: int) -> Any:
-        """To a rank that receives; matched in order, whatever the tag."""
+        """Sends to a rank that receives. Messages match in order, whatever the tag."""
         for tensor in tensors:
             self._ccl.send(tensor.contiguous().view(-1), dst)
         return _done(tensors)
 
     def recv(self, tensors: List[Any], src: int, tag: int) -> Any:
-        """From a rank that sends."""
+        """Receives from a rank that sends."""
         for tensor in tensors:
             both = tensor.contiguous()
             self._ccl.recv(both.view(-1), src)
@@ -131,7 +130,7 @@ class IrisProcessGroup(dist.ProcessGroup):
     def reduce_scatter(
         self, outputs: List[Any], inputs: List[List[Any]], opts: Any
     ) -> Any:
-        """The r-th of the list is reduced to rank r."""
+        """Rank r gets the reduction of the r-th tensors of the lists."""
         for output, parts in zip(outputs, inputs):
             whole = torch.stack([part.contiguous() for part in parts])
             self._reduce_scatter_base(output, whole, opts)
@@ -145,8 +144,7 @@ class IrisProcessGroup(dist.ProcessGroup):
         input_sizes: List[int],
         opts: Any = None,
     ) -> Any:
-        """Parts along the first dimension, of these sizes or equal ones, go
-        and come."""
+        """Exchanges parts along the first dimension, with these sizes or equal ones."""
         given = input.contiguous().view(-1)
         if not output_sizes and not input_sizes:
             self._ccl.all_to_all(output.view(-1), given)
@@ -160,7 +158,7 @@ class IrisProcessGroup(dist.ProcessGroup):
         return _done(output)
 
     def _counts(self, tensor: Any, sizes: List[int]) -> List[int]:
-        """Elements of each part, of so many rows."""
+        """The number of elements in each part, from its number of rows."""
         rows = tensor.shape[0]
         if not sizes:
             sizes = [rows // self.size()] * self.size()
@@ -169,8 +167,7 @@ class IrisProcessGroup(dist.ProcessGroup):
     def alltoall(
         self, outputs: List[Any], inputs: List[Any], opts: Any = None
     ) -> Any:
-        """The r-th of the inputs goes to rank r, that of the outputs comes
-        from it."""
+        """The r-th input goes to rank r, and the r-th output comes from rank r."""
         counts = [part.numel() for part in outputs]
         whole = outputs[0].new_empty(sum(counts))
         self._ccl.all_to_allv(
@@ -183,7 +180,7 @@ class IrisProcessGroup(dist.ProcessGroup):
         return _done(outputs)
 
     def barrier(self, opts: Any = None) -> Any:
-        """Waits until all are here."""
+        """Waits for all ranks."""
         self._context.barrier()
         return _done(None)
 
@@ -193,7 +190,7 @@ def _put_together(parts: List[Any]) -> Any:
 
 
 def _take_apart(whole: Any, parts: List[Any]) -> None:
-    """Copies what came one behind another to where it belongs."""
+    """Copies parts that arrived one after another to their destinations."""
     at = 0
     for part in parts:
         part.copy_(whole[at : at + part.numel()].view_as(part))
@@ -206,7 +203,7 @@ def _put_back(result: Any, tensor: Any) -> None:
 
 
 def _create(store: Any, rank: int, size: int, timeout: Any) -> Any:
-    """A group's own job: rank 0 makes up a name that no other job has."""
+    """Creates a group's job. Rank 0 makes a name that no other job has."""
     if rank == 0:
         store.set("iris_job", f"torch-{uuid.uuid4().hex}")
     return IrisProcessGroup(

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What Triton kernels call to reach peers' memory.
+"""Functions with which Triton kernels access peers' memory.
 
-Names and arguments are upstream's functional ones: a pointer is the caller's
-own, `heap_bases` is Iris.get_heap_bases(), and a rank says whose memory at the
-same place is meant. Needs Triton, which `import iris_c` alone does not.
+Names and arguments are those of upstream's functions. A pointer is the caller's
+own. `heap_bases` is Iris.get_heap_bases(). A rank selects the memory at the same
+place of that rank's heap. This module needs Triton; `import iris_c` does not.
 """
 
 import triton
@@ -14,15 +14,14 @@ from . import _clock, _kernels
 _kernels.prepare()
 _now, _place = _clock.functions()
 
-#: What atomics are by default; the compiler takes no plain text for a default.
+#: The defaults of atomics. The compiler accepts no plain text as a default.
 _ACQ_REL = tl.constexpr("acq_rel")
 _SYSTEM = tl.constexpr("sys")
 
 
 @triton.jit
 def translate(pointer, from_rank, to_rank, heap_bases):
-    """The address of rank `to_rank`'s copy of what is at `pointer` on rank
-    `from_rank`."""
+    """The address on rank `to_rank` of rank `from_rank`'s `pointer`."""
     distance = tl.load(heap_bases + to_rank) - tl.load(heap_bases + from_rank)
     there = pointer.to(tl.int64, bitcast=True) + distance
     return there.to(pointer.dtype, bitcast=True)
@@ -73,7 +72,7 @@ def copy(from_pointer, to_pointer, from_rank, to_rank, cur_rank, heap_bases,
 @triton.jit
 def atomic_add(pointer, value, from_rank, to_rank, heap_bases, mask=None,
                sem: tl.constexpr = _ACQ_REL, scope: tl.constexpr = _SYSTEM):
-    """Adds on rank `to_rank`; gives the old value, as all that follow."""
+    """Adds on rank `to_rank`. Returns the old value, as do all atomics below."""
     there = translate(pointer, from_rank, to_rank, heap_bases)
     return tl.atomic_add(there, value, mask=mask, sem=sem, scope=scope)
 
@@ -89,7 +88,7 @@ def atomic_xchg(pointer, value, from_rank, to_rank, heap_bases, mask=None,
 @triton.jit
 def atomic_cas(pointer, expected, value, from_rank, to_rank, heap_bases,
                sem: tl.constexpr = _ACQ_REL, scope: tl.constexpr = _SYSTEM):
-    """Writes on rank `to_rank` where `expected` is found."""
+    """Writes on rank `to_rank` if the value there is `expected`."""
     there = translate(pointer, from_rank, to_rank, heap_bases)
     return tl.atomic_cas(there, expected, value, sem=sem, scope=scope)
 
@@ -121,7 +120,7 @@ def atomic_xor(pointer, value, from_rank, to_rank, heap_bases, mask=None,
 @triton.jit
 def atomic_min(pointer, value, from_rank, to_rank, heap_bases, mask=None,
                sem: tl.constexpr = _ACQ_REL, scope: tl.constexpr = _SYSTEM):
-    """The smaller value stays on rank `to_rank`."""
+    """Stores the smaller value on rank `to_rank`."""
     there = translate(pointer, from_rank, to_rank, heap_bases)
     return tl.atomic_min(there, value, mask=mask, sem=sem, scope=scope)
 
@@ -129,7 +128,7 @@ def atomic_min(pointer, value, from_rank, to_rank, heap_bases, mask=None,
 @triton.jit
 def atomic_max(pointer, value, from_rank, to_rank, heap_bases, mask=None,
                sem: tl.constexpr = _ACQ_REL, scope: tl.constexpr = _SYSTEM):
-    """The larger value stays on rank `to_rank`."""
+    """Stores the larger value on rank `to_rank`."""
     there = translate(pointer, from_rank, to_rank, heap_bases)
     return tl.atomic_max(there, value, mask=mask, sem=sem, scope=scope)
 
@@ -145,8 +144,8 @@ def atomic_sub(pointer, value, from_rank, to_rank, heap_bases, mask=None,
 @triton.jit
 def tile_pointers(base, m, n, rows, cols, row_stride, col_stride,
                   BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
-    """Of a matrix at `base` the block (m, n): pointers to its elements, and
-    which of them are within the matrix. Strides are in elements."""
+    """Pointers to the elements of block (m, n) of a matrix at `base`, and a
+    mask of those that are within the matrix. Strides are in elements."""
     row = m * BLOCK_M + tl.arange(0, BLOCK_M)
     col = n * BLOCK_N + tl.arange(0, BLOCK_N)
     pointers = (base + row[:, None].to(tl.int64) * row_stride
@@ -221,9 +220,9 @@ def _long_column(words, column: tl.constexpr, slot, value, ok):
 @triton.jit
 def trace_begin(context, event: tl.constexpr, target_rank, pointer, bytes=0):
     """Begins an event of ctx.tracing: an operation on a rank's memory at
-    `pointer`, or an event of the program's own, from 1024 on. `context` is
-    Iris.get_device_context(). Gives what trace_end() takes. Where tracing is
-    not enabled nothing is recorded."""
+    `pointer`, or an event of the program, from 1024 on. `context` is
+    Iris.get_device_context(). Returns the argument for trace_end(). Records
+    nothing if tracing is not enabled."""
     words = context + 2 + tl.load(context + 1)
     enabled = tl.load(words) != 0
     counter = tl.load(words + 2).to(tl.pointer_type(tl.int32))

@@ -16,22 +16,22 @@ nothing that it does not use. docs/upstream.md is the manual.
 
 import os
 
-#: Set for ranks and for the processes that they start: "cpu", "amd" or
-#: "nvidia".
+#: The environment variable for ranks and the processes that they start: "cpu",
+#: "amd" or "nvidia".
 DEVICE_VARIABLE = "IRIS_C_UPSTREAM_DEVICE"
 
-#: The modules that ours stand for, with commas between: tritonBLAS, or origami,
-#: which it imports.
+#: The environment variable with the modules that this package replaces, with
+#: commas between them: tritonBLAS, or origami, which it imports.
 STAND_IN_VARIABLE = "IRIS_C_UPSTREAM_STAND_IN"
 
-#: The versions of Triton that this package is tested with. Its interpreter is
-#: changed from outside, so others may differ in what has to be.
+#: The versions of Triton that this package is tested with. It changes Triton's
+#: interpreter from outside, so other versions may need other changes.
 TRITON_VERSIONS = ("3.9.0",)
 
 
 def device() -> str:
-    """ "gpu" where upstream's own calls of the GPU's runtime are used, else
-    "cpu"."""
+    """The kind of device: "gpu" if upstream's own calls of the GPU's runtime
+    are used, else "cpu"."""
     kind = os.environ.get(DEVICE_VARIABLE, "")
     return "gpu" if kind in ("amd", "nvidia") else kind
 

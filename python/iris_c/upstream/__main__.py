@@ -21,7 +21,7 @@ from .platform_calls import SIMULATED_CUS
 
 HERE = Path(__file__).resolve().parent
 
-#: How long ranks have to end by themselves once one of them has failed.
+#: The time in which ranks must end by themselves after one of them has failed.
 GRACE_S = 5.0
 
 
@@ -64,7 +64,7 @@ def _arguments(words: Optional[List[str]] = None) -> argparse.Namespace:
 
 
 def _device(asked: str) -> str:
-    """What kernels are compiled for: "cpu", "amd" or "nvidia"."""
+    """The target of kernels: "cpu", "amd" or "nvidia"."""
     amd = os.path.exists("/dev/kfd")
     nvidia = bool(glob.glob("/dev/nvidia[0-9]*"))
     if asked == "cpu" or (asked == "auto" and not amd and not nvidia):
@@ -80,7 +80,7 @@ def _free_port() -> int:
 
 
 def environment(given: argparse.Namespace) -> Dict[str, str]:
-    """What all ranks have in their environment."""
+    """The environment variables that all ranks get."""
     device = _device(given.device)
     path = [str(HERE / "site"), str(HERE.parents[1])]
     if given.upstream:
@@ -99,15 +99,15 @@ def environment(given: argparse.Namespace) -> Dict[str, str]:
         found.setdefault("IRIS_BACKEND", "sim")
         found.setdefault("IRIS_SIM_DEVICE", "cpu")
         found.setdefault("IRIS_SIM_CUS", str(SIMULATED_CUS))
-        # Ranks share the cores, and torch would start a thread for each core
-        # in each of them.
+        # Ranks share the cores, and each rank's torch would start a thread for
+        # each core.
         found.setdefault("OMP_NUM_THREADS", "1")
     found[STAND_IN_VARIABLE] = ",".join(_stand_ins(found))
     return found
 
 
 def _stand_ins(environment: Dict[str, str]) -> List[str]:
-    """What upstream, or tritonBLAS, imports and is not installed."""
+    """The modules that upstream or tritonBLAS imports and that are not installed."""
     folder = _place("tritonblas", environment)
     if folder is None:
         return ["tritonblas"]
@@ -116,7 +116,7 @@ def _stand_ins(environment: Dict[str, str]) -> List[str]:
 
 
 def _place(module: str, environment: Dict[str, str]) -> Optional[Path]:
-    """The folder of a module that ranks would import; None: they have none."""
+    """The folder of a module that ranks would import. None: ranks do not have it."""
     path = environment["PYTHONPATH"].split(os.pathsep) + sys.path
     spec = importlib.machinery.PathFinder.find_spec(module, path)
     return Path(spec.origin).parent if spec and spec.origin else None
@@ -134,7 +134,7 @@ def _is_upstreams(program: str) -> bool:
 
 
 def missing(given: argparse.Namespace, environment: Dict[str, str]) -> str:
-    """What a program of upstream's is given the names of only; "": nothing."""
+    """A message about replaced modules that the program may call. "": no message."""
     stand_ins = environment[STAND_IN_VARIABLE]
     if given.stand_in or not stand_ins or not _is_upstreams(given.program):
         return ""
@@ -144,10 +144,10 @@ def missing(given: argparse.Namespace, environment: Dict[str, str]) -> str:
 
 
 def _places(given: argparse.Namespace) -> List[Dict[str, str]]:
-    """What each rank has in its environment besides, as torchrun sets it. One
-    process alone has none of it: the program may start its own ranks, and
-    takes a RANK for a launcher's. alone.py serves one that does not.
-    """
+    """The environment variables that differ between ranks, as torchrun sets
+    them. A single process gets none of them: the program may start its own
+    ranks, and would take RANK for that of a launcher. alone.py serves a
+    program that does not."""
     if given.n == 1:
         return [{}]
     port = str(_free_port())
@@ -178,7 +178,7 @@ def _start(
 
 
 def _end(ranks: List["subprocess.Popen[bytes]"]) -> None:
-    """Ends ranks that wait for one that has failed and will not come."""
+    """Ends the ranks that wait for a failed one."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         for rank in ranks:
             if rank.poll() is None:
@@ -196,12 +196,12 @@ def _wait(ranks: List["subprocess.Popen[bytes]"], seconds: float) -> bool:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Starts the ranks; the status of the first one that failed, else 0."""
+    """Starts the ranks. Returns the status of the first one that failed, else 0."""
     shared = environment(given)
     lacks = missing(given, shared)
     if lacks:
         print(f"iris_c.upstream: {lacks}", file=sys.stderr, flush=True)
-    # Without this the ranks would outlive a launcher that is told to end.
+    # Without this the ranks would continue after the launcher is told to end.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda signum, _: sys.exit(128 + signum))
     with tempfile.TemporaryDirectory(prefix="iris_c.upstream-") as folder:

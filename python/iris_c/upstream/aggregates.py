@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """@aggregate for Triton's interpreter.
 
-Upstream's device context is such a class. The interpreter has no methods on
-them, since a jitted function is an object that does not bind, and checks that
-fields are of a compiler's types, where an interpreted kernel has plain numbers.
-Here they are Python classes whose methods bind.
+Upstream's device context is such a class. In the interpreter such classes have
+no methods, since a jitted function is an object that does not bind. The
+interpreter also checks that fields have a compiler's types, but interpreted
+kernels have plain numbers. Here they are Python classes whose methods bind.
 """
 
 import functools
@@ -25,7 +25,7 @@ class _Method:
 
 
 def _field(value: Any, kind: Any, tl: Any, semantic: Any) -> Any:
-    """A field's value as interpreted kernels have it."""
+    """A field's value in the form of interpreted kernels."""
     if isinstance(value, tl.constexpr):
         value = value.value
     if kind is tl.tensor and isinstance(value, (int, float, bool)):
@@ -34,7 +34,7 @@ def _field(value: Any, kind: Any, tl: Any, semantic: Any) -> Any:
 
 
 def _plain_init(fields: Dict[str, Any], defaults: Dict[str, Any]) -> Any:
-    """The constructor of a class that has none: its fields in order."""
+    """A constructor for a class without one. It takes the fields in order."""
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         given = dict(defaults, **dict(zip(fields, args)), **kwargs)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """One rank without a launcher.
 
-A program that is started alone has no RANK in its environment: it may start its
-own ranks, and takes a RANK for a launcher's. One that asks for a process group
-all the same, and does not say which rank it is, is rank 0 of 1.
+A program that is started alone has no RANK in its environment, because it may
+start its own ranks and would take RANK for that of a launcher. If it asks for a
+process group without naming its rank, it becomes rank 0 of 1.
 """
 
 import os

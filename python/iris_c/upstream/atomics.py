@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Atomics that Triton's interpreter lacks: adding 16-bit floats, exchanging
-floats.
+"""Atomics that Triton's interpreter lacks: addition of 16-bit floats, and
+exchange of floats.
 
-Its others are the processor's, so they hold between ranks; its addition of
-float16 holds in one process only, and upstream's all-reduce lost some at 4
-ranks. These are made of the others: an exchange of floats is one of their bits,
-and an addition is tried by compare-and-swap until no other rank came between.
+The interpreter's other atomics use the processor's, so they are atomic between
+ranks. Its addition of float16 is atomic in one process only, and upstream's
+all-reduce lost some additions with 4 ranks. These atomics use the others: an
+exchange of floats exchanges their bits, and an addition repeats
+compare-and-swap until no other rank has interfered.
 """
 
 from typing import Any

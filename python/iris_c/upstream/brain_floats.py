@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Arithmetic of bfloat16 in Triton's interpreter.
 
-NumPy has no such type, so the interpreter keeps the bits in uint16: adding two
-numbers adds the bits, an integer becomes the bits of its value, and float32 is
-cut off rather than rounded. A GPU computes in float32 and rounds to the nearest
-even, which is done here.
+NumPy has no bfloat16, so the interpreter keeps the bits in uint16. An addition
+of two numbers adds the bits, an integer becomes the bits of its value, and
+float32 is truncated instead of rounded. A GPU computes in float32 and rounds to
+the nearest even number. This module does the same.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 
 
 def widened(bits: Any) -> Any:
-    """The float32 of the same value."""
+    """The float32 with the same value."""
     words = np.asarray(bits).astype(np.uint32) << np.uint32(16)
     return words.view(np.float32)
 
@@ -24,7 +24,7 @@ def narrowed(values: Any) -> Any:
     words = values.view(np.uint32)
     odd = (words >> np.uint32(16)) & np.uint32(1)
     rounded = (words + np.uint32(0x7FFF) + odd) >> np.uint32(16)
-    # Adding could carry a NaN's payload into the sign: it stays a quiet NaN.
+    # Addition could carry a NaN's payload into the sign. Keep a quiet NaN.
     quiet = (words >> np.uint32(16)) | np.uint32(0x40)
     return np.where(np.isnan(values), quiet, rounded).astype(np.uint16)
 
@@ -44,7 +44,7 @@ def _is(handle: Any) -> bool:
 
 
 def _wrapped(interpreter: Any, output: Any) -> Any:
-    """The handle of a result: comparisons give truth values."""
+    """The handle of a result. Comparisons give truth values."""
     import triton.language as tl
 
     if output.dtype == np.bool_:
@@ -72,13 +72,13 @@ def _patch_arithmetic(interpreter: Any) -> None:
 
     wide("unary_op", 1)
     wide("binary_op", 2)
-    # Of a choice the first operand is the condition.
+    # The first operand of a choice is the condition.
     wide("ternary_op", 3, last_decides=True)
     _patch_composed(interpreter)
 
 
 def _patch_composed(interpreter: Any) -> None:
-    """Operations that the interpreter does not send through the three."""
+    """Patches operations that do not go through the three functions above."""
     builder = interpreter.InterpreterBuilder
     fma, rsqrt = builder.create_fma, builder.create_rsqrt
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The clock and the places on the chip that upstream's tracing records.
+"""The clock and the position on the chip that upstream's tracing records.
 
 Upstream reads them by instructions of AMD's GPUs, which the interpreter cannot
-run. The clock ticks as theirs, at 100 MHz.
+run. The clock has the same frequency, 100 MHz.
 """
 
 import time
@@ -20,7 +20,7 @@ def _read_realtime() -> Any:
 
 
 def _zero() -> Any:
-    """One chiplet with one compute unit."""
+    """The position on a GPU with one chiplet and one compute unit."""
     from triton.runtime import interpreter
 
     handle = interpreter.interpreter_builder.get_int32(0)

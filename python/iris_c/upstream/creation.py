@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Tensors that are filled on every rank when a creation call returns.
+"""Makes creation calls return when tensors are filled on every rank.
 
-Upstream's zeros() and its like return when this rank's memory is filled. A peer
-whose next kernel writes there may come before that, and its value is lost; on
-the CPU, where a kernel starts at once, that happens in upstream's own tests.
-The library's own creation calls end with all ranks' memory filled, and so do
-upstream's here.
+Upstream's zeros() and similar calls return when this rank's memory is filled.
+If a peer's next kernel writes to another rank before that rank fills its
+memory, the value is lost. On the CPU, where kernels start at once, this happens
+in upstream's own tests. The library's own creation calls end when all ranks'
+memory is filled. So do upstream's here.
 """
 
 import functools

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Makes "cuda" mean the CPU in torch.
 
-Upstream's programs ask for tensors on "cuda" everywhere and look at their
-.device. Here such a tensor lies in the CPU's memory and carries a mark, which
-what is computed from it inherits; torch.cuda answers as one GPU for each rank
-would. Work runs at once, so streams have nothing to wait for.
+Upstream's programs ask for tensors on "cuda" everywhere and read their .device.
+Here such a tensor is in the CPU's memory and has a mark, which results of
+computations inherit. torch.cuda answers like one GPU for each rank. Work runs
+at once, so streams never wait.
 """
 
 import os
@@ -20,24 +20,24 @@ from . import platform_calls
 _MARK = "_iris_c_device"
 _CPU = torch.device("cpu")
 
-#: Calls that move a tensor to the CPU: a snapshot on a GPU's program, which
+#: Calls that move a tensor to the CPU. On a GPU the result is a snapshot, which
 #: later kernels do not change.
 _TO_CPU = {torch.Tensor.cpu, torch.Tensor.to, torch.Tensor.numpy}
 
 #: Calls whose positional arguments may name a device.
 _NAMES_DEVICE = {torch.Tensor.to, torch.Tensor.cuda, torch.Tensor.type}
 
-#: Asked before each call of torch and shown its result: graphs.py.
+#: An observer that sees each call of torch before and after it: graphs.py.
 observers: List[Any] = []
 
 
 def device_of(tensor: Any) -> Any:
-    """The device that a program sees a tensor on."""
+    """The device of a tensor from the program's view."""
     return getattr(tensor, _MARK, None) or _CPU
 
 
 def mark(tensor: Any, device: Any) -> Any:
-    """Lets a tensor in the CPU's memory pass for one on `device`."""
+    """Marks a tensor in the CPU's memory as one on `device`."""
     setattr(tensor, _MARK, torch.device(device))
     return tensor
 
@@ -81,9 +81,9 @@ def _marked(values: Any) -> Any:
 
 
 def _default(func: Any) -> Any:
-    """The device of set_default_device(), or of a device as a context manager,
-    for calls that make tensors. Torch's own way comes after what is done here,
-    and would ask for a GPU."""
+    """The device from set_default_device() or from a device as a context
+    manager, for calls that make tensors. Torch applies its own default later
+    than this module, and would ask for a GPU."""
     device = _device.CURRENT_DEVICE
     if device is None or func not in _device._device_constructors():
         return None
@@ -159,7 +159,7 @@ class CudaIsCpu(TorchFunctionMode):
 
     @staticmethod
     def _moved(func: Any, args: Any, result: Any, device: Any) -> Any:
-        """Moving between devices copies, even where both are the CPU."""
+        """A copy of a tensor that moves between devices, even if both are the CPU."""
         source = args[0]
         if func is torch.Tensor.numpy or device is None:
             return result
@@ -177,7 +177,7 @@ class CudaIsCpu(TorchFunctionMode):
 
 
 class Stream:
-    """Work runs as it is launched, so a stream is always idle."""
+    """A stream that is always idle, because work runs at once."""
 
     def __init__(self, device: Any = None, priority: int = 0, **_: Any) -> None:
         self.device = _numbered(device if device is not None else "cuda")
@@ -208,7 +208,7 @@ class Stream:
 
 
 class Event:
-    """The time at which it was recorded."""
+    """Records the time."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
         self._at = 0.0
@@ -226,12 +226,12 @@ class Event:
         return True
 
     def elapsed_time(self, end: "Event") -> float:
-        """Milliseconds, as torch's."""
+        """Milliseconds, as in torch."""
         return max((end._at - self._at) * 1e3, 1e-6)
 
 
 class Properties:
-    """What a program may ask of a device."""
+    """The properties of a device that a program may read."""
 
     name = "CPU (kernels interpreted)"
     gcnArchName = "cpu"
@@ -245,7 +245,7 @@ class Properties:
 
 
 class _Generator(torch.Generator):
-    """A generator of the CPU, whatever device it is asked for."""
+    """A generator on the CPU, for any device."""
 
     def __new__(cls, device: Any = "cpu") -> "_Generator":
         return super().__new__(cls, "cpu")

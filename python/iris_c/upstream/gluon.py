@@ -2,8 +2,8 @@
 """Gluon as Triton without layouts.
 
 Gluon compiles for a GPU whatever TRITON_INTERPRET says. Its kernels are
-Triton's with a layout added to each tensor, which says what thread has which
-element; interpreted, a tensor is whole, so layouts are left out.
+Triton's with a layout for each tensor, which assigns elements to threads. In
+the interpreter a tensor is one piece, so layouts are dropped.
 """
 
 from typing import Any, Callable
@@ -26,7 +26,7 @@ def _unchanged(value: Any, *_: Any, **__: Any) -> Any:
 
 def _see_constexprs() -> None:
     """The interpreter finds a constexpr parameter by the text of its
-    annotation, and knows it as tl.constexpr only."""
+    annotation, and only knows the text tl.constexpr."""
     from triton.runtime.interpreter import GridExecutor
 
     original = GridExecutor.__init__

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Captured graphs as recorded launches.
 
-A graph of a GPU holds what was launched while it was captured, and runs it
-again at each replay. Here the launches, and torch's calls that change a tensor
-in place, are kept as they were called. What computes a new tensor cannot be
-repeated that way and is refused.
+A graph of a GPU holds the work that was launched during the capture, and runs
+it again at each replay. Here launches, and torch's calls that change a tensor
+in place, are kept with their arguments. A call that computes a new tensor
+cannot be repeated like this, so it raises an error.
 """
 
 from typing import Any, Callable, List, Optional
@@ -77,7 +77,7 @@ def _finish() -> List[Callable[[], Any]]:
 
 
 class CUDAGraph:
-    """What was launched during a capture, in order."""
+    """The launches during a capture, in order."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
         self._work: List[Callable[[], Any]] = []

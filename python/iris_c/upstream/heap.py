@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""This library's heap in the place of upstream's SymmetricHeap.
+"""Replaces upstream's SymmetricHeap by this library's heap.
 
-Upstream's host class asks its heap for memory, for the heap bases and whether a
-tensor is symmetric; everything else it does with torch. So this is where a
-program of upstream's comes to use this library.
+Upstream's host class asks its heap for memory, for the heap bases, and whether
+a tensor is symmetric. It does everything else with torch. So this is the place
+where a program for upstream uses this library.
 """
 
 import ctypes
@@ -19,7 +19,7 @@ from iris_c._session import Owner
 
 from . import cuda, device
 
-#: Upstream's programs count on a heap without any gaps between tensors.
+#: Upstream's programs rely on a heap without gaps between tensors.
 _OWN = 1 << 20
 
 
@@ -34,7 +34,7 @@ def _allocator(asked: str) -> str:
 
 
 class _Allocator:
-    """What upstream's code and tests ask of heap.allocator."""
+    """The part of heap.allocator that upstream's code and tests use."""
 
     def __init__(self, heap: "SymmetricHeap") -> None:
         self._heap = heap
@@ -56,9 +56,9 @@ class _Allocator:
         return self._heap.allocate(num_elements, dtype, alignment)
 
     def close(self) -> None:
-        """Upstream's host class calls this as Python lets it go, which is at
-        another moment on each rank; tensors may still be in use. The heap goes
-        with the last of them."""
+        """Upstream's host class calls this when Python frees it. That is at
+        a different time on each rank, and tensors may still be in use. The
+        heap is freed with the last of them."""
 
 
 class SymmetricHeap:
@@ -81,7 +81,7 @@ class SymmetricHeap:
             self._peers(bases), dtype=torch.int64, device=self._device)
 
     def _peers(self, bases: List[int]) -> List[int]:
-        """The bases that kernels use."""
+        """The heap bases for kernels."""
         return bases
 
     def get_device(self) -> torch.device:
@@ -91,8 +91,8 @@ class SymmetricHeap:
         return self.heap_bases
 
     def refresh_peer_access(self) -> None:
-        """Peers reach new memory at once; upstream has a barrier here, which
-        iris_malloc() is, too."""
+        """Does nothing: peers can access new memory at once. Upstream has a
+        barrier here, and iris_malloc() includes one."""
 
     def barrier(self) -> None:
         self._context.barrier()
@@ -121,7 +121,7 @@ class SymmetricHeap:
         return context._arrays.array(whole, owner)[:count]
 
     def on_symmetric_heap(self, tensor: torch.Tensor) -> bool:
-        """Upstream's rule: an empty tensor is on every heap."""
+        """As in upstream, an empty tensor is on every heap."""
         if tensor.numel() == 0:
             return True
         handle, address = self._context.handle, tensor.data_ptr()
@@ -131,7 +131,7 @@ class SymmetricHeap:
         return self.on_symmetric_heap(tensor)
 
     def as_symmetric(self, external_tensor: torch.Tensor) -> torch.Tensor:
-        """As upstream's "torch" allocator: a copy on the heap."""
+        """A copy on the heap, as upstream's "torch" allocator makes it."""
         if not external_tensor.is_cuda:
             raise RuntimeError("Can only import CUDA tensors")
         if not external_tensor.is_contiguous():

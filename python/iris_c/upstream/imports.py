@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Changes modules as they are imported.
+"""Changes modules when they are imported.
 
-Ranks and the processes that they start run a program that knows nothing of
-this package, so what has to be different must be so by the time that the
-program has it.
+Ranks and the processes that they start run a program that does not know this
+package. So modules must be changed before the program gets them.
 """
 
 import importlib
@@ -16,10 +15,11 @@ from typing import Any, Dict, List, Optional, Sequence
 
 from . import STAND_IN_VARIABLE, device, is_nvidia
 
-#: Modules of upstream that one of ours stands for.
+#: Modules of upstream that modules of this package replace.
 REPLACED_ON_CPU = {"iris.host.platform.hip": "platform_calls"}
 
-#: Which module of ours changes which one, once that has been executed.
+#: The modules of this package that change other modules, after these have been
+#: executed.
 CHANGED = {
     "iris.host.memory.symmetric_heap": ["heap"],
     "iris.host.memory.tensors": ["creation"],
@@ -45,7 +45,7 @@ CHANGED_ON_NVIDIA = {
 
 
 def _changed_here() -> Dict[str, List[str]]:
-    """What is changed on this kind of device alone."""
+    """The changes for the current kind of device."""
     if device() != "gpu":
         return CHANGED_ON_CPU
     return CHANGED_ON_NVIDIA if is_nvidia() else CHANGED_ON_GPU
@@ -53,7 +53,7 @@ def _changed_here() -> Dict[str, List[str]]:
 
 
 class _Changing(importlib.abc.Loader):
-    """Loads a module as its own loader does, then changes it."""
+    """Loads a module with its own loader, and then changes it."""
 
     def __init__(self, loader: Any, changes: Sequence[str]) -> None:
         self._loader = loader
@@ -69,12 +69,12 @@ class _Changing(importlib.abc.Loader):
             importlib.import_module(f"{__package__}.{name}").apply(module)
 
     def __getattr__(self, name: str) -> Any:
-        # Readers of sources and resources ask the loader of the module.
+        # Code that reads sources and resources asks the module's loader.
         return getattr(self._loader, name)
 
 
 class _Standing(importlib.abc.Loader):
-    """Gives a module of ours, under the name of another."""
+    """Returns a module of this package under the name of another one."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -83,11 +83,11 @@ class _Standing(importlib.abc.Loader):
         return importlib.import_module(f"{__package__}.{self._name}")
 
     def exec_module(self, module: ModuleType) -> None:
-        """It has been executed under its own name."""
+        """Does nothing: the module has been executed under its own name."""
 
 
 class Finder(importlib.abc.MetaPathFinder):
-    """Finds the modules that are replaced or changed before others do."""
+    """Finds replaced and changed modules before other finders do."""
 
     def __init__(self) -> None:
         self._replaced = {} if device() == "gpu" else dict(REPLACED_ON_CPU)
@@ -99,7 +99,8 @@ class Finder(importlib.abc.MetaPathFinder):
             self._changed[name] = CHANGED.get(name, []) + changes
 
     def _standing(self, name: str) -> Optional[str]:
-        """Our module for that name: its own, or its package's for all in it."""
+        """This package's module for a name: for the module, or for its whole
+        package."""
         package = name.split(".")[0]
         if "." in name and package != "tritonblas":
             package = name
@@ -128,6 +129,6 @@ class Finder(importlib.abc.MetaPathFinder):
 
 
 def install() -> None:
-    """Puts the finder in front. Doing it again does nothing."""
+    """Puts the finder first. A second call does nothing."""
     if not any(isinstance(finder, Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, Finder())

@@ -1,24 +1,25 @@
 # SPDX-License-Identifier: MIT
 """Launches of interpreted kernels.
 
-Triton's interpreter puts its own calls into triton.language before each launch
-and, again, before each call of one kernel function by another: most of the
-time of a small kernel. In a process where every kernel is interpreted they can
-stay. It also makes a copy on the CPU of each argument, and copies it back; here
-memory is the CPU's in the first place, and torch would find nothing to copy, but
-looking takes a third of a small launch.
+Triton's interpreter puts its own calls into triton.language before each launch,
+and again before each call between kernel functions. This takes most of the time
+of a small kernel. If every kernel of a process is interpreted, the calls can
+stay there. The interpreter also copies each argument to the CPU and back. Here
+memory is the CPU's, so torch would copy nothing, but the check alone takes a
+third of a small launch.
 """
 
 import types
 from typing import Any, Callable, List, Optional
 
-#: Takes a launch for later and says so, or None: graphs.py.
+#: graphs.py's function that keeps a launch for later. It returns whether it
+#: did.
 recorder: Optional[Callable[[Callable[[], None]], bool]] = None
 
-#: Errors that reach the program as they are, not as the interpreter's text.
+#: Errors that the program gets unchanged, without the interpreter's text.
 plain_errors: List[type] = []
 
-#: The kernel that runs, for messages.
+#: The running kernel, for messages.
 current = ""
 
 
@@ -32,8 +33,8 @@ def _patch_for_good(interpreter: Any) -> None:
 
 
 class Launched:
-    """What a launch gives: a compiled kernel, of which programs print how many
-    registers it takes."""
+    """The result of a launch: a compiled kernel, of which programs print the
+    number of registers."""
 
     n_regs = 0
     n_spills = 0
@@ -54,8 +55,7 @@ def _nothing(self: Any, *_: Any) -> None:
 
 
 def report(interpreter: Any) -> None:
-    """Has the name of the kernel that runs, and raises plain errors as they
-    are."""
+    """Sets the name of the running kernel, and raises plain errors unchanged."""
     original = interpreter.GridExecutor.__call__
 
     def run(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -81,8 +81,8 @@ def apply(module: Any) -> None:
     executor = interpreter.GridExecutor
     executor._init_args_hst = _stay
     executor._restore_args_dev = _nothing
-    # A GPU's compiler takes assumptions as hints, and upstream makes some that
-    # do not hold, such as that a tile's number is above 0.
+    # A GPU's compiler takes assumptions as hints. Some of upstream's do not
+    # hold, such as that a tile's number is above 0.
     interpreter.InterpreterBuilder.create_assume = _nothing
     report(interpreter)
     run = executor.__call__

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Functions of the vendors' device library, which the interpreter has not:
-those that upstream calls."""
+"""Functions of the vendors' device library that upstream calls and the
+interpreter lacks."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ def _fast_expf(x: Any) -> Any:
 
 
 def _tanh(x: Any) -> Any:
-    # Of what is below zero, so that nothing overflows.
+    # Uses exp() of negative numbers only, so that nothing overflows.
     power = tl.exp(-2 * tl.abs(x))
     size = (1 - power) / (1 + power)
     return tl.where(x < 0, -size, size)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""A plugin of pytest that ends a job whose ranks have come apart.
+"""A plugin of pytest that ends a job whose ranks are in different tests.
 
-Upstream's tests run on all ranks in step. Where one fails on some rank only,
-the others may wait for that rank in the middle of the test, on a GPU for ever.
-Each rank writes down what has failed there; one that is still in a test that
-has failed on another ends, and the launcher ends the rest.
+Upstream's tests run on all ranks in step. If one fails on some rank only, the
+others may wait for that rank in the middle of the test, on a GPU for ever. Each
+rank records its failures. A rank ends if its current test has failed on another
+rank, and the launcher ends the rest.
 """
 
 import os
@@ -14,18 +14,19 @@ import time
 from pathlib import Path
 from typing import Any, Optional
 
-#: A folder that the ranks of a job share; the launcher's.
+#: The environment variable with a folder that the ranks of a job share. The
+#: launcher sets it.
 JOB_VARIABLE = "IRIS_C_UPSTREAM_JOB"
 
-#: How long a test may go on that has failed on another rank.
+#: How long a test may continue after it has failed on another rank.
 LIMIT_S = 15.0
 
-#: What a rank that has waited in vain ends with.
+#: The exit status of a rank that has waited in vain.
 STATUS = 3
 
 
 class Lockstep:
-    """One rank's side."""
+    """One rank's part."""
 
     def __init__(self, folder: str, rank: int, limit_s: float = LIMIT_S) -> None:
         self._folder = Path(folder)
@@ -56,7 +57,7 @@ class Lockstep:
         return None
 
     def is_late(self, now: float) -> Optional[int]:
-        """That rank, once this one has waited long enough."""
+        """Returns that rank once this one has waited long enough."""
         rank = self.failed_elsewhere() if self._now else None
         if rank is None:
             self._since = None
@@ -78,6 +79,6 @@ class Lockstep:
 
 
 def plugins() -> Any:
-    """For a rank of several."""
+    """The plugin, if the job has several ranks."""
     folder = os.environ.get(JOB_VARIABLE)
     return [Lockstep(folder, int(os.environ["RANK"]))] if folder else []

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Kernels that are written for AMD's GPUs, on those of NVIDIA.
+"""Runs kernels that were written for AMD's GPUs on NVIDIA's.
 
-PTX has no cache modifier of a volatile load: a volatile one passes all caches
-by itself.
+PTX has no cache modifier for volatile loads: a volatile load bypasses all
+caches anyway.
 """
 
 import functools

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The clock and the places on the chip that upstream's tracing records, by
-instructions of NVIDIA's GPUs. The clock ticks as AMD's, at 100 MHz."""
+"""The clock and the position on the chip that upstream's tracing records, by
+instructions of NVIDIA's GPUs. The clock has AMD's frequency, 100 MHz."""
 
 from typing import Any
 

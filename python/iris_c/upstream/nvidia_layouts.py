@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Gluon's layouts with as many lanes as a warp of NVIDIA's GPUs has.
+"""Gluon's layouts with the number of lanes in a warp of NVIDIA's GPUs.
 
-Upstream's programs say 64, an AMD wavefront's. A layout is repeated until it
-covers a tensor, so one of half as many lanes will do.
+Upstream's programs have 64 lanes, an AMD wavefront's. A layout repeats until it
+covers a tensor, so a layout with half the lanes is also correct.
 """
 
 import math
@@ -12,8 +12,7 @@ LANES = 32
 
 
 def narrowed(threads_per_warp: List[Any]) -> List[Any]:
-    """The lanes along each dimension, of 64 all together: the most are halved;
-    others stay as they are."""
+    """The lanes along each dimension, 64 altogether, with the largest number halved."""
     lanes = [getattr(count, "value", count) for count in threads_per_warp]
     if math.prod(lanes) != 2 * LANES:
         return threads_per_warp

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""A call of pynvml's whose second argument the caller makes.
+"""Corrects a call of pynvml.
 
-It wants the address of a struct; upstream passes the struct, which ctypes then
-copies onto the stack, and the driver reads its first bytes as the address.
+Its second argument must be the address of a struct. Upstream passes the struct
+itself. ctypes then copies it onto the stack, and the driver takes its first
+bytes as the address.
 """
 
 import ctypes

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Stands for origami, which chooses the sizes of tritonBLAS's tiles.
+"""Replaces origami, which chooses the sizes of tritonBLAS's tiles.
 
-It is a compiled part of AMD's libraries. tritonBLAS imports it at once, and
-upstream uses parts of tritonBLAS that do not need it: its names are enough.
+It is a compiled part of AMD's libraries. tritonBLAS imports it at once, but the
+parts of tritonBLAS that upstream uses do not call it. So its names are enough.
 """
 
 from typing import Any

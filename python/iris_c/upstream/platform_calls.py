@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: MIT
-"""Stands for upstream's iris.host.platform.hip where there is no GPU.
+"""Replaces upstream's iris.host.platform.hip if there is no GPU.
 
-Upstream's module loads a GPU's runtime as it is imported and fails without
-one. What only asks about the device is answered here; what handles a GPU's
-memory exists, so that it can be imported, and says why it cannot be called.
+Upstream's module loads a GPU's runtime when it is imported, and fails without
+one. Calls that only ask about the device are answered here. Calls that handle a
+GPU's memory exist, so that they can be imported, and raise an error with the
+reason.
 """
 
 import os
 from typing import Any, Optional, Tuple
 
-#: Upstream's rule gives a product the highest power of two within these, and
-#: communication the rest, which must not be none.
+#: Upstream gives a product the highest power of two within this number of
+#: compute units, and communication the rest, which must not be 0.
 SIMULATED_CUS = 6
 
 _device = 0
 
 
 def count_devices() -> int:
-    """Each rank has a device of its own."""
+    """Each rank has its own device."""
     return max(1, int(os.environ.get("WORLD_SIZE", "1")))
 
 
@@ -31,7 +32,7 @@ def get_device_id() -> int:
 
 
 def get_cu_count(device_id: Optional[int] = None) -> int:
-    """As many as the library's own simulation has."""
+    """The same number as in the library's own simulation."""
     return int(os.environ.get("IRIS_SIM_CUS") or SIMULATED_CUS)
 
 
@@ -40,12 +41,12 @@ def get_num_xcc(device_id: Optional[int] = None) -> int:
 
 
 def get_rocm_version() -> Tuple[int, int]:
-    """What upstream says where there is no ROCm."""
+    """The answer of upstream without ROCm."""
     return (-1, -1)
 
 
 def get_wall_clock_rate(device_id: int) -> int:
-    """In kHz, of the clock that kernels read (clocks.py)."""
+    """The frequency, in kHz, of the clock that kernels read (clocks.py)."""
     return 100_000
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Ends loops in interpreted kernels that wait for what cannot come.
+"""Ends loops in interpreted kernels that wait for a write that cannot come.
 
-A kernel that waits reads the same words again and again. On a GPU the
-instances of one launch run side by side; the interpreter runs one after
-another, so waiting for what a later instance writes would hang for ever. And a
-peer that has died writes nothing: its rank is asked for while a kernel waits.
+A waiting kernel reads the same words again and again. On a GPU the instances of
+a launch run side by side. The interpreter runs them one after another, so an
+instance that waits for a later one would hang for ever. A dead peer writes
+nothing, so a waiting kernel also asks whether its peers are alive.
 """
 
 import os
@@ -16,24 +16,24 @@ from iris_c._lib import call
 
 from . import launch
 
-#: Reads in a row that found nothing new, before peers are looked at.
+#: The number of reads without a new value before peers are checked.
 _LOOK_EVERY = 32
 
-#: The longest sleep between two looks, in seconds.
+#: The longest sleep between two checks, in seconds.
 _SLEEP_S = 4e-3
 
-#: With nobody else to write, so many are a wait without end.
+#: The number of reads that is a wait without end if no other rank can write.
 _ALONE = 20_000
 
-#: IRIS_TIMEOUT_MS where it is not set.
+#: The default of IRIS_TIMEOUT_MS.
 _DEADLINE_MS = 300_000
 
-#: Words that are remembered: heap bases are read at every access.
+#: The number of words to remember: every access reads heap bases.
 _WORDS = 64
 
 
 class WaitError(RuntimeError):
-    """A kernel waits for what cannot come."""
+    """A kernel waits for a write that cannot come."""
 
 
 class PeerLostError(RuntimeError):
@@ -41,8 +41,8 @@ class PeerLostError(RuntimeError):
 
 
 def _limit_s() -> float:
-    """How long a wait may last, 0: for ever. A kernel runs on the host here,
-    whose waits have a deadline."""
+    """The time limit of a wait in seconds. 0: no limit. A kernel runs on the
+    host here, so the host's deadline applies."""
     device = int(os.environ.get("IRIS_DEVICE_TIMEOUT_MS") or 0)
     if device:
         return device / 1e3
@@ -53,14 +53,14 @@ def _limit_s() -> float:
 
 
 def _is_alone() -> bool:
-    """Whether no other rank can write. A program that starts its ranks itself
-    is one rank by the environment, and several by its contexts."""
+    """Whether no other rank can write. If a program starts its ranks itself,
+    the environment has one rank, but its contexts have several."""
     counts = [context.num_ranks for context in contexts()]
     return bool(max([int(os.environ.get("WORLD_SIZE", "1")), *counts]) == 1)
 
 
 class _Peers:
-    """One context, of those that this process has joined."""
+    """The peers of one context of this process."""
 
     def __init__(self, session: Any) -> None:
         self._handle = session.handle
@@ -76,13 +76,13 @@ class _Peers:
 
 
 def contexts() -> List[Any]:
-    """Whose peers a wait may be for."""
+    """The contexts whose peers a wait may be for."""
     return [_Peers(session) for session in _session._joined
             if session.is_own() and not session.is_closed]
 
 
 class _Polls:
-    """What the running kernel has read since it last saw something new."""
+    """The reads of the running kernel since it last saw a new value."""
 
     def __init__(self, builder: Any) -> None:
         self._builder = builder
@@ -124,13 +124,13 @@ class _Polls:
         alone = _is_alone()
         if late or (alone and self._stale >= _ALONE):
             raise WaitError(self._why(address, now - self._since))
-        # Ranks share the cores, and a poll takes as long as a hundred
-        # thousand instructions: let the one that is waited for run.
+        # Ranks share the cores, and a poll takes as long as a hundred thousand
+        # instructions. Let the rank run that this one waits for.
         looks = self._stale // _LOOK_EVERY
         time.sleep(0 if alone else min(looks * 1e-4, _SLEEP_S))
 
     def _has_later(self) -> bool:
-        """Whether instances of this launch have not yet run."""
+        """Whether later instances of this launch have yet to run."""
         sizes = self._builder.grid_dim
         last = tuple(size - 1 for size in sizes)
         return tuple(self._builder.grid_idx) != last
@@ -166,7 +166,7 @@ _READS = ("create_masked_load", "create_atomic_cas", "create_atomic_rmw")
 
 
 def fits(interpreter: Any) -> bool:
-    """Whether this version of the interpreter has what is changed."""
+    """Whether this version of the interpreter has the functions that are changed."""
     return all(hasattr(interpreter.InterpreterBuilder, name)
                for name in (*_READS, "create_masked_store"))
 
@@ -190,7 +190,8 @@ def apply(module: Any) -> None:
 
 def _watch_reads(builder: Any, name: str, polls: _Polls) -> None:
     original = getattr(builder, name)
-    # The pointers: of rmw(op, pointers, ...) the second, else the first.
+    # The position of the pointers: the second argument of rmw(op, pointers,
+    # ...), else the first.
     at = 1 if name == "create_atomic_rmw" else 0
 
     def watched(self: Any, *args: Any, **kwargs: Any) -> Any:

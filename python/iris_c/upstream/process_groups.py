@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Process groups of NCCL are Gloo's where NCCL cannot be.
+"""Replaces NCCL by Gloo for process groups that cannot have NCCL.
 
-It moves a GPU's memory only, and has one rank on each. Upstream's programs ask
-for it by name. They also ask which one they have, and choose by it what may be
-sent: the answer stays "nccl". Tensors of a GPU go through the host's memory.
+NCCL only moves a GPU's memory, and needs a GPU for each rank. Upstream's
+programs ask for it by name. They also ask for the backend's name, and choose by
+it which tensors to send, so the answer stays "nccl". Tensors on a GPU go
+through the host's memory.
 """
 
 import functools
@@ -12,7 +13,7 @@ from typing import Any, List
 
 from . import device
 
-#: Groups that a program has asked NCCL for; None: the default group.
+#: Groups for which a program has asked for NCCL. None: the default group.
 _nccl: "weakref.WeakSet[Any]" = weakref.WeakSet()
 _default_is_nccl = False
 
@@ -36,7 +37,7 @@ class _Done:
 
 
 def _all_to_all(dist: Any) -> Any:
-    """Gloo has none: each pair of ranks sends and receives."""
+    """Gloo has no all_to_all, so each pair of ranks sends and receives."""
 
     def all_to_all(outputs: Any, inputs: Any, group: Any = None,
                    async_op: bool = False) -> Any:
@@ -57,13 +58,13 @@ def _all_to_all(dist: Any) -> Any:
 
 
 class _Copies:
-    """A call's tensors of a GPU, as it has them on the host."""
+    """Copies on the host of a call's tensors on a GPU."""
 
     def __init__(self) -> None:
         self._pairs: List[Any] = []
 
     def of(self, value: Any) -> Any:
-        """A copy on the host of a tensor, or of each in a list."""
+        """A copy on the host of a tensor, or of each tensor in a list."""
         if isinstance(value, (list, tuple)):
             return type(value)(self.of(one) for one in value)
         if not getattr(value, "is_cuda", False):
@@ -78,7 +79,7 @@ class _Copies:
 
 
 class _Later:
-    """The work of a call whose tensors have yet to be brought back."""
+    """The work of a call whose results must still be copied back to the GPU."""
 
     def __init__(self, work: Any, copies: _Copies) -> None:
         self._work = work
@@ -118,7 +119,7 @@ def _without_devices(call: Any) -> Any:
 
 
 def _take_gloo(module: Any) -> None:
-    """Of a process that has found that it cannot have NCCL."""
+    """Adapts torch.distributed to Gloo in a process that cannot have NCCL."""
     module.all_to_all = _all_to_all(module)
     module.barrier = _without_devices(module.barrier)
     if device() == "gpu":
@@ -127,7 +128,7 @@ def _take_gloo(module: Any) -> None:
 
 
 def _has_nccl(kwargs: Any) -> bool:
-    """Whether ranks have a GPU each."""
+    """Whether each rank has a GPU."""
     if device() != "gpu":
         return False
     from . import sharing

@@ -12,7 +12,8 @@ from . import TRITON_VERSIONS, device, imports, lockstep, results
 
 
 def _check_triton() -> None:
-    """Says at once what otherwise shows as an odd error in some kernel."""
+    """Reports at once a wrong version of Triton, which otherwise causes an
+    odd error in some kernel."""
     try:
         found = importlib.metadata.version("triton")
     except importlib.metadata.PackageNotFoundError:
@@ -26,9 +27,10 @@ def _check_triton() -> None:
 
 
 class _Quicker:
-    """A plugin of pytest. Upstream's tests call gc.collect() at their end, and
-    looking at all of torch and Triton each time would take longer than most of
-    the tests: what is there before the first one is looked at no more."""
+    """A plugin of pytest. Upstream's tests call gc.collect() at their end.
+    To scan all objects of torch and Triton each time would take longer than
+    most of the tests, so it excludes the objects that exist before the first
+    test."""
 
     def pytest_collection_finish(self) -> None:
         gc.collect()
@@ -39,7 +41,7 @@ class _Quicker:
 
 
 def _run_pytest(arguments: List[str]) -> int:
-    """Upstream's tests expect a process group that is there."""
+    """Upstream's tests expect an existing process group."""
     import torch
     import torch.distributed as dist
 

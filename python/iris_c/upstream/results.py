@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""A plugin of pytest for scripts/upstream-test: what each test did, at once.
+"""A plugin of pytest for scripts/upstream-test. It writes each test's result at
+once.
 
-A rank that is ended in the middle of a file has then said what it has done so
-far. Each line of a rank's file is a list in JSON: the test's name, "passed",
-"failed", "skipped", "left out" or "collected", and why.
+So the results so far are there if a rank is ended in the middle of a file. Each
+line of a rank's file is a list in JSON: the test's name; "passed", "failed",
+"skipped", "left out" or "collected"; and the reason.
 """
 
 import fnmatch
@@ -11,18 +12,19 @@ import json
 import os
 from typing import Any, List
 
-#: A file for each rank is this and the rank.
+#: The environment variable with the start of each rank's file name. The rank
+#: follows.
 RESULTS_VARIABLE = "IRIS_C_UPSTREAM_RESULTS"
 
-#: Patterns of tests that are not to run, in JSON.
+#: Patterns of tests that must not run, in JSON.
 LEFT_OUT_VARIABLE = "IRIS_C_UPSTREAM_LEFT_OUT"
 
-#: "1": kernels reach their own rank's heap in the place of every peer's.
+#: "1": kernels access their own rank's heap instead of peers' heaps.
 CONTROL_VARIABLE = "IRIS_C_UPSTREAM_CONTROL"
 
 
 class Results:
-    """Writes results, and leaves out what is not to run."""
+    """Writes results, and deselects tests that must not run."""
 
     def __init__(self, path: str) -> None:
         self._file = open(f"{path}.{os.environ['RANK']}", "w")
@@ -54,7 +56,7 @@ class Results:
 
 
 def _last_line(report: Any) -> str:
-    """Why: the error's own line, or the reason of a skip."""
+    """The reason: the error's last line, or the reason of a skip."""
     if report.passed or not report.longrepr:
         return ""
     if report.skipped and isinstance(report.longrepr, tuple):
@@ -75,7 +77,7 @@ def _point_at_own_heap() -> None:
 
 
 def plugins() -> List[Any]:
-    """What the environment asks for."""
+    """The plugin, if the environment asks for it."""
     if os.environ.get(CONTROL_VARIABLE) == "1":
         _point_at_own_heap()
     path = os.environ.get(RESULTS_VARIABLE)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Devices where ranks share fewer GPUs than there are ranks.
+"""Devices for ranks that share a smaller number of GPUs.
 
-Upstream's programs take the GPU of the rank's number. Here all ranks are on the
-first, where the library simulates, and numbers that no GPU has begin anew at 0, as
-in upstream's own simulation, wherever torch is told one.
+Upstream's programs use the GPU with the rank's number. Here all ranks use the
+first GPU, and the library simulates several. Numbers without a GPU start again
+at 0, as in upstream's own simulation, in every call of torch that takes one.
 """
 
 import functools
@@ -22,32 +22,32 @@ _OF_A_DEVICE = (
 
 
 def ranks() -> int:
-    """How many ranks this machine has, as a launcher says it."""
+    """The number of ranks on this machine, from the launcher."""
     return int(os.environ.get("LOCAL_WORLD_SIZE")
                or os.environ.get("WORLD_SIZE") or 1)
 
 
 def is_shared(num_ranks: int) -> bool:
-    """Whether so many ranks have not a GPU each."""
+    """Whether there are fewer GPUs than this number of ranks."""
     return 0 < int(torch.cuda.device_count()) < num_ranks
 
 
 def show_one() -> None:
-    """Lets this process see the first of its GPUs only: in simulation the
-    library has all ranks there. Before it uses one."""
+    """Lets this process see only the first of its GPUs: in simulation the
+    library puts all ranks there. Call it before the process uses a GPU."""
     for name in ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"):
         os.environ[name] = os.environ.get(name, "0").split(",")[0]
 
 
 def simulate() -> None:
-    """The library lets ranks share a GPU in simulation only. Before the
-    program makes a context."""
+    """Turns on simulation, because only then the library lets ranks share a
+    GPU. Call it before the program makes a context."""
     os.environ.setdefault("IRIS_BACKEND", "sim")
     os.environ.setdefault("IRIS_SIM_DEVICE", "gpu")
 
 
 def wrapped(device: Any) -> Any:
-    """A device that there is, for one that a program names."""
+    """The existing device for a device that a program names."""
     count = torch.cuda.device_count()
     if isinstance(device, bool) or not count:
         return device
@@ -101,7 +101,7 @@ def _begin(cuda: Any) -> None:
 
 
 def _wrapping_init(init: Any) -> Any:
-    """Of a class, which stays the one that it is."""
+    """Wraps the constructor of a class, which stays the same class."""
     def __init__(self: Any, device: Any, *args: Any, **kwargs: Any) -> None:
         init(self, wrapped(device), *args, **kwargs)
 

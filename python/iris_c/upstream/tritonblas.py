@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Stands for tritonBLAS, which upstream imports at once and most of its
-programs never call: names that say so when they are used.
+"""Replaces tritonBLAS, which upstream imports at once and most of its programs
+never call. Its names raise an error when they are used.
 
-It also stands for tritonBLAS's own modules, whatever they are called.
+It also replaces tritonBLAS's own modules, whatever their names.
 """
 
 from typing import Any

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Python imports this as it starts, in a rank and in every process that the
-rank starts: programs that make their own ranks are served, too."""
+"""Python imports this when it starts, in a rank and in every process that
+the rank starts. So it also serves programs that start their own ranks."""
 
 import importlib.util
 import os
@@ -8,7 +8,7 @@ import sys
 
 
 def _next_sitecustomize() -> None:
-    """The one that this file hides is imported, too."""
+    """Also imports the module that this file hides."""
     here = os.path.dirname(os.path.abspath(__file__))
     path = [at for at in sys.path if os.path.abspath(at or ".") != here]
     finder = importlib.machinery.PathFinder
