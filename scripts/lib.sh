@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# What the scripts of this folder share: installing packages, building out of
-# tree, finding GPUs, running ranks for so long and no longer.
+# Functions for the scripts of this folder: installing packages, building out of
+# tree, finding GPUs, and running ranks with a time limit.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 jobs=$(nproc 2>/dev/null || echo 2)

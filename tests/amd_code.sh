@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Compiles device code for AMD GPUs and reads what comes out: that a kernel's
-# orders, barriers and copies are the instructions they have to be. Needs no
-# GPU. One line for each rule, GPU and compiler; amd/rules.awk has the rules.
-# IRIS_TEST_LONG=1 takes each compiler for each GPU.
+# Compiles device code for AMD GPUs and reads the result: a kernel's orders,
+# barriers and copies must be the right instructions. It needs no GPU. It prints
+# one line for each rule, GPU and compiler; amd/rules.awk has the rules. With
+# IRIS_TEST_LONG=1 it uses each compiler for each GPU.
 
 srcdir=${srcdir:-$(dirname "$0")/..}
 srcdir=$(cd "$srcdir" && pwd) || exit 1

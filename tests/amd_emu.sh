@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Whether scripts/amd-emu could run: every kernel of the library has cases
-# there, and the CPU's version of each runs with the arguments they pass. With
+# Checks that scripts/amd-emu can run: every kernel of the library has cases
+# there, and the CPU's version of each kernel runs with their arguments. With
 # TINYGRAD and IRIS_TEST_LONG=1 the emulator runs all cases.
 
 srcdir=${srcdir:-$(dirname "$0")/..}

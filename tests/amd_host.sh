@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Compiles the host half for AMD GPUs against HIP's own headers, as a build with
-# --with-hip-platform=amd does, with all warnings as errors: the system's, and
-# newest ones that amd/lib.sh downloads. Links nothing, needs no GPU.
+# Compiles the host half for AMD GPUs against HIP's own headers, like a build
+# with --with-hip-platform=amd, with all warnings as errors. It uses the
+# system's headers and the newest ones, which amd/lib.sh downloads. It links
+# nothing and needs no GPU.
 
 srcdir=${srcdir:-$(dirname "$0")/..}
 srcdir=$(cd "$srcdir" && pwd) || exit 1

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Whether the rules of amd_code.sh see protocol bugs: each of these edits makes
-# one in a copy of device/, and the rule that is named has to refuse its code
-# for gfx942, gfx950 or gfx90a. An edit that changes nothing, has a range without
-# an end, or does not compile, fails. Compiled is only what the rule needs to see.
-# Needs no GPU. IRIS_TEST_LONG=1 or AMD_MUTANTS=PATTERN takes more than every third.
+# Checks that the rules of amd_code.sh find protocol bugs. Each edit below makes one
+# in a copy of device/, and the named rule must refuse its code for gfx942, gfx950
+# or gfx90a. The test fails if an edit changes nothing, has a range without an end,
+# or does not compile. It compiles only the code that the rule needs. It needs no
+# GPU. IRIS_TEST_LONG=1 or AMD_MUTANTS=PATTERN takes more than every third edit.
 
 srcdir=${srcdir:-$(dirname "$0")/..}
 srcdir=$(cd "$srcdir" && pwd) || exit 1

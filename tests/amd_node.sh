@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# scripts/amd-node without an emulator: what it says when there is none, and with
-# a launcher that only starts programs, over the fake HIP runtime, that it runs
-# each way of making ranks, and sees what fails.
+# scripts/amd-node without an emulator: its message when there is none. And with
+# a launcher that only starts programs, over the fake HIP runtime: it runs each
+# way of making ranks, and reports failures.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 tmp=$(mktemp -d)

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# iris-bench at tiny sizes: every operation runs and its values are right, each
-# format is well formed, options behave. No timing is looked at.
+# iris-bench at tiny sizes: every operation runs with right values, each format
+# is well formed, and options work. It checks no times.
 set -u
 export LC_ALL=C
 bench=$PWD/iris-bench

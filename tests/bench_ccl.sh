@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # iris-bench for collectives: its options, columns, peers, tuning file and
-# picture, and scripts/gpu-test --phase ccl over the fake HIP runtime. No timing
-# is looked at.
+# picture, and scripts/gpu-test --phase ccl over the fake HIP runtime. It checks
+# no times.
 set -u
 export LC_ALL=C
 bench=$PWD/iris-bench

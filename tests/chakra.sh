@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# trace-chakra: a schedule as Chakra execution traces and back again. With
-# CHAKRA_SCHEMA=FILE, the file's messages are also checked by protoc with Chakra's
-# own et_def.proto.
+# trace-chakra: converts a schedule to Chakra execution traces and back again.
+# With CHAKRA_SCHEMA=FILE protoc also checks the file's messages with Chakra's own
+# et_def.proto.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 python=

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The table of locks in docs/architecture.md, checked against the text of src:
-# each lock is in it, with the functions that take it and the locks that are
-# taken while it is held; functions of the column "Runs under it" are called with
-# the lock held only. The order of locks has no circle, and no function returns
+# Checks the table of locks in docs/architecture.md against the text of src. Each
+# lock is in the table, with the functions that take it and the locks that are
+# taken while it is held. Functions of the column "Runs under it" are only called
+# with the lock held. The order of locks has no circle, and no function returns
 # with a lock that its callers do not release. check_locks.awk finds all this;
-# check_locks_faults.sh tests it. --print [LOCK] prints what it finds.
+# check_locks_faults.sh tests it. --print [LOCK] prints the results.
 set -u
 export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd)

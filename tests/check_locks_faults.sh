@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The checker of locks, checked: each fault planted in a small tree, or in the
-# table of its page, is reported.
+# Tests the checker of locks: it reports each fault that is planted in a small
+# tree, or in the table of its page.
 # Backquotes are what the page has.
 # shellcheck disable=SC2016
 set -u

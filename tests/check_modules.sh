@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Files are modules, by the symbols of their objects: no circle of calls between
-# files, a header of its own for each file that others call, names that are
-# unique in the tree. Prints file:line: what. check_modules_faults.sh tests this.
-# --arrows [FILE] prints which file calls which, and by which functions.
+# Checks that files are modules, by the symbols of their objects: there is no
+# circle of calls between files, each file that others call has its own header,
+# and names are unique in the tree. Prints file:line and the fault.
+# check_modules_faults.sh tests this. --arrows [FILE] prints which file calls
+# which, and by which functions.
 # Lists of folders are meant to split into words.
 # shellcheck disable=SC2086
 set -u

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The checker of modules, checked: a circle of calls, a function that its file's
-# header lacks, one in a header of types and a name that another file has, each
-# planted in a small tree, are reported, and nothing else is.
+# Tests the checker of modules. It plants four faults in a small tree: a circle
+# of calls, a function that its file's header lacks, a function in a header of
+# types, and a name that another file has. The checker reports these and no
+# others.
 set -u
 export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The rules of the house: who may include whom, where compilers are asked and
-# builtins used, which words names have, and how large a thing may grow. Prints
-# file:line: what. check_structure_faults.sh tests this.
+# Checks the project's rules: includes between folders, the places that test for
+# compilers and use builtins, words in names, and the sizes of functions and
+# files. Prints file:line and the fault. check_structure_faults.sh tests this.
 # Lists of files are meant to split into words.
 # shellcheck disable=SC2046,SC2086
 set -u

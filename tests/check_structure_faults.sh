@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The checker of the rules, checked: one violation of each rule, planted in a
-# copy of the sources, is reported where it is, and nothing else is.
+# Tests the checker of the rules. It plants one violation of each rule in a copy
+# of the sources. The checker reports each one at its place, and no others.
 set -u
 export LC_ALL=C
 root=$(cd "$(dirname "$0")/.." && pwd)

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# What the public headers declare, what the symbol map lists and what the
-# library exports are the same names.
+# The public headers, the symbol map and the library's exports have the same
+# names.
 set -u
 export LC_ALL=C
 srcdir=${srcdir:-.}

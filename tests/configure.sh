@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# What configure refuses, and that it says why and what to do.
+# configure refuses wrong options, and says why and what to do.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 # A source folder that is itself configured refuses for that reason.

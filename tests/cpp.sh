@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# <iris/iris.hpp>: its test, under AddressSanitizer where the compiler has it,
-# and examples/15_cpp.cpp run on the CPU; GPU compilers read them. The long run
-# has the other GPU compilers make code, and plants faults that the test finds.
+# <iris/iris.hpp>: its test, under AddressSanitizer if the compiler has it, and
+# examples/15_cpp.cpp run on the CPU. GPU compilers parse both. In the long run
+# the other GPU compilers make code, too, and planted faults make the test fail.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$here/..

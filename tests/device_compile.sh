@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Compiles every function of the device API with every compiler that is here:
-# gcc and clang as C and as C++, hipcc, clang for gfx942, and nvcc. One line each.
-# The short run makes code with gcc as C and as C++, and has the others check what
-# they read; amd_code.sh makes code of all of it by clang and hipcc.
+# Compiles every function of the device API with every installed compiler: gcc and
+# clang as C and as C++, hipcc, clang for gfx942, and nvcc. Prints one line for
+# each. In the short run gcc makes code as C and as C++, and the others only check
+# the source. amd_code.sh makes code of all of it by clang and hipcc.
 
 srcdir=${srcdir:-$(dirname "$0")/..}
 srcdir=$(cd "$srcdir" && pwd) || exit 1

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# NumPy and PyTorch take tensors of the heap by DLPack, and give theirs: the
-# library of this build, in a Python that has them, as one rank and as two.
+# NumPy and PyTorch exchange tensors with the heap by DLPack, in both
+# directions: with this build's library, in a Python that has them, as one rank
+# and as two.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 library=$PWD/.libs/libiris.so

@@ -1,10 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Pages that say what is in the code: links lead somewhere, quotations are what
-# the file has, docs/api.md has every call, and docs/architecture.md has every
-# file of src/ (check_locks.sh
-# looks at its locks).
+# Compares pages with the code: links lead to a target, quotations match their
+# files, docs/api.md has every call, and docs/architecture.md has every file of
+# src/ (check_locks.sh checks its locks).
 set -u
 export LC_ALL=C
 cd "$(dirname "$0")/.." || exit 1

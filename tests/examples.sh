@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Runs every example with small buffers in each way ranks are made; they verify
-# what they compute. Also that each rank leaves its heap bases behind.
+# Runs every example with small buffers in each way of making ranks. The
+# examples verify their results. Also checks that each rank writes its heap
+# bases.
 set -u
 : "${MPIRUN=}"
 build=$PWD

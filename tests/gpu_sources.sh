@@ -1,11 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Every source that has kernels can be read by a GPU compiler: the tests',
-# examples' and tools' GPU code, as iriscc cuts it out, goes through clang's
-# parser. No code is made; amd_code.sh and device_compile.sh look at that. What
-# only the fake HIP runtime runs is left out, and what scripts of tests/check compile
-# for CPUs.
+# Checks that a GPU compiler can read every source with kernels: iriscc cuts out the GPU
+# code of tests, examples and tools, and clang parses it. It makes no code; amd_code.sh
+# and device_compile.sh do. It leaves out sources that only run on the fake HIP runtime,
+# and those that scripts of tests/check compile for CPUs.
 
 srcdir=${srcdir:-$(dirname "$0")/..}
 iriscc=$PWD/iriscc

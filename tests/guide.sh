@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The sessions in docs/guide/ are true. A block behind "<!-- file NAME -->" is that file.
-# Each "$ COMMAND" of a console block is run in the same folder, and prints the lines
-# below it, in any order; "..." stands for any text, and a line "..." for any lines.
+# Checks the sessions in docs/guide/. A block behind "<!-- file NAME -->" is that file.
+# Each "$ COMMAND" of a console block runs in the same folder, and prints the lines below
+# it, in any order. "..." stands for any text, and a line "..." for any lines.
 set -u
 export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd)

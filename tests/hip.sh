@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The module of the GPU backend as a program meets it: there and at work, with
-# no GPU, without its runtime, not installed, of another build. What can be seen
-# depends on the build and the machine.
+# The module of the GPU backend from a program's view: working, without a GPU,
+# without its runtime, not installed, or from another build. The build and the
+# machine decide which of these run.
 set -u
 : "${CC:=cc}" "${CFLAGS:=}" "${IRIS_MODULE_DIR:=}"
 [ -e "$IRIS_MODULE_DIR/iris_hip.so" ] || exit 77

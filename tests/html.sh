@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The manual as HTML: Sphinx finds nothing wrong, every page and call is there and in the
+# The manual as HTML: Sphinx finds no faults, every page and call is there and in the
 # search index, and every link leads to a file.
 set -u
 export LC_ALL=C.UTF-8

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# iris-info: says what there is, as text and as JSON, names what would make a
-# program fail, and prints the table of settings in docs/running.md.
+# iris-info: describes the build and the machine, as text and as JSON, names the
+# reasons for which a program would fail, and prints the table of settings in
+# docs/running.md.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 page=$here/../docs/running.md

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# An installed library serves a program that knows only pkg-config, and
-# uninstalling it leaves nothing.
+# A program that knows only pkg-config can use an installed library, and
+# uninstalling it leaves no files.
 set -eu
 unset MAKEFLAGS MFLAGS MAKELEVEL
 here=$(cd "$(dirname "$0")" && pwd)

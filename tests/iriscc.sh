@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# iriscc: C that is no C++ compiles for GPUs, too; one object holds both; what
-# fails leaves nothing and says where.
+# iriscc: compiles C that is not C++ for GPUs, too, and makes one object for
+# both. After an error it leaves no files and prints the place.
 set -u
 srcdir=$(cd "${srcdir:-$(dirname "$0")/..}" && pwd)
 iriscc=$PWD/iriscc

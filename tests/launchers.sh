@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Runs the tests of ranks in the other ways ranks are made (`make check` itself
-# runs them with rank threads): child processes, processes that meet by
-# environment, processes under mpirun; and with the control plane over sockets.
+# Runs the tests of ranks in the other ways of making ranks: child processes,
+# processes that meet by environment, processes under mpirun, and with the
+# control plane over sockets. (`make check` runs them with rank threads.)
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 launch_env=$here/../scripts/launch-env

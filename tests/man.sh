@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Manual pages have the options that --help has, iris(7) the settings of the
-# library, every public call has a page, and groff and mandoc find nothing wrong.
+# Manual pages have the options of --help, iris(7) has the settings of the
+# library, every public call has a page, and groff and mandoc find no faults.
 set -u
 export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# scripts/gpu-test probe over the fake HIP runtime with two GPUs: it comes to its
-# end, and sees each fault that is planted there, the others' way and no more.
+# scripts/gpu-test probe over the fake HIP runtime with two GPUs: it runs to its
+# end, and finds each planted fault, in the direction of the fault only.
 set -u
 [ -e .libs/libfakehip.so ] || { echo "left out: no fake runtime" && exit 77; }
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The Python package: the wheel that this build makes, installed by itself, runs
-# its example and the tests, with NumPy only and with torch.
+# The Python package: the wheel of this build, installed by itself, runs its
+# example and the tests, with NumPy only and with torch.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 : "${MAKE:=make}" "${IRIS_TEST_PYTHON=}"

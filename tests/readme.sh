@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The README is true: its program compiles and runs in all the ways that it says, and
-# its links lead somewhere.
+# Checks the README: its program compiles and runs in all the ways that it describes,
+# and its links lead to a target.
 set -eu -o pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$here/..

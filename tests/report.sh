@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# scripts/gpu-test report over the fake HIP runtime, unpacked as its receiver
-# would: what hung has its stacks and another run, names that are planted are
-# cut out, and where it cannot be written nothing is left.
+# scripts/gpu-test report over the fake HIP runtime. The unpacked archive has
+# the stacks and another run of programs that hung, and planted names are
+# removed. If the archive cannot be written, no files are left.
 set -u
 [ -e .libs/libfakehip.so ] || { echo "left out: no fake runtime" && exit 77; }
 here=$(cd "$(dirname "$0")" && pwd)

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 #
 # The kernels that fill tensors and multiply matrices round products before they
-# add to them, for any CFLAGS of the user's: where a compiler may use fused
-# multiply-adds, their code has none, and would have some if it were not told.
+# add them, for any CFLAGS of the user. Where a compiler may use fused
+# multiply-adds, their code has none of them; without the flag that forbids them
+# it would have some.
 
 top=$(sed -n 's/^srcdir = //p' Makefile)
 dir=$(mktemp -d) || exit 1

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The samples that public headers begin with compile. A sample is what the first comment
-# has five columns or more behind its asterisks.
+# The samples at the beginning of public headers compile. A sample is the text in the
+# first comment that is indented by five columns or more.
 set -u
 export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd)

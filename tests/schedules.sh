@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # The schedule of each example, collective and fused operation has the bytes that
-# the program itself counted, for each pair of ranks, and iris-sim runs it to its
+# the program itself counted, for each pair of ranks. iris-sim runs it to its
 # end.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# SECURITY.md's claims about another user of the same machine, each by an
-# experiment: a job of one uid, a stranger of another. Needs root, which becomes
-# either.
+# Tests SECURITY.md's claims about another user of the same machine, each by an
+# experiment with a job of one uid and another user. It needs root to change to
+# both.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 : "${CC:=cc}" "${CFLAGS=}"

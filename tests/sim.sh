@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# iris-sim on schedules and reports whose results are known.
+# iris-sim on schedules and reports with known results.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 if ! command -v python3 >/dev/null; then

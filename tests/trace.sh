@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Examples that record what they do: their traces are read by a JSON reader and
-# by iris-trace, whose answers are looked at. Damaged files give errors.
+# Examples that record traces. A JSON reader and iris-trace read the traces, and
+# the answers are checked. Damaged files give errors.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 build=$PWD

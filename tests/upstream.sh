@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Programs for upstream's Python package on this library: what is supplied to
-# torch and to Triton's interpreter, by kernels of our own; the examples in
-# Python; and what scripts/upstream-test says where it cannot run. Upstream's
-# own tests are that script's.
+# Programs for upstream's Python package on this library. It tests the additions
+# to torch and to Triton's interpreter by kernels of this project, the examples
+# in Python, and the messages of scripts/upstream-test where it cannot run.
+# scripts/upstream-test runs upstream's own tests.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 source=$PWD
