@@ -31,7 +31,7 @@ struct info_backend {
 
 struct info_setting {
     struct iris_setting_row row; /* row.value is the default */
-    const char *value;           /* as it is, or as it was given, if bad */
+    const char *value; /* the value; if it is bad, the text that was given */
     int is_bad;
 };
 
@@ -60,11 +60,11 @@ struct info {
     size_t num_problems;
 };
 
-/* Finds out. Variables that do not parse are taken out of the environment. */
+/* Gathers the data. Removes variables that do not parse from the environment. */
 void info_gather(struct info *info_p);
 
-/* --explain OPERATION: prints which way the fused operation of the arguments
- * that getopt has not read goes; the exit status. */
+/* --explain OPERATION: prints how the library executes the fused operation. The
+ * arguments are those that getopt has not read. Returns the exit status. */
 int info_explain(const char *operation, int argc, char **argv);
 
 void info_print_text(const struct info *info);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris-info --explain: the way that a fused operation goes. The ranks enqueue
- * the call and never run it, so the output shows the library's own decisions.
+ * iris-info --explain: prints how the library executes a fused operation. The
+ * ranks enqueue the call and never run it, so the output shows the library's
+ * own decisions.
  */
 #include "config.h"
 
@@ -98,7 +99,7 @@ static enum iris_ccl_op op_of(const struct iris_host_event *event)
     return (enum iris_ccl_op)op;
 }
 
-/* The same, with the variant that the library takes. */
+/* The same, with the variant that the library chooses. */
 static iris_status_t choose(iris_t *iris, const struct explain_request *request,
                             const struct iris_host_event *event,
                             struct iris_ccl_call *call_p)
@@ -173,7 +174,7 @@ static iris_status_t print_collective(iris_t *iris,
     return status;
 }
 
-/* Launches and copies that follow each other and are alike: one line. */
+/* Prints one line for launches and copies that are alike and follow each other. */
 static size_t print_alike(const struct explain_request *request,
                           const struct iris_host_event *events, size_t count)
 {
@@ -335,7 +336,7 @@ static int parse_dtype(const char *value, struct explain_request *request)
     return complain("--dtype", value, "f32, f16 or bf16");
 }
 
-/* The arguments behind --explain OPERATION. */
+/* Parses the arguments behind --explain OPERATION. */
 static int parse(int argc, char **argv, struct explain_request *request)
 {
     static const struct option options[] = {
@@ -364,7 +365,7 @@ static int parse(int argc, char **argv, struct explain_request *request)
     return ret;
 }
 
-/* Room for the matrices, a workspace of any operation, and some more. */
+/* Room for the matrices, a workspace for any operation, and some more. */
 static int64_t heap_bytes(const struct explain_request *request)
 {
     int64_t rows = request->m + request->ranks;

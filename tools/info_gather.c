@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris-info finds out: settings, backends, devices, shared memory, and what of
- * them would make a program fail.
+ * iris-info gathers settings, backends, devices and shared memory, and finds
+ * the reasons for which a program would fail.
  */
 #include "config.h"
 
@@ -36,7 +36,7 @@ add_problem(struct info *info, const char *format, ...)
 
 /* ---- Settings ---- */
 
-/* A variable that is set but has not become the setting does not parse. */
+/* Whether a variable is set, but does not parse and so is not the setting. */
 static int is_bad(const struct iris_setting_row *row)
 {
     const char *text = getenv(row->env);
@@ -77,7 +77,7 @@ static void gather_bad(struct info *info, iris_status_t status)
     }
 }
 
-/* Variables that look like settings: misspelt, perhaps. */
+/* Lists variables that look like settings and may be misspelt. */
 static void gather_unknown(struct info *info)
 {
     for (char **variable = environ; *variable != NULL; variable++) {
@@ -135,7 +135,7 @@ static void gather_backend(struct info_backend *one,
     if (one->runs) {
         one->has_survey = type->survey(&one->survey) == IRIS_OK;
         for (int i = 0; i < IRIS_SURVEY_DEVICES; i++) {
-            /* A link is told to have atomics whether or not it is used. */
+            /* A link may report atomics even if it is not used. */
             one->survey.devices[i].atomics &= one->survey.devices[i].access;
         }
     } else {

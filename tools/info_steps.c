@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The steps that a rank enqueues for a fused operation: the call is captured,
- * or stopped before it runs, and observed.
+ * The steps that a rank enqueues for a fused operation. The call is captured,
+ * or stopped before it runs, and an observer records it.
  */
 #include "config.h"
 
@@ -30,7 +30,7 @@ static iris_status_t matrix(iris_t *iris, iris_dtype_t dtype, int64_t rows,
                             int64_t columns, int64_t most,
                             iris_tensor_t *matrix_p)
 {
-    /* All ranks allocate as many rows as any has. */
+    /* All ranks allocate the number of rows of the largest share. */
     size_t bytes = (size_t)(most * columns) * iris_dtype_size(dtype);
     void *memory = NULL;
     iris_status_t status = iris_malloc(iris, bytes, &memory);

@@ -11,7 +11,7 @@
 
 #define COLUMN 14 /* width of a setting's value, and of its origin */
 
-/* Prints a text that may be anything; returns how many columns it took. */
+/* Prints any text, and returns the number of columns that it took. */
 static int put(const char *text)
 {
     int columns = 0;
@@ -25,8 +25,8 @@ static int put(const char *text)
     return columns;
 }
 
-/* Prints it in the column from `start` to `end`. A text that reaches the end
- * has its own line, and the next column is on a new line. */
+/* Prints a text in the column from `start` to `end`. If the text reaches the
+ * end, it gets its own line, and the next column begins on a new line. */
 static void put_column(const char *text, int start, int end)
 {
     int at = start + put(text);
@@ -77,7 +77,8 @@ static void print_backends(const struct info *info)
     }
 }
 
-/* A row for each device and a letter for each that it can map memory of. */
+/* Prints a row for each device, with a letter for each device whose memory it
+ * can map. */
 static void print_matrix(const struct iris_survey *survey, int count)
 {
     printf("  Row maps memory of column: A and its atomics work there, m they "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris-info --explain: how long a fused operation is expected to take in each
- * number of chunks, and why it has as many as it has.
+ * iris-info --explain: prints the expected time of a fused operation for each
+ * number of chunks, and the reason for the chosen number.
  */
 #include "config.h"
 

@@ -7,8 +7,8 @@
 
 #include "ops/ops_types.h"
 
-/* Prints the number of chunks of a call that has been checked, why, and the time
- * of each number. */
+/* Prints the number of chunks of a checked call, the reason for it, and the
+ * time of each number. */
 void info_print_times(const iris_t *iris, const struct iris_ops_call *call);
 
 #endif /* IRIS_TOOLS_INFO_TIMES_H */

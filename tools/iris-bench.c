@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris-bench: how fast every operation is, with its values checked. This file
- * starts the ranks; bench/ has a file for each kind of operation.
+ * iris-bench: measures every operation and checks its values. This file starts
+ * the ranks; bench/ has a file for each kind of operation.
  */
 #include "config.h"
 
@@ -24,7 +24,7 @@ struct job {
                          * stay */
 };
 
-/* One rank. Wrong values are no failure of the job: every rank goes on. */
+/* One rank. Wrong values do not end the job, so every rank continues. */
 static int rank_main(iris_t *iris, void *arg)
 {
     struct job *job = arg;
@@ -61,8 +61,8 @@ static bool needs_init(const struct bench_options *options)
             bench_selected(options->ops, &bench_init, bench_init.ops[0]));
 }
 
-/* Where nobody said otherwise: quiet, no files left in the working folder, a
- * heap that everything fits into. */
+/* The defaults of this program: few messages, no files in the working folder,
+ * and a heap that is large enough. */
 static void configure(const struct bench_options *options, char *prefix,
                       size_t prefix_bytes, struct iris_config *config_p)
 {

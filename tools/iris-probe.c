@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris-probe: does what kernels of two ranks need of each other work here?
- * Every pair of ranks in turn, one line a check. For scripts/gpu-test.
+ * iris-probe: tests on this machine the operations that kernels of two ranks
+ * need. It tests every pair of ranks in turn, and prints one line per check.
+ * scripts/gpu-test uses it.
  */
 #include "config.h"
 
@@ -15,8 +16,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* A check that has hung this often is left out from then on: each takes until
- * the deadline. */
+/* A check that has hung this often is left out from then on, because each one
+ * takes until the deadline. */
 #define MOST_HUNG 3
 
 static const char *const verdicts[] = {"ok", "no access", "wrong", "failed",
@@ -56,7 +57,7 @@ static bool parse_number(const char *text, int64_t least, int64_t most,
     return true;
 }
 
-/* False, if the program is to end with *code_p. */
+/* Returns false if the program must end with *code_p. */
 static bool parse(int argc, char **argv, struct probe_options *options_p,
                   int *code_p)
 {
@@ -146,7 +147,7 @@ static iris_status_t prepare(struct probe *probe)
     return status == IRIS_OK ? iris_barrier(probe->iris, NULL, NULL) : status;
 }
 
-/* One phase of a step on a rank, and all ranks after it. */
+/* Runs one phase of a step on a rank, and then waits for all ranks. */
 static iris_status_t do_phase(struct probe *probe,
                               iris_status_t (*phase)(struct probe *,
                                                      struct probe_found *))
@@ -233,7 +234,7 @@ static iris_status_t do_step(struct probe *probe,
 
 /* ---- All steps ---- */
 
-/* The ranks of a step, and what kernels are told of them. */
+/* Chooses the ranks of a step, and sets the kernels' arguments for them. */
 static void choose(struct probe *probe, int first, int second)
 {
     struct probe_args *args = &probe->args;
@@ -328,7 +329,8 @@ static int rank_main(iris_t *iris, void *arg)
     return (int)status;
 }
 
-/* Where nobody said otherwise: quiet, and no files in the working folder. */
+/* The defaults of this program are few messages, and no files in the working
+ * folder. */
 static int run(struct probe *probe)
 {
     struct iris_config config;

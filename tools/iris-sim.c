@@ -114,7 +114,8 @@ static int add_change(const char *text)
     return 0;
 }
 
-/* 0; -1: a wrong value, or help has been printed. */
+/* Handles one option. Returns 0, or -1 for a wrong value or after printing
+ * help. */
 static int take(int c)
 {
     static const struct {

@@ -76,7 +76,8 @@ static int fail_process(int pid)
     return -1;
 }
 
-/* The segment that the argument means; -1, having said why. */
+/* Opens the segment that the argument names. Returns -1 after printing a
+ * message. */
 static int open_job(const char *name)
 {
     int fd;

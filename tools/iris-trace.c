@@ -132,7 +132,7 @@ int trace_export(void)
                : trace_close(file);
 }
 
-/* 0; else the exit status and 256. */
+/* Returns 0, or the exit status plus 256. */
 static int parse(int argc, char **argv)
 {
     static const struct option options[] = {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * Runs a schedule on a platform, event by event. A send occupies its rank's way
- * out and the receiver's way in for as long as its bytes take, after all sends
- * that were ready before it; the rank itself goes on at once, as after a put. A
- * receive ends when all bytes have arrived. A copy engine starts, then sends at
- * a rate of its own, and has arrived without a flag. With a network, a rank
- * sends one message at a time to other nodes, and the network says when it has
- * arrived.
+ * out and the receiver's way in for the time that its bytes take, after all
+ * sends that were ready before it. The rank itself continues at once, as after
+ * a put. A receive ends when all bytes have arrived. A copy engine starts, then
+ * sends at its own rate, and arrives without a flag. With a network, a rank
+ * sends one message at a time to other nodes, and the network reports its
+ * arrival.
  */
 #include "config.h"
 
@@ -179,8 +179,9 @@ static enum sim_cost rate_of(const struct engine *engine,
                                                                     : SIM_LINK;
 }
 
-/* When the last byte is there. With a switch, a rank's messages leave one after
- * the other, and so they come in; in a mesh, that is so for each pair. */
+/* The time at which the last byte arrives. With a switch, a rank's messages
+ * leave one after the other, and arrive one after the other. In a mesh this
+ * holds for each pair. */
 static double cross_links(struct engine *engine, const struct sim_step *step,
                           double us)
 {
@@ -213,7 +214,7 @@ static void send_on_links(struct engine *engine, size_t i, double us)
                        : latency(engine, step));
 }
 
-/* The rank's first message that waits for the network leaves. */
+/* Starts the rank's first message that waits for the network. */
 static void send_next(struct engine *engine, int rank, double us)
 {
     struct ways *ways = &engine->ways[rank];
@@ -255,7 +256,7 @@ static void send(struct engine *engine, size_t i, double us)
     }
 }
 
-/* Whether the send is done, and it is known when its bytes arrive. */
+/* Whether the send is done and the arrival of its bytes is known. */
 static int has_arrival(const struct engine *engine, size_t i)
 {
     const struct sim_times *times = &engine->run->times[i];
@@ -279,7 +280,7 @@ static void run_step(struct engine *engine, struct ready ready)
     const struct sim_step *step = &engine->schedule->steps[ready.step];
     struct sim_times *times = engine->run->times;
 
-    if (times[ready.step].is_done) { /* a receive whose send was the same us */
+    if (times[ready.step].is_done) { /* a receive with its send in this us */
         return;
     }
     if (step->kind == SIM_CALC) {

@@ -29,13 +29,13 @@ struct sim_run {
     struct sim_times *times; /* of each step */
     struct sim_rank_figures *ranks;
     double us;
-    size_t last;      /* the step that ended last; SIM_NO_STEP: there is none */
+    size_t last;      /* the step that ended last; SIM_NO_STEP: no step */
     size_t num_stuck; /* steps that never ran: a deadlock */
 };
 
-/* `compute` is the factor of intervals between operations. Messages between
- * nodes go through `network`; NULL: only ranks' ports are limits. 0; -1: no
- * memory. */
+/* Runs the schedule. `compute` is the factor of intervals between operations.
+ * Messages between nodes go through `network`; if it is NULL, only the ranks'
+ * ports limit them. Returns 0, or -1 without memory. */
 int sim_engine_run(const struct sim_schedule *schedule,
                    const struct sim_platform *platform,
                    struct sim_network *network, double compute,

@@ -34,7 +34,7 @@ struct row {
 struct table {
     struct row *rows;
     size_t count;
-    size_t unknown; /* rows that the model knows nothing of */
+    size_t unknown; /* rows that the model does not have */
 };
 
 /* ---- Reading ---- */
@@ -53,7 +53,8 @@ static const struct iris_json_field row_fields[] = {
     IRIS_JSON_FIELD_OF(struct row, "median_us", us, set_real),
     {NULL, NULL, 0, 0}};
 
-/* Whether the model has the row; its amounts, on a platform with that cache. */
+/* Whether the model has the row. Sets its amounts, on a platform with that
+ * cache. */
 static int describe(const struct sim_platform *platform, struct row *row)
 {
     struct sim_call call = {.bytes = row->bytes, .ranks = row->ranks};
@@ -102,7 +103,7 @@ static int add_row(const struct sim_platform *platform, struct table *table,
     return 0;
 }
 
-/* The list of results; a row may say of how many ranks it is. */
+/* Reads the list of results. A row may have its own number of ranks. */
 static int read_rows(struct iris_json *json,
                      const struct sim_platform *platform, struct table *table,
                      int ranks)
@@ -238,8 +239,7 @@ static void describe_all(const struct sim_platform *platform,
     }
 }
 
-/* The same with the best size of the cache; rows then have their amounts for
- * that. */
+/* Fits with the best size of the cache, and sets the rows' amounts for it. */
 static void fit(struct table *table, size_t left_out,
                 const struct sim_platform *first,
                 struct sim_platform *platform_p)
@@ -255,7 +255,7 @@ static void fit(struct table *table, size_t left_out,
         fit_costs(table, left_out, &platform);
         sum = sum_of_squares(table, left_out, &platform);
         if (sum < least) {
-            least = mb == 0 ? 0.9 * sum : sum; /* a cache has to be worth it */
+            least = mb == 0 ? 0.9 * sum : sum; /* a cache must be worth it */
             *platform_p = platform;
         }
     }

@@ -32,7 +32,7 @@ struct lowering {
     int num_phases;
     double start_us;  /* before the first phase */
     size_t num_steps; /* of a rank */
-    int root;         /* the only rank that has data to send; -1: all have */
+    int root; /* the only rank that has data to send; -1: all ranks have data */
 };
 
 static void add_phase(struct lowering *lowering, int count, int stride,
@@ -50,7 +50,7 @@ static void add_phase(struct lowering *lowering, int count, int stride,
 
 /* ---- Phases ---- */
 
-/* The costs of a plan that are not those of messages. */
+/* The costs of a plan without its messages. */
 static double start_of(const struct sim_platform *platform,
                        const struct sim_plan *plan)
 {
@@ -137,9 +137,9 @@ static void set_calc(struct lowering *lowering, int rank, size_t i, double us)
                           .partner = SIM_NO_STEP};
 }
 
-/* The member that gets message k of a member: at any k, each member gets one.
- * In a group of several nodes that is so for the messages within nodes and for
- * those between them, which do not wait for each other. */
+/* The member that gets message k of a member. For each k every member gets one
+ * message. In a group of several nodes this holds separately for the messages
+ * within nodes and for those between them, which do not wait for each other. */
 static int receiver_of(const struct phase *phase, int own, int k, int near)
 {
     int count = phase->count, nodes = count / near;
@@ -151,7 +151,7 @@ static int receiver_of(const struct phase *phase, int own, int k, int near)
     return (own / near + k / near) % nodes * near + (own + k) % near;
 }
 
-/* Message k of a member is message k of the member that gets it. */
+/* Sets message k of a member as message k of the member that gets it. */
 static void set_messages(struct lowering *lowering, int rank,
                          const struct phase *phase)
 {
@@ -177,7 +177,7 @@ static void set_messages(struct lowering *lowering, int rank,
     }
 }
 
-/* The receives, from the sends that are their partners. */
+/* Sets the receives, from the sends that are their partners. */
 static void set_receives(struct lowering *lowering)
 {
     struct sim_schedule *schedule = &lowering->schedule;
@@ -198,7 +198,7 @@ static void set_receives(struct lowering *lowering)
     }
 }
 
-/* Arrows come in the order of the step that they begin at. */
+/* Sets the arrows, in the order of the step at which they begin. */
 static void set_arrows(struct lowering *lowering, int rank)
 {
     size_t last = 0;

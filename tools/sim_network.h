@@ -24,15 +24,15 @@ struct sim_network_events {
     void *arg;
 };
 
-/* The network of a cluster with this number of ranks. In a "fat_tree", all
- * ranks of a node are at one leaf switch. In a "rail" network, a leaf switch
- * has the ranks with the same place in their nodes. A process has one network.
- * NULL, after a message: the topology is unknown, or this build has no
- * SimGrid. */
+/* Opens the network of a cluster with this number of ranks. In a "fat_tree",
+ * all ranks of a node are at one leaf switch. In a "rail" network, a leaf
+ * switch has the ranks with the same place in their nodes. A process has one
+ * network. Returns NULL, after printing a message, if the topology is unknown
+ * or this build has no SimGrid. */
 struct sim_network *sim_network_open(const struct sim_platform *platform,
                                      const char *topology, int num_ranks);
 
-/* Calls `events` until nothing is due and nothing is on its way. */
+/* Calls `events` until no work is due and no message is under way. */
 void sim_network_run(struct sim_network *network,
                      const struct sim_network_events *events);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The network between nodes in a build without SimGrid: there is none.
+ * Replaces the network between nodes in a build without SimGrid.
  */
 #include "config.h"
 
@@ -17,7 +17,7 @@ struct sim_network *sim_network_open(const struct sim_platform *platform,
     return NULL;
 }
 
-/* Nobody has a network to pass. */
+/* Never called, because sim_network_open() returns NULL. */
 void sim_network_run(struct sim_network *network,
                      const struct sim_network_events *events)
 {

@@ -33,7 +33,8 @@ int sim_fit_part(void);
 int sim_run_part(void);
 int sim_collective_part(void);
 
-/* The platform of --platform with --what-if applied. 0; -1, having complained. */
+/* Reads the platform of --platform and applies --what-if. Returns 0, or -1
+ * after printing a message. */
 int sim_platform_given(struct sim_platform *platform_p);
 
 /* Opens a file to write; NULL, having complained. Closing returns 0, or 1 if

@@ -54,12 +54,12 @@ struct sim_platform {
 const char *sim_cost_name(enum sim_cost cost);
 int sim_cost_is_rate(enum sim_cost cost);
 
-/* Reads and writes the file. 0; -1, having complained. */
+/* Read and write the file. Return 0, or -1 after printing a message. */
 int sim_platform_read(struct sim_platform *platform_p, const char *path);
 void sim_platform_write(const struct sim_platform *platform, FILE *file);
 
-/* Applies "link=2x": the rate doubles; "flag=0.5x": the time halves. 0; -1: the
- * text is no such change, having complained. */
+/* Applies "link=2x" (the rate doubles) or "flag=0.5x" (the time halves).
+ * Returns 0, or -1 after printing a message if the text is not such a change. */
 int sim_platform_change(struct sim_platform *platform, const char *text);
 
 #ifdef __cplusplus

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_STUCK 16 /* steps of a deadlock that are told */
+#define MOST_STUCK 16 /* steps of a deadlock to print */
 
 static const char *const kinds[] = {"compute", "send", "wait"};
 
@@ -91,7 +91,7 @@ static void tell_stuck(const struct sim_schedule *schedule,
     }
 }
 
-/* Whether all that the step requires is done. */
+/* Whether all steps that the step requires are done. */
 static int is_reached(const struct sim_schedule *schedule,
                       const struct sim_run *run, size_t i)
 {

@@ -20,7 +20,7 @@
 #define MOST_RANKS 1048576
 #define MOST_POINTS 64
 
-/* "64M" as bytes. 0; -1: it is no size. */
+/* Parses "64M" as bytes. Returns 0, or -1 if it is not a size. */
 static int parse_bytes(const char *text, size_t *bytes_p)
 {
     static const char units[] = "KMG";
@@ -43,7 +43,8 @@ static int parse_bytes(const char *text, size_t *bytes_p)
     return 0;
 }
 
-/* "8", or "2:4096" for 2, 4 and so on. 0; -1: it is no number of ranks. */
+/* Parses "8", or "2:4096" for 2, 4 and so on. Returns 0, or -1 if it is not a
+ * number of ranks. */
 static int parse_ranks(const char *text, int *least_p, int *most_p)
 {
     char *end;
@@ -142,7 +143,8 @@ static void print_json(struct iris_json_writer *json, const struct scale *scale,
     iris_i_json_end(json);
 }
 
-/* The call message by message. 0; -1, having complained. */
+/* Simulates the call message by message. Returns 0, or -1 after printing a
+ * message. */
 static int simulate(const struct scale *scale, struct sim_plan *plan,
                     double *us_p)
 {

@@ -36,7 +36,7 @@ static int compare_label(const void *left, const void *right)
     return (a->label > b->label) - (a->label < b->label);
 }
 
-/* The step of this rank with that label; NULL: there is none. */
+/* The step of this rank with that label, or NULL. */
 static struct sim_step *find(const struct reading *reading, uint64_t label)
 {
     const struct sim_schedule *schedule = reading->schedule;
@@ -65,7 +65,7 @@ static int add_step(struct reading *reading, const struct sim_step *step)
     return 0;
 }
 
-/* "l3 requires l1", where both are there already. */
+/* Adds "l3 requires l1", if both steps exist already. */
 static int add_arrow(struct reading *reading, uint64_t after, uint64_t before)
 {
     struct sim_schedule *schedule = reading->schedule;
@@ -99,7 +99,7 @@ static int begin_rank(struct reading *reading, const char *line)
     return 0;
 }
 
-/* The words behind a step. 0; -1, having complained. */
+/* Reads the words behind a step. Returns 0, or -1 after printing a message. */
 static int take_words(const struct reading *reading, const char *line,
                       struct sim_step *step)
 {
@@ -198,7 +198,7 @@ static size_t list_ends(const struct sim_schedule *schedule, enum sim_kind kind,
     return count;
 }
 
-/* The first send with a tag is the first receive's, and so on. */
+/* Joins the first send with a tag with the first receive, and so on. */
 static int join(struct sim_schedule *schedule)
 {
     struct end *ends = calloc(2 * schedule->num_steps + 1, sizeof *ends);

@@ -46,7 +46,7 @@ struct sim_schedule {
     size_t num_arrows;
 };
 
-/* 0; -1, having complained. `name` is for messages. */
+/* Returns 0, or -1 after printing a message, which contains `name`. */
 int sim_schedule_read(struct sim_schedule *schedule_p, FILE *file,
                       const char *name);
 void sim_schedule_free(struct sim_schedule *schedule);

@@ -7,18 +7,18 @@
 
 #include "report/snapshot.h"
 
-/* Prints the jobs that this user's processes have. */
+/* Prints the jobs that have processes of this user. */
 int top_list(void);
 
-/* The segment of the job of that name: its IRIS_JOB_ID, or PID.N. -1: there is
- * none. */
+/* Opens the segment of the job with that name: its IRIS_JOB_ID, or PID.N.
+ * Returns -1 without such a job. */
 int top_find_job(const char *name);
 
-/* The first job of a process that this one has started, itself or by others:
- * mpirun, or a program that spawned its ranks. -1. */
+/* Opens the first job of a process that this one has started, directly or
+ * through others such as mpirun. Returns -1 without such a job. */
 int top_find_below(int pid);
 
-/* Prints a table again and again, until all ranks have ended or left. */
+/* Prints a table repeatedly, until all ranks have ended or left. */
 int top_live(int fd);
 
 #endif /* IRIS_TOOLS_TOP_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The jobs on this machine that may be read, through all processes in /proc.
+ * The readable jobs on this machine, found through all processes in /proc.
  */
 #include "config.h"
 
@@ -15,14 +15,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Most processes between a rank and the process that started the job. */
+/* The most processes between a rank and the process that started the job. */
 #define DEPTH 64
 
-/* Jobs that were visited: each is found in every one of its processes. */
+/* The visited jobs. Each job is found in every one of its processes. */
 struct visit {
     struct iris_report_seen seen;
-    const char *name; /* the one looked for; NULL: print all */
-    int fd;           /* of that one; -1 */
+    const char *name; /* the job to find; NULL: print all jobs */
+    int fd;           /* segment of that job; -1 */
 };
 
 static int is_wanted(const struct visit *visit,
@@ -57,7 +57,7 @@ static void print_job(const struct iris_report *report)
     printf("%s\n", report->num_ranks > 8 ? ",..." : "");
 }
 
-/* Takes or closes fd. */
+/* Keeps or closes fd. */
 static void visit_job(struct visit *visit, int fd)
 {
     struct iris_report *report;
@@ -112,8 +112,8 @@ int top_find_job(const char *name)
 
 /* ---- Processes below another one ---- */
 
-/* Whether it is a descendant of `pid`. Follows a limited number of parents,
- * since they may change. */
+/* Whether the process is a descendant of `pid`. Follows a limited number of
+ * parents, since they may change. */
 static int is_below(int process, int pid)
 {
     struct iris_process at;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table that follows a job: the verdict, and a line for ranks that do the
- * same.
+ * The table that follows a job: the verdict, and one line for all ranks that do
+ * the same.
  */
 #include "config.h"
 
@@ -28,7 +28,7 @@
 struct row {
     int first, count;
     int waits;          /* number of the first rank's waits */
-    double calls, sent; /* a second, of all of them */
+    double calls, sent; /* per second, of all these ranks */
     uint64_t heap;      /* the largest */
     char doing[DOING];  /* activity of the first rank */
     char key[DOING];    /* the same without times and numbers */
@@ -138,7 +138,7 @@ static void add_rank(struct table *table, const struct iris_report *report,
     table->row_of[i] = (int)(row - table->rows);
 }
 
-/* Those that few ranks do come first: they may be why the others wait. */
+/* Rows with few ranks come first, because the others may wait for these. */
 static int compare_rows(const void *left, const void *right)
 {
     const struct row *a = left, *b = right;
@@ -146,7 +146,7 @@ static int compare_rows(const void *left, const void *right)
     return a->count != b->count ? a->count - b->count : a->first - b->first;
 }
 
-/* "0-3,6", in RANKS letters; ".." at the end: there are more. */
+/* Prints "0-3,6", in RANKS letters. ".." at the end means that there are more. */
 static void print_ranks(const struct table *table, int num_ranks, int row)
 {
     char text[RANKS + 1] = "", range[32];
@@ -170,7 +170,7 @@ static void print_ranks(const struct table *table, int num_ranks, int row)
     printf("%-*s", RANKS, text);
 }
 
-/* The text, or as much as fits and "..". */
+/* Prints the text, or the part that fits and "..". */
 static void print_cut(const char *text, int width)
 {
     if ((int)strlen(text) > width) {
@@ -197,7 +197,7 @@ static void print_rows(struct table *table, int num_ranks, int width)
     }
 }
 
-/* The verdict, broken at blanks into lines that fit. */
+/* Prints the verdict, broken at blanks into lines that fit. */
 static void print_cause(const struct iris_report *report, int width)
 {
     const char *text = report->cause;
@@ -243,7 +243,7 @@ static int print_table(const struct iris_report *report,
     return ret;
 }
 
-/* The segment stays readable for as long as it is open here. */
+/* Whether the job is over. The segment stays readable while it is open here. */
 static int is_over(const struct iris_report *report)
 {
     for (int i = 0; i < report->num_ranks; i++) {

@@ -16,17 +16,18 @@ struct trace_calls {
     size_t count;
 };
 
-/* Keeps a collective's event. 0; -1: no memory. */
+/* Keeps a collective's event. Returns 0, or -1 without memory. */
 int trace_calls_add(struct trace_calls *calls, const struct iris_event *event);
 void trace_calls_free(struct trace_calls *calls);
 
-/* Adds the ends of all messages. A call of all members is a message from each to
- * each other, see trace_transfers.h: members make the same calls in the same
- * order. In calls of messages, the first that a member sends to another is the
- * first that the other receives from it, and so on. All that a call sends and
- * receives is one step of its track: the stream that ran its kernel, whose time is
- * that of the kernels before it, or, if the trace has no runs, the host's. 0; -1:
- * no memory. */
+/* Adds the ends of all messages. A call of all members is a message from each
+ * to each other (see trace_transfers.h): members make the same calls in the
+ * same order. In calls of messages, the first message that a member sends to
+ * another is the first that the other receives from it, and so on. All sends
+ * and receives of a call are one step of its track. The track is the stream
+ * that ran its kernel, and the step's time is that of the kernels before it. If
+ * the trace has no runs, the track is the host's. Returns 0, or -1 without
+ * memory. */
 int trace_calls_list(struct trace_calls *calls,
                      const struct trace_streams *streams,
                      struct trace_items *items);

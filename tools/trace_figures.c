@@ -40,7 +40,7 @@ struct trace_row *trace_find(const struct trace_rows *rows, const char *name,
     return NULL;
 }
 
-/* NULL: no memory. */
+/* Returns NULL without memory. */
 static struct trace_row *row_of(struct trace_rows *rows, const char *name,
                                 const char *cat)
 {

@@ -41,14 +41,14 @@ struct trace_figures {
     int64_t first_ns, last_ns;
 };
 
-/* Reads the file; with `more` calls that too, for each event, and for both ends of
- * arrows (ph s and f). Complains on stderr and returns -1 where it cannot. */
+/* Reads the file. Calls `more`, if it is not NULL, for each event and for both
+ * ends of arrows (ph s and f). Returns -1 after printing a message. */
 int trace_read(const char *path, struct trace_figures *figures_p,
                int (*more)(void *arg, const struct iris_event *event),
                void *arg);
 void trace_free(struct trace_figures *figures);
 
-/* The row of that name; NULL: there is none. */
+/* The row with that name, or NULL. */
 struct trace_row *trace_find(const struct trace_rows *rows, const char *name,
                              const char *cat);
 

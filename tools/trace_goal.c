@@ -205,7 +205,7 @@ static int write_goal(struct trace_messages *messages, int num_ranks,
     return file == NULL ? -1 : ret;
 }
 
-/* The number of ranks to write; -1, having complained. */
+/* The number of ranks to write, or -1 after printing a message. */
 static int scale_to(const char *path, const struct trace_goal_options *options,
                     struct trace_scale *scale)
 {

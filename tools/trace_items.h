@@ -42,7 +42,7 @@ struct trace_items {
 struct trace_item trace_item_at(const struct iris_flow_end *at);
 struct trace_item trace_item_of_network(int rank, int64_t ns);
 
-/* Adds both ends of a message of send->bytes. 0; -1: no memory. */
+/* Adds both ends of a message of send->bytes. Returns 0, or -1 without memory. */
 int trace_items_add(struct trace_items *items, const struct trace_item *send,
                     const struct trace_item *receive);
 

@@ -24,7 +24,8 @@ struct trace_messages {
 int trace_messages_open(struct trace_messages *messages);
 void trace_messages_close(struct trace_messages *messages);
 
-/* Takes an event into account, in the order of the file. 0; -1: no memory. */
+/* Takes an event into account, in the order of the file. Returns 0, or -1
+ * without memory. */
 int trace_messages_add(void *messages, const struct iris_event *event);
 
 /* All ends of all messages, once, after all events are known. The caller frees

@@ -116,7 +116,7 @@ static int read_member(struct iris_json *json, struct trace_space *space)
                                                                          : 0;
 }
 
-/* 0; 1: there is no such file; -1, having complained. */
+/* Returns 0, 1 if the file does not exist, or -1 after printing a message. */
 static int read_space(const char *path, struct trace_space *space)
 {
     struct iris_json *json = malloc(sizeof *json);

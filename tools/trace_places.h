@@ -57,11 +57,11 @@ struct trace_place {
 };
 
 /* Reads the files PREFIX_rank_N_heap_bases.json and
- * PREFIX_rank_N_allocations.json of all ranks N; without the first one of rank
- * 0 there are no spaces. 0; -1, having complained. */
+ * PREFIX_rank_N_allocations.json of all ranks N. Without the first file of rank
+ * 0 the result has no spaces. Returns 0, or -1 after printing a message. */
 int trace_spaces_read(struct trace_spaces *spaces, const char *prefix);
 
-/* Complains and returns -1 if there are no spaces. */
+/* Returns -1 after printing a message if `spaces` is empty. */
 int trace_spaces_need(const struct trace_spaces *spaces, const char *prefix);
 void trace_spaces_free(struct trace_spaces *spaces);
 
@@ -72,9 +72,9 @@ int trace_find_place(const struct trace_space *space, uint64_t address,
                      const struct trace_moment *moment,
                      struct trace_place *place_p);
 
-/* The place of an operation's address: on its rank's own heap, for the memory
- * of its target. The space of its rank; NULL: the address is on none, or there
- * is no file of that rank. */
+/* Finds the place of an operation's address: on its rank's own heap, for the
+ * memory of its target. Returns the space of its rank, or NULL if the address
+ * is on no heap or the rank has no file. */
 const struct trace_space *trace_place_of(const struct trace_spaces *spaces,
                                          const struct iris_trace_file *file,
                                          const struct iris_event *event,
@@ -82,7 +82,8 @@ const struct trace_space *trace_place_of(const struct trace_spaces *spaces,
                                          struct trace_place *place_p);
 
 /* Writes the name of the allocation that an operation accessed, or its place on
- * the heap, and, if asked, the offset in it. 0: none is known. */
+ * the heap. If asked, also writes the offset in it. Returns 0 if neither is
+ * known. */
 #define TRACE_LABEL 96
 int trace_label(const struct trace_spaces *spaces,
                 const struct iris_trace_file *file,

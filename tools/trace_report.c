@@ -163,7 +163,7 @@ static int write_page(const struct timeline *timeline)
     return trace_close(file);
 }
 
-/* Names of memory are in the files beside the trace, if they are there. */
+/* Reads the names of memory from the files beside the trace, if they exist. */
 static int read_spaces(struct trace_spaces *spaces, const char *path)
 {
     const char *ending = iris_i_out_ending(path);
@@ -179,7 +179,7 @@ static int read_spaces(struct trace_spaces *spaces, const char *path)
     return ending == NULL ? 0 : trace_spaces_read(spaces, prefix);
 }
 
-/* The second reading draws, once the first has said from when to when. */
+/* The first reading finds the begin and the end. The second one draws. */
 static int draw(struct trace_figures *figures, struct timeline *timeline)
 {
     const char *path = trace_options.files[0];

@@ -61,9 +61,9 @@ static void print_place(const struct trace_space *space,
     }
 }
 
-/* Ranks of different processes may have different things at one address: all of
- * them are named. An address that is only tried prints nothing unless it is on
- * a heap. Returns how many places there are. */
+/* Names the allocations at an address. Ranks of different processes may have
+ * different allocations there; all of them are named. An address that is only
+ * tried prints nothing unless it is on a heap. Returns the number of places. */
 static int resolve(const struct trace_spaces *spaces, uint64_t address,
                    int is_tried)
 {
@@ -97,8 +97,8 @@ static int resolve(const struct trace_spaces *spaces, uint64_t address,
 
 /* ---- Sources of addresses ---- */
 
-/* The next word of the line that is a number, from *at_p on: with 0x ahead, or
- * without. 0: there is none. */
+/* Finds the next word of the line that is a number, from *at_p on, with or
+ * without 0x ahead. Returns 0 if there are no more. */
 static int next_number(const char **at_p, int with_0x, uint64_t *number_p)
 {
     const char *at = *at_p;
@@ -124,8 +124,8 @@ static int next_number(const char **at_p, int with_0x, uint64_t *number_p)
     return 0;
 }
 
-/* The first number of the line that is on a heap, those that say 0x first:
- * sizes, line numbers and times may be ahead of it. */
+/* Resolves the first number of the line that is on a heap. Numbers with 0x come
+ * first, because sizes, line numbers and times may be ahead of the address. */
 static int resolve_one_of(const struct trace_spaces *spaces, const char *line)
 {
     uint64_t number;
@@ -142,7 +142,7 @@ static int resolve_one_of(const struct trace_spaces *spaces, const char *line)
     return 0;
 }
 
-/* Lines as profilers print them; one without an address is passed on. */
+/* Resolves lines in the form of profilers. Copies lines without an address. */
 static void resolve_lines(const struct trace_spaces *spaces, FILE *file)
 {
     char *line = NULL;
@@ -193,7 +193,7 @@ static int resolve_event(void *arg, const struct iris_event *event)
     return 0;
 }
 
-/* The first reading says how exact times are, which files have at their end. */
+/* The first reading finds the accuracy of times, which files have at their end. */
 static int resolve_trace(const struct trace_spaces *spaces, const char *path)
 {
     struct trace_figures figures = {.first_ns = INT64_MAX}, again = figures;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A trace as if more ranks had run the program: each event, once for each copy
- * of the ranks that ran.
+ * Changes a trace as if more ranks had run the program: repeats each event for
+ * each copy of the ranks.
  */
 #include "config.h"
 
@@ -33,7 +33,8 @@ static int count_members(const char *text)
     return count;
 }
 
-/* Writes the list with `more` added to each rank. 0; -1: it is too long. */
+/* Writes the list with `more` added to each rank. Returns 0, or -1 if it is too
+ * long. */
 static int shift_members(const char *from, int more, char *to, size_t bytes)
 {
     size_t length = 0;

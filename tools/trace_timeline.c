@@ -61,7 +61,8 @@ static double arrow_position(const struct timeline *timeline, int64_t ns)
 
 /* ---- Slices ---- */
 
-/* -1: it is not drawn. Ends of arrows have the first 19 letters of a name. */
+/* Returns -1 if the track is not drawn. Ends of arrows have the first 19
+ * letters of a name. */
 static int find_track(const struct timeline *timeline, int pid, const char *tid,
                       size_t most)
 {
@@ -99,7 +100,7 @@ static struct timeline_track *track_of(struct timeline *timeline,
     return track;
 }
 
-/* The number of the text, a new one if need be; -1: it has none. */
+/* The number of the text, which may be new. -1: the event has no text. */
 static int label_of(struct timeline *timeline, const struct iris_event *event,
                     short *label_p)
 {
@@ -222,7 +223,8 @@ static int find_end(const struct timeline *timeline,
     return find_track(timeline, end->pid, end->tid, sizeof end->tid - 1);
 }
 
-/* Adds an arrow if both tracks are drawn and differ. 0; -1: no memory. */
+/* Adds an arrow if both tracks are drawn and differ. Returns 0, or -1 without
+ * memory. */
 static int add_arrow(struct timeline *timeline,
                      const struct iris_flow_end *from,
                      const struct iris_flow_end *to, double put)

@@ -57,17 +57,18 @@ struct timeline {
     int arrows_left_out; /* whether there are more arrows */
 };
 
-/* 0; -1: no memory. Close it in either case. */
+/* Returns 0, or -1 without memory. Close the timeline in either case. */
 int timeline_open(struct timeline *timeline,
                   const struct trace_figures *figures,
                   const struct trace_spaces *spaces);
 void timeline_close(struct timeline *timeline);
 
-/* Take an event of the second reading into account. 0; -1: no memory. */
+/* Take an event of the second reading into account. Return 0, or -1 without
+ * memory. */
 int timeline_add(void *timeline, const struct iris_event *event);
 
-/* Sorts the tracks and finds the arrows, once all events are there. 0; -1: no
- * memory. */
+/* Sorts the tracks and finds the arrows, after the last event. Returns 0, or -1
+ * without memory. */
 int timeline_finish(struct timeline *timeline);
 
 #endif /* IRIS_TOOLS_TRACE_TIMELINE_H */

@@ -7,8 +7,8 @@
 
 #include "trace/events.h"
 
-/* Data that went one way. Loads and gets bring it from the target to the rank
- * that calls, all else takes it there. */
+/* Data that went one way. Loads and gets bring it from the target to the
+ * calling rank. All other operations take it to the target. */
 struct iris_transfer_of {
     int from, to;
     uint64_t bytes;
@@ -29,12 +29,12 @@ int iris_i_transfers(const struct iris_event *event,
 
 int iris_i_is_collective(const struct iris_event *event);
 
-/* Whether it is a collective that says what it sends and receives: gather,
+/* Whether the event is a collective that lists its sends and receives: gather,
  * scatter, all_gatherv, all_to_allv, send, recv, send_recv. */
 int iris_i_is_messages(const struct iris_event *event);
 
-/* The first message of the event's `sends` or `receives`. Returns the rest of
- * the text; NULL: there is none. */
+/* Reads the first message of the event's `sends` or `receives`. Returns the
+ * rest of the text, or NULL without a message. */
 const char *iris_i_next_message(const char *text, int *rank_p,
                                 uint64_t *bytes_p);
 
