@@ -150,8 +150,8 @@ IRIS_API iris_status_t iris_free(iris_t *iris, void *ptr);
  *
  *  A later collective call frees the memory: an allocation, iris_free(),
  *  iris_as_symmetric(), or iris_barrier() of all ranks. Each of these frees an
- *  allocation if every rank has released it and the work that the ranks'
- *  streams held at that time has completed. The call does not wait for it.
+ *  allocation if every rank has released it, and the work that the ranks'
+ *  streams held at release has completed. The call does not wait for that work.
  *  It costs no extra time unless every rank has released something. Only an
  *  allocation that would otherwise fail for lack of memory waits for the
  *  streams, as iris_free_deferred() does, and then tries again. If one rank
