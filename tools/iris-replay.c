@@ -10,6 +10,7 @@
 #include "replay_shrink.h"
 
 #include <getopt.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -216,11 +217,20 @@ static int run(void)
 
 /* ---- The command line ---- */
 
+/* The positive whole number of an option, or 0. */
+static int number_of(const char *text)
+{
+    char *end;
+    long number = strtol(text, &end, 10);
+
+    return end != text && *end == '\0' && number > 0 && number <= INT_MAX
+               ? (int)number
+               : 0;
+}
+
 /* Handles one option. Returns 0, or -1 for a wrong value. */
 static int take(int c)
 {
-    char *end;
-
     switch (c) {
     case 'a':
         options.exploration.goes_on = true;
@@ -229,8 +239,8 @@ static int take(int c)
         options.explores = true;
         return 0;
     case 'l':
-        options.exploration.most = (unsigned)strtoul(optarg, &end, 10);
-        if (end != optarg && *end == '\0' && options.exploration.most > 0) {
+        options.exploration.most = (unsigned)number_of(optarg);
+        if (options.exploration.most > 0) {
             return 0;
         }
         fprintf(stderr, "iris-replay: --limit=%s is no number\n", optarg);
@@ -251,8 +261,8 @@ static int take(int c)
         options.shrinks = true;
         return 0;
     case 't':
-        options.program.timeout_s = (int)strtol(optarg, &end, 10);
-        if (end != optarg && *end == '\0' && options.program.timeout_s > 0) {
+        options.program.timeout_s = number_of(optarg);
+        if (options.program.timeout_s > 0) {
             return 0;
         }
         fprintf(stderr, "iris-replay: --timeout=%s is no number of seconds\n",
