@@ -26,7 +26,7 @@ int iris_i_sized_fits(size_t size);
 int iris_i_sized_init(void *sized, size_t size, int unset);
 
 /* Offset of the first byte that is not `unset` after the `known` bytes that
- * this library knows; 0: there is none. */
+ * this library knows, or 0 if all those bytes are `unset`. */
 size_t iris_i_sized_unknown(const void *sized, size_t known, int unset);
 
 /* Copies options of any header version over *known_p. The struct's init

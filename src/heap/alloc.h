@@ -52,7 +52,7 @@ void iris_i_alloc_untake(struct iris_alloc *alloc, size_t offset);
 int iris_i_alloc_mark(struct iris_alloc *alloc, size_t offset, int mark);
 
 /* The live allocation that contains `offset`: its start and size. For messages
- * and traces; may be slow. IRIS_ERR_INVALID: there is none. */
+ * and traces; may be slow. IRIS_ERR_INVALID: no allocation contains it. */
 iris_status_t iris_i_alloc_find(struct iris_alloc *alloc, size_t offset,
                                 size_t *start_p, size_t *bytes_p);
 

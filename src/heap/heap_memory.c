@@ -78,8 +78,8 @@ static void flip(_Atomic uint64_t *bits, const struct run *run)
     }
 }
 
-/* The first run, after run->end and before `end`, of pieces whose bit is
- * `value`; 0: there is none. */
+/* Finds the first run, after run->end and before `end`, of pieces whose bit is
+ * `value`. Returns 1, or 0 if no piece has it. */
 static int next_run(const _Atomic uint64_t *bits, int value, size_t end,
                     struct run *run)
 {

@@ -38,7 +38,8 @@ static inline int iris_i_heap_is_own(const struct iris_heap_names *names,
     return offset < names->reserved_bytes;
 }
 
-/* The program's live allocation that contains `offset`; 0: there is none. */
+/* Finds the program's live allocation that contains `offset`. Returns 1, or 0 if
+ * no such allocation exists. */
 int iris_i_heap_find(const struct iris_heap_names *names, size_t offset,
                      size_t *start_p, size_t *bytes_p);
 
