@@ -19,6 +19,8 @@ static const char *const names[] = {"put_flush", "puts_flush", "put_signal",
 
 /* Puts before the flush in puts_flush. */
 #define MANY 1000
+/* The most bytes of one of them: larger puts would take seconds for a flush. */
+#define MANY_BYTES ((size_t)64 << 10)
 
 struct nodes {
     unsigned char *src; /* on the heap, like dst and signal */
@@ -219,14 +221,16 @@ static iris_status_t run_nodes(struct bench *b, size_t op,
                                 .bytes = row_p->bytes,
                                 .partner = (b->rank + half) % b->num_ranks,
                                 .leads = b->rank < half};
-    bool has_peer = b->peer != NULL && b->peer->far != NULL;
+    bool has_peer = b->peer != NULL && b->peer->far != NULL &&
+                    row_p->bytes <= INT32_MAX; /* a count of MPI's */
     struct bench_work work = {.run = run,
                               .arg = &point,
                               .per_rep = op == PUT_SIGNAL ? 2 : 1,
                               .references = has_peer};
     iris_status_t status;
 
-    if (b->num_ranks % 2 != 0) {
+    if (b->num_ranks % 2 != 0 ||
+        (op == PUTS_FLUSH && row_p->bytes > MANY_BYTES)) {
         return IRIS_OK;
     }
     status = fill(b, point.bytes);

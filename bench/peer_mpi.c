@@ -98,7 +98,7 @@ static void do_close(struct bench_peer *peer)
 
 /* ---- Between two ranks ---- */
 
-static MPI_Win window;
+static MPI_Win window = MPI_WIN_NULL;
 static char *blocks; /* two: one to send from, one to receive into */
 static size_t block_bytes;
 
@@ -112,8 +112,10 @@ static bool far_open(size_t bytes)
 
 static void far_close(void)
 {
-    MPI_Win_unlock_all(window);
-    MPI_Win_free(&window);
+    if (window != MPI_WIN_NULL) {
+        MPI_Win_unlock_all(window);
+        MPI_Win_free(&window);
+    }
 }
 
 /* The target of the puts waits in MPI, which may need this for progress. */
