@@ -95,7 +95,7 @@ ways_of_running() {
             "$bench" --ranks 3 --pairs $pairs --workgroups 3 $tiny
     done
     succeeds "1 rank" "$bench" --ranks 1 $tiny
-    succeeds "2 nodes" env IRIS_NODES=2 "$bench" $tiny --ops lanes,bulk,kernels,sync \
+    succeeds "2 nodes" env IRIS_NODES=2 "$bench" $tiny --ops lanes,bulk,kernels,sync,nodes \
         --format csv
     ! grep -qE ',(plain|memcpy),' out && grep -q '^lanes,load,' out
     verdict "another node's memory has no plain accesses to compare with" $?
