@@ -97,6 +97,17 @@ else
         [ ! -x tests/$test ] || run_socket tests/$test
     done
 fi
+# Ranks that meet at rank 0's IPv6 address, and connect there.
+by_ipv6() { # TEST
+    local port=$((20000 + $$ % 10000))
+    # shellcheck disable=SC2086
+    one "$1, 4 at [::1]:$port" env IRIS_NODES=2 IRIS_ROOT="[::1]:$port" \
+        "$launch_env" -n 4 $TEST_WRAPPER ./$1
+}
+if [ -x tests/transport/test_far ] && grep -q ' lo$' /proc/net/if_inet6 2>/dev/null; then
+    by_ipv6 tests/transport/test_far
+fi
+
 # Ranks of several nodes, whose proxies pass messages by MPI. The puts of pt2pt
 # are not there before the flush, even on one machine.
 by_mpi() { # TRANSPORT VARIABLE=VALUE...

@@ -16,6 +16,7 @@
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,69 +38,114 @@ static iris_status_t fail_parse(const char *text, const char *why)
                        text, why);
 }
 
-/* Whether the address is the loopback although the name is not one of the
- * loopback's. */
-static int is_hidden(const char *host, const struct addrinfo *found)
+static int family_of(const struct iris_address *address)
 {
-    const struct sockaddr_in *in = (const void *)found->ai_addr;
-    struct in_addr number;
+    struct sockaddr any = {.sa_family = AF_UNSPEC};
 
-    return ntohl(in->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET &&
-           strcmp(host, "localhost") != 0 &&
-           inet_pton(AF_INET, host, &number) != 1;
+    memcpy(&any.sa_family, address->data + offsetof(struct sockaddr, sa_family),
+           sizeof any.sa_family);
+    return any.sa_family;
 }
 
-iris_status_t iris_i_address_parse(const char *text,
-                                   struct iris_address *address_p)
+static int is_literal(const char *host)
 {
-    const struct addrinfo hints = {.ai_family = AF_INET,
-                                   .ai_socktype = SOCK_STREAM,
-                                   .ai_flags = AI_NUMERICSERV};
-    const char *colon = strrchr(text, ':');
-    struct iris_address address, own;
-    struct addrinfo *found;
-    char host[256], *end;
-    long port;
-    int ret;
+    unsigned char number[sizeof(struct in6_addr)];
 
-    if (colon == NULL || colon == text ||
-        (size_t)(colon - text) >= sizeof host) {
-        return fail_parse(text, "is not HOST:PORT");
+    return inet_pton(AF_INET, host, number) == 1 || strchr(host, ':') != NULL;
+}
+
+static int is_loopback(const struct iris_address *address)
+{
+    struct sockaddr_in in;
+    struct sockaddr_in6 in6;
+
+    memcpy(&in, address->data, sizeof in);
+    memcpy(&in6, address->data, sizeof in6);
+    return in.sin_family == AF_INET
+               ? ntohl(in.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET
+               : IN6_IS_ADDR_LOOPBACK(&in6.sin6_addr);
+}
+
+static int is_link_local(const struct iris_address *address)
+{
+    struct sockaddr_in6 in6;
+
+    memcpy(&in6, address->data, sizeof in6);
+    return in6.sin6_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&in6.sin6_addr);
+}
+
+/* Splits "HOST:PORT" and "[HOST]:PORT". Returns the reason if the text is
+ * neither. */
+static const char *split(const char *text, char host[256], const char **port_p)
+{
+    const char *colon = strrchr(text, ':');
+    size_t length = colon == NULL ? 0 : (size_t)(colon - text);
+    char *end;
+    long port;
+
+    if (length == 0 || length >= 256) {
+        return "is not HOST:PORT";
+    }
+    if (text[0] == '[' && text[length - 1] == ']') {
+        length -= 2;
+        snprintf(host, 256, "%.*s", (int)length, text + 1);
+        if (strchr(host, ':') == NULL) {
+            return "the brackets contain no IPv6 address";
+        }
+    } else if (memchr(text, ':', length) != NULL || text[0] == '[') {
+        return "an IPv6 address needs brackets, such as [fd00::1]:29400";
+    } else {
+        snprintf(host, 256, "%.*s", (int)length, text);
     }
     port = strtol(colon + 1, &end, 10);
-    if (colon[1] < '0' || colon[1] > '9' || *end != '\0' || port < 1 ||
-        port > 65535) {
-        return fail_parse(text, "the port is not a number from 1 to 65535");
-    }
-    snprintf(host, sizeof host, "%.*s", (int)(colon - text), text);
-    ret = getaddrinfo(host, colon + 1, &hints, &found);
+    *port_p = colon + 1;
+    return colon[1] < '0' || colon[1] > '9' || *end != '\0' || port < 1 ||
+                   port > 65535
+               ? "the port is not a number from 1 to 65535"
+               : NULL;
+}
+
+/* The first IPv4 address of the host, else its first IPv6 address. */
+static const char *resolve(const char *host, const char *port,
+                           struct iris_address *address_p)
+{
+    const struct addrinfo hints = {.ai_family = AF_UNSPEC,
+                                   .ai_socktype = SOCK_STREAM,
+                                   .ai_flags = AI_NUMERICSERV};
+    struct addrinfo *all, *one;
+    int ret = getaddrinfo(host, port, &hints, &all);
+
     if (ret != 0) {
-        return fail_parse(text, gai_strerror(ret));
+        return gai_strerror(ret);
     }
-    take(found->ai_addr, found->ai_addrlen, &address);
-    if (is_hidden(host, found) && iris_i_address_of_host(&own) == IRIS_OK) {
-        iris_i_address_set_port(&own, &address);
-        address = own;
+    one = all;
+    while (one != NULL && one->ai_family != AF_INET) {
+        one = one->ai_next;
     }
-    freeaddrinfo(found);
-    *address_p = address;
-    return IRIS_OK;
+    one = one == NULL ? all : one;
+    take(one->ai_addr, one->ai_addrlen, address_p);
+    freeaddrinfo(all);
+    return is_link_local(address_p)
+               ? "a link-local address has a meaning on one host only"
+               : NULL;
 }
 
 /* A datagram socket, or -1 with errno. */
-static int make_socket(void)
+static int make_socket(const struct iris_address *address)
 {
-    return iris_i_fd_above_stdio(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    return iris_i_fd_above_stdio(
+        socket(family_of(address), SOCK_DGRAM | SOCK_CLOEXEC, 0));
 }
 
 int iris_i_address_is_own(const struct iris_address *address)
 {
-    struct sockaddr_in own;
-    int sock = make_socket(), ret;
+    const struct iris_address no_port = {.bytes = 0};
+    struct iris_address own = *address;
+    int sock = make_socket(address), ret;
 
-    memcpy(&own, address->data, sizeof own);
-    own.sin_port = 0;
-    ret = sock < 0 ? -1 : bind(sock, (struct sockaddr *)&own, sizeof own);
+    iris_i_address_set_port(&own, &no_port);
+    ret = sock < 0 ? -1
+                   : bind(sock, (const struct sockaddr *)own.data, own.bytes);
     if (sock >= 0) {
         close(sock);
     }
@@ -109,15 +155,16 @@ int iris_i_address_is_own(const struct iris_address *address)
 iris_status_t iris_i_address_towards(const struct iris_address *other,
                                      struct iris_address *own_p)
 {
-    struct sockaddr_in own;
-    socklen_t bytes = sizeof own;
-    int sock = make_socket(), ret = errno;
+    const struct iris_address no_port = {.bytes = 0};
+    struct iris_address own = {.bytes = 0};
+    socklen_t bytes = sizeof own.data;
+    int sock = make_socket(other), ret = errno;
 
     if (sock < 0) {
         return iris_i_fail_fd(ret, "cannot make a socket");
     }
     ret = connect(sock, (const struct sockaddr *)other->data, other->bytes) ||
-          getsockname(sock, (struct sockaddr *)&own, &bytes);
+          getsockname(sock, (struct sockaddr *)own.data, &bytes);
     ret = ret == 0 ? 0 : errno;
     close(sock);
     if (ret != 0) {
@@ -125,52 +172,113 @@ iris_status_t iris_i_address_towards(const struct iris_address *other,
                                  "rank 0's host cannot be reached; check "
                                  "IRIS_ROOT and the network");
     }
-    own.sin_port = 0;
-    take(&own, sizeof own, own_p);
+    own.bytes = bytes;
+    iris_i_address_set_port(&own, &no_port);
+    *own_p = own;
     return IRIS_OK;
 }
 
-iris_status_t iris_i_address_of_host(struct iris_address *own_p)
+/* Takes the address if other hosts may reach it. */
+static int take_interface(const struct ifaddrs *one, int family,
+                          struct iris_address *own_p)
 {
-    struct ifaddrs *all, *one;
+    struct iris_address own;
+
+    if (one->ifa_addr == NULL || one->ifa_addr->sa_family != family ||
+        !(one->ifa_flags & IFF_UP) || (one->ifa_flags & IFF_LOOPBACK)) {
+        return 0;
+    }
+    take(one->ifa_addr,
+         family == AF_INET ? sizeof(struct sockaddr_in)
+                           : sizeof(struct sockaddr_in6),
+         &own);
+    if (is_link_local(&own)) {
+        return 0;
+    }
+    *own_p = own;
+    return 1;
+}
+
+static iris_status_t find_interface(int first_family,
+                                    struct iris_address *own_p)
+{
+    const int families[] = {first_family,
+                            first_family == AF_INET ? AF_INET6 : AF_INET};
+    struct ifaddrs *all;
+    int found = 0;
 
     if (getifaddrs(&all) != 0) {
         return iris_i_fail_errno(NULL, IRIS_ERR_SYSTEM, errno,
                                  "cannot list network interfaces");
     }
-    for (one = all; one != NULL; one = one->ifa_next) {
-        if (one->ifa_addr != NULL && one->ifa_addr->sa_family == AF_INET &&
-            (one->ifa_flags & IFF_UP) && !(one->ifa_flags & IFF_LOOPBACK)) {
-            take(one->ifa_addr, sizeof(struct sockaddr_in), own_p);
-            break;
+    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
+        for (const struct ifaddrs *one = all; !found && one != NULL;
+             one = one->ifa_next) {
+            found = take_interface(one, families[i], own_p);
         }
     }
     freeifaddrs(all);
-    return one != NULL
-               ? IRIS_OK
-               : iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
-                             "no network interface with an IPv4 address is up; "
-                             "set IRIS_ROOT to rank 0's address and port");
+    return found ? IRIS_OK
+                 : iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
+                               "no network interface with an IP address is up; "
+                               "set IRIS_ROOT to rank 0's address and port");
+}
+
+iris_status_t iris_i_address_of_host(struct iris_address *own_p)
+{
+    return find_interface(AF_INET, own_p);
+}
+
+iris_status_t iris_i_address_parse(const char *text,
+                                   struct iris_address *address_p)
+{
+    struct iris_address address = {.bytes = 0}, own;
+    char host[256];
+    const char *port, *why = split(text, host, &port);
+
+    if (why == NULL) {
+        why = resolve(host, port, &address);
+    }
+    if (why != NULL) {
+        return fail_parse(text, why);
+    }
+    if (is_loopback(&address) && strcmp(host, "localhost") != 0 &&
+        !is_literal(host) &&
+        find_interface(family_of(&address), &own) == IRIS_OK) {
+        iris_i_address_set_port(&own, &address);
+        address = own;
+    }
+    *address_p = address;
+    return IRIS_OK;
 }
 
 void iris_i_address_widen(struct iris_address *address)
 {
-    struct sockaddr_in in;
+    struct sockaddr_in in = {.sin_family = AF_INET,
+                             .sin_addr = {htonl(INADDR_ANY)}};
+    struct sockaddr_in6 in6 = {.sin6_family = AF_INET6,
+                               .sin6_addr = in6addr_any};
+    struct iris_address before = *address;
 
-    memcpy(&in, address->data, sizeof in);
-    in.sin_addr.s_addr = htonl(INADDR_ANY);
-    take(&in, sizeof in, address);
+    if (family_of(address) == AF_INET) {
+        take(&in, sizeof in, address);
+    } else {
+        take(&in6, sizeof in6, address);
+    }
+    iris_i_address_set_port(address, &before);
 }
+
+/* Both families have the port at the same offset. */
+_Static_assert(offsetof(struct sockaddr_in, sin_port) ==
+                   offsetof(struct sockaddr_in6, sin6_port),
+               "one offset");
 
 void iris_i_address_set_port(struct iris_address *address,
                              const struct iris_address *from)
 {
-    struct sockaddr_in in, other;
+    const size_t at = offsetof(struct sockaddr_in, sin_port);
 
-    memcpy(&in, address->data, sizeof in);
-    memcpy(&other, from->data, sizeof other);
-    in.sin_port = other.sin_port;
-    take(&in, sizeof in, address);
+    memcpy(address->data + at, from->data + at, sizeof(in_port_t));
 }
 
 uint64_t iris_i_host_id(void)

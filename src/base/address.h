@@ -15,9 +15,11 @@ struct iris_address {
     _Alignas(8) unsigned char data[32];
 };
 
-/* Reads "HOST:PORT": a name or an IPv4 address, and a number from 1 to 65535.
- * Asks the system's resolver. Many hosts resolve their own name to the
- * loopback; for such a name the result is iris_i_address_of_host().
+/* Reads "HOST:PORT": a name, an IPv4 address or an IPv6 address in brackets,
+ * and a number from 1 to 65535. Asks the system's resolver, and takes an IPv4
+ * address if the name has one. Many hosts resolve their own name to the
+ * loopback; for such a name the result is an address of
+ * an interface, of the same family if there is one.
  * IRIS_ERR_CONFIG */
 iris_status_t iris_i_address_parse(const char *text,
                                    struct iris_address *address_p);
@@ -31,11 +33,13 @@ iris_status_t iris_i_address_towards(const struct iris_address *other,
                                      struct iris_address *own_p);
 
 /* The address, with port 0, of the first interface that is up and not a
- * loopback. IRIS_ERR_BOOTSTRAP: this host has no such interface. */
+ * loopback: IPv4, else IPv6 but not link-local. IRIS_ERR_BOOTSTRAP: this host has no such interface. */
 iris_status_t iris_i_address_of_host(struct iris_address *own_p);
 
 /* The same port on all interfaces of this host. */
 void iris_i_address_widen(struct iris_address *address);
+
+/* Takes the port of `from`; 0 if that is not set. */
 void iris_i_address_set_port(struct iris_address *address,
                              const struct iris_address *from);
 

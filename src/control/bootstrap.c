@@ -183,7 +183,8 @@ static iris_status_t name_root(const struct launcher *launcher, char *root,
     if (parse("MASTER_PORT", 1, &port) != IRIS_OK) {
         return IRIS_ERR_CONFIG;
     }
-    snprintf(root, bytes, "%s:%d", host, port + 1);
+    snprintf(root, bytes, strchr(host, ':') == NULL ? "%s:%d" : "[%s]:%d", host,
+             port + 1);
     return IRIS_OK;
 }
 

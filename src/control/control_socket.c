@@ -269,7 +269,8 @@ iris_status_t iris_i_control_socket_listen(enum iris_control_kind kind,
     iris_status_t status;
 
     /* Step by step: the first failure sets the message. */
-    if ((fds.listener = iris_i_stream_socket(kind)) < 0 ||
+    if ((fds.listener = iris_i_stream_socket(kind, &hello->control_address)) <
+            0 ||
         (fds.spare = fcntl(fds.listener, F_DUPFD_CLOEXEC, 3)) < 0 ||
         (fds.wake = iris_i_fd_above_stdio(
              eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))) < 0) {
@@ -359,7 +360,8 @@ static iris_status_t connect_root(struct socket_control *s,
     struct iris_message_head head = iris_i_message_head(
         IRIS_MESSAGE_HELLO, s->base.rank, 0, 0, sizeof s->hub.hello);
     unsigned char data[sizeof head + sizeof s->hub.hello];
-    int sock = iris_i_stream_socket((enum iris_control_kind)root->control);
+    int sock = iris_i_stream_socket((enum iris_control_kind)root->control,
+                                    &root->control_address);
     iris_status_t status;
     int ret;
 

@@ -345,7 +345,7 @@ static iris_status_t make_socket(struct iris_rendezvous *rendezvous)
     if (!rendezvous->is_far) {
         return iris_i_socket_make(&rendezvous->sock);
     }
-    rendezvous->sock = iris_i_stream_socket(IRIS_CONTROL_TCP);
+    rendezvous->sock = iris_i_stream_socket(IRIS_CONTROL_TCP, root);
     return rendezvous->sock >= 0
                ? IRIS_OK
                : iris_i_fail_fd(errno, "cannot make a socket");

@@ -62,7 +62,7 @@ static void bound(int sock)
 iris_status_t iris_i_rendezvous_far_listen(struct iris_address *root_p,
                                            int *sock_p)
 {
-    int sock = iris_i_stream_socket(IRIS_CONTROL_TCP);
+    int sock = iris_i_stream_socket(IRIS_CONTROL_TCP, root_p);
     struct iris_address all = *root_p;
     char why[IRIS_MESSAGE_BYTES];
     iris_status_t status;

@@ -41,12 +41,37 @@ static void watch(int sock)
     }
 }
 
-int iris_i_stream_socket(enum iris_control_kind kind)
+/* Where a socket of this kind is bound: at the given address, or by default on
+ * the loopback. A local socket gets its name from the system. */
+static struct iris_address bind_address(enum iris_control_kind kind,
+                                        const struct iris_address *given)
 {
-    int sock = iris_i_fd_above_stdio(
-        socket(kind == IRIS_CONTROL_TCP ? AF_INET : AF_UNIX,
-               SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const sa_family_t local = AF_UNIX;
+    const struct sockaddr_in loopback = {.sin_family = AF_INET,
+                                         .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    struct iris_address address = {.bytes = 0};
 
+    if (kind != IRIS_CONTROL_TCP) {
+        address.bytes = sizeof local;
+        memcpy(address.data, &local, sizeof local);
+    } else if (given->bytes == 0) {
+        address.bytes = sizeof loopback;
+        memcpy(address.data, &loopback, sizeof loopback);
+    } else {
+        address = *given;
+    }
+    return address;
+}
+
+int iris_i_stream_socket(enum iris_control_kind kind,
+                         const struct iris_address *address)
+{
+    const struct iris_address own = bind_address(kind, address);
+    sa_family_t family;
+    int sock;
+
+    memcpy(&family, own.data, sizeof family);
+    sock = iris_i_fd_above_stdio(socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (sock >= 0 && kind == IRIS_CONTROL_TCP) {
         watch(sock);
     }
@@ -56,30 +81,25 @@ int iris_i_stream_socket(enum iris_control_kind kind)
 iris_status_t iris_i_stream_listen(int sock, enum iris_control_kind kind,
                                    struct iris_address *address_p)
 {
-    struct sockaddr_un local = {.sun_family = AF_UNIX};
-    struct sockaddr_in loopback = {.sin_family = AF_INET,
-                                   .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    int is_tcp = kind == IRIS_CONTROL_TCP, on = 1;
-    struct sockaddr *address =
-        is_tcp ? (struct sockaddr *)&loopback : (struct sockaddr *)&local;
-    socklen_t bytes = is_tcp ? sizeof loopback : sizeof local.sun_family;
+    struct iris_address own = bind_address(kind, address_p);
+    socklen_t bytes = sizeof own.data;
+    int on = 1;
 
-    if (is_tcp && address_p->bytes == sizeof loopback) {
-        memcpy(&loopback, address_p->data, sizeof loopback);
+    if (address_p->bytes != 0) {
         setsockopt(sock, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     }
-    if (bind(sock, address, bytes) != 0 || listen(sock, SOMAXCONN) != 0) {
+    if (bind(sock, (const struct sockaddr *)own.data, own.bytes) != 0 ||
+        listen(sock, SOMAXCONN) != 0) {
         return iris_i_fail_errno(NULL, IRIS_ERR_SYSTEM, errno,
                                  "cannot listen for other ranks");
     }
-    bytes = is_tcp ? sizeof loopback : sizeof local;
-    if (getsockname(sock, address, &bytes) != 0 ||
-        bytes > sizeof address_p->data) {
+    if (getsockname(sock, (struct sockaddr *)own.data, &bytes) != 0 ||
+        bytes > sizeof own.data) {
         return iris_i_fail(NULL, IRIS_ERR_SYSTEM,
                            "a socket for other ranks has no address");
     }
-    memcpy(address_p->data, address, bytes);
-    address_p->bytes = bytes;
+    own.bytes = bytes;
+    *address_p = own;
     return IRIS_OK;
 }
 

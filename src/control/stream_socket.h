@@ -14,10 +14,12 @@ enum iris_control_kind {
     IRIS_CONTROL_TCP
 };
 
-/* A socket, or -1 with errno. A TCP connection, including one that such a
+/* A socket for this address, or -1 with errno. An address of size 0 stands for
+ * the loopback; local sockets ignore it. A TCP connection, including one that such a
  * socket accepts, ends within IRIS_CUT_MS once the other host is
  * unreachable. */
-int iris_i_stream_socket(enum iris_control_kind kind);
+int iris_i_stream_socket(enum iris_control_kind kind,
+                         const struct iris_address *address);
 
 /* Listens at *address_p. If its size is 0, listens at a local socket or on the
  * loopback. If the port is 0, the system chooses one, and *address_p gets it.

@@ -304,7 +304,7 @@ iris_status_t iris_i_channel_socket_listen(enum iris_control_kind kind,
                                            struct iris_hello *hello,
                                            int *sock_p)
 {
-    int sock = iris_i_stream_socket(kind);
+    int sock = iris_i_stream_socket(kind, &hello->far_address);
     iris_status_t status;
 
     if (sock < 0) {
@@ -339,7 +339,8 @@ static iris_status_t connect_to(const struct iris_channel_params *params,
     int ret;
 
     link->sock = iris_i_stream_socket(
-        (enum iris_control_kind)params->rendezvous->hellos[0].control);
+        (enum iris_control_kind)params->rendezvous->hellos[0].control,
+        &hello->far_address);
     if (link->sock < 0) {
         return iris_i_fail_fd(errno, "cannot make a socket for other nodes");
     }

@@ -226,13 +226,20 @@ static void a_rank_out_of_range_names_the_variables(void **state)
     refuse(IRIS_ERR_BOOTSTRAP, "rank 1 is out of range", "IRIS_NUM_RANKS");
 }
 
-/* "10.1.2.3:4" of a bootstrap's address. */
+/* "10.1.2.3:4" or "[fd00::1]:4" of a bootstrap's address. */
 static const char *text_of(const struct iris_address *address)
 {
     static char text[64];
+    struct sockaddr_in6 in6;
     struct sockaddr_in in;
-    char host[INET_ADDRSTRLEN];
+    char host[INET6_ADDRSTRLEN];
 
+    if (address->bytes == sizeof in6) {
+        memcpy(&in6, address->data, sizeof in6);
+        inet_ntop(AF_INET6, &in6.sin6_addr, host, sizeof host);
+        snprintf(text, sizeof text, "[%s]:%d", host, ntohs(in6.sin6_port));
+        return text;
+    }
     assert_int_equal(address->bytes, sizeof in);
     memcpy(&in, address->data, sizeof in);
     inet_ntop(AF_INET, &in.sin_addr, host, sizeof host);
@@ -291,18 +298,60 @@ static void steps_of_slurm_are_understood(void **state)
     assert_string_equal(text_of(&bootstrap.own), "127.0.0.1:0");
 }
 
-static void an_address_of_rank_0_that_is_none_is_refused(void **state)
+static void an_ipv6_address_of_rank_0_stands_in_brackets(void **state)
 {
-    static const char *const texts[] = {
-        "localhost",       ":4000",         "localhost:",  "localhost:0",
-        "localhost:65536", "localhost:40x", "localhost:-4"};
+    static const char *const torchs[][2] = {{"RANK", "9"},
+                                            {"WORLD_SIZE", "16"},
+                                            {"LOCAL_RANK", "1"},
+                                            {"LOCAL_WORLD_SIZE", "8"},
+                                            {"MASTER_ADDR", "::1"},
+                                            {"MASTER_PORT", "5000"},
+                                            {NULL, NULL}};
+    struct iris_bootstrap bootstrap;
+
+    (void)state;
+    if (access("/proc/net/if_inet6", R_OK) != 0) {
+        skip(); /* this system has no IPv6 */
+    }
+    set_all(torchs);
+    bootstrap = find_ok();
+    assert_string_equal(text_of(&bootstrap.root), "[::1]:5001");
+    setenv("IRIS_ROOT", "[::1]:4000", 1);
+    bootstrap = find_ok();
+    assert_string_equal(text_of(&bootstrap.root), "[::1]:4000");
+    assert_string_equal(text_of(&bootstrap.own), "[::1]:0");
+}
+
+static void a_malformed_address_of_rank_0_is_refused(void **state)
+{
+    static const struct {
+        const char *text, *why;
+    } rows[] = {
+        {"localhost", "is not HOST:PORT"},
+        {":4000", "is not HOST:PORT"},
+        {"localhost:", "the port is not a number"},
+        {"localhost:0", "the port is not a number"},
+        {"localhost:65536", "the port is not a number"},
+        {"localhost:40x", "the port is not a number"},
+        {"localhost:-4", "the port is not a number"},
+        {"::1:4000", "an IPv6 address needs brackets, such as [fd00::1]:"},
+        {"fd00::1", "an IPv6 address needs brackets"},
+        {"[::1:4000", "an IPv6 address needs brackets"},
+        {"::1]:4000", "an IPv6 address needs brackets"},
+        {"[::1]", "an IPv6 address needs brackets"},
+        {"[]:4000", "the brackets contain no IPv6 address"},
+        {"[localhost]:4000", "the brackets contain no IPv6 address"},
+        {"[::1]:", "the port is not a number"},
+        {"[::1]:65536", "the port is not a number"},
+        {"[fe80::1]:4000", "a link-local address has a meaning on one host"},
+    };
 
     (void)state;
     setenv("IRIS_RANK", "0", 1);
     setenv("IRIS_NUM_RANKS", "2", 1);
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        setenv("IRIS_ROOT", texts[i], 1);
-        refuse(IRIS_ERR_CONFIG, "IRIS_ROOT=\"", texts[i]);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        setenv("IRIS_ROOT", rows[i].text, 1);
+        refuse(IRIS_ERR_CONFIG, rows[i].text, rows[i].why);
     }
 }
 
@@ -383,7 +432,8 @@ int main(void)
         TEST(a_rank_out_of_range_names_the_variables),
         TEST(ranks_on_several_hosts_need_rank_0s_address),
         TEST(steps_of_slurm_are_understood),
-        TEST(an_address_of_rank_0_that_is_none_is_refused),
+        TEST(an_ipv6_address_of_rank_0_stands_in_brackets),
+        TEST(a_malformed_address_of_rank_0_is_refused),
         TEST(a_launchers_variable_that_does_not_parse_is_named),
         TEST(more_ranks_than_a_job_can_have_are_refused),
         TEST(init_blames_the_value_before_the_rank),

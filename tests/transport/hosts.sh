@@ -29,7 +29,7 @@ clean() {
 }
 trap clean EXIT
 
-# Hosts 10.77.0.1 to 10.77.0.4 at one switch, the namespace "net".
+# Hosts 10.77.0.1 (and fd77::1) to 10.77.0.4 at one switch, the namespace "net".
 make_hosts() {
     ip netns add "$tag-net" && ip -n "$tag-net" link add switch type bridge &&
         ip -n "$tag-net" link set switch up || return 1
@@ -38,6 +38,7 @@ make_hosts() {
             ip -n "$tag-net" link add "to$host" type veth peer name eth0 netns "$tag-$host" &&
             ip -n "$tag-net" link set "to$host" master switch up &&
             ip -n "$tag-$host" addr add "10.77.0.$((host + 1))/24" dev eth0 &&
+            ip -n "$tag-$host" addr add "fd77::$((host + 1))/64" dev eth0 nodad &&
             ip -n "$tag-$host" link set eth0 up &&
             ip -n "$tag-$host" link set lo up || return 1
     done
@@ -52,6 +53,7 @@ fi
 for host in 0 1 2 3; do
     printf '10.77.0.%d host%d\n' 1 0 2 1 3 2 4 3 |
         sed "s/^10.77.0.* host$host$/127.0.1.1 host$host/" >"$tmp/hosts$host"
+    printf 'fd77::%d six%d\n' 1 0 2 1 | sed "s/^fd77.* six$host$/::1 six$host/" >>"$tmp/hosts$host"
 done
 
 on() { # HOST COMMAND...
@@ -170,6 +172,9 @@ check "each host is a node" nodes_are "0 of 2" "0 of 2" "1 of 2" "1 of 2"
 check "4 hosts of 1 rank exchange values" run 4 1 "$job" 20
 check "2 hosts of 2 pretended nodes are 4" run 2 2 env IRIS_NODES=4 "$job" 2
 check "each pretended node is one" nodes_are "0 of 4" "1 of 4" "2 of 4" "3 of 4"
+ROOT="[fd77::1]" check "rank 0's host by its IPv6 address" run 2 2 "$job" 2
+ROOT=six0 check "rank 0's host by a name with an IPv6 address only" run 2 2 "$job" 2
+ROOT="[fd77::9]" never "an address of no host will do" run 2 1 env IRIS_TIMEOUT_MS=3000 "$job" 2
 check "IRIS_ROOT on one host makes one node" run 1 2 "$job" 3
 check "one node it is" nodes_are "0 of 1" "0 of 1"
 
@@ -279,6 +284,16 @@ if [ -n "$MPIRUN" ] && ./iris-info | grep -q '^ *MPI *built in'; then
     check "mpirun's hosts are nodes" says 0 "rank 3 is .* on node 1 of 2"
     check "mpirun on 2 hosts, puts by MPI" by_mpi mpi "$job" 20
 fi
+
+# Without IPv4.
+for host in 0 1; do
+    ip -n "$tag-$host" -4 addr flush dev eth0
+done
+ROOT="[fd77::1]" check "2 hosts with IPv6 only" run 2 2 "$job" 5
+never "hosts with IPv6 only meet by IPv4" run 2 2 env IRIS_TIMEOUT_MS=3000 "$job" 5
+for host in 0 1; do
+    ip -n "$tag-$host" addr add "10.77.0.$((host + 1))/24" dev eth0
+done
 
 # Tests of ranks with 2 hosts of 2 ranks: a sample, or those that the caller names.
 : "${IRIS_TEST_HOSTS=tests/transport/test_far tests/transport/test_far_ccl tests/context/test_sync}"
