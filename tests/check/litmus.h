@@ -59,6 +59,12 @@ struct litmus_test {
 
 #define LITMUS_ANY UINT64_MAX
 
+#ifdef __cplusplus /* for templates */
+#define LITMUS_CONST constexpr
+#else
+#define LITMUS_CONST const
+#endif
+
 /* clang-format off */
 enum { X, Y, F, G };
 #define RLX IRIS_RELAXED
@@ -87,7 +93,7 @@ enum { X, Y, F, G };
 #define R3(a, b, c) {a, b, c, NO}
 #define R4(a, b, c, d) {a, b, c, d}
 
-static const struct litmus_test litmus_tests[] = {
+static LITMUS_CONST struct litmus_test litmus_tests[] = {
     {"MP", "message passing, release and acquire", FORBIDDEN, R2(1, 0),
      {RANK(0, ST(X, 1), SET(F, 1, REL, SYS)),
       RANK(1, GET(F, 0, ACQ, SYS), LD(X, 1))}},

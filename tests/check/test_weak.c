@@ -344,7 +344,7 @@ static void the_page_has_this_table(void **state)
     free(page);
 }
 
-/* --table prints the table of docs/memory-model.md. */
+/* --table prints the table of docs/memory-model.md; scripts/amd-emu has its last column. */
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
