@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * This process's id, and the state of a process from /proc/PID/stat.
+ * This process's id, and the state and threads of a process from /proc/PID.
  */
 #include "config.h"
 
 #include "base/process.h"
 
+#include <dirent.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -84,4 +85,40 @@ int iris_i_process_read(int pid, struct iris_process *process_p)
                   "%*s %*s %*s %*s %" SCNu64,
                   &process_p->state, &process_p->parent,
                   &process_p->start_ticks) == 3;
+}
+
+/* ---- Threads ---- */
+
+/* The library's own threads have such a name. */
+static int is_own(int pid, const char *thread)
+{
+    char path[320], name[32] = "";
+    FILE *file;
+
+    snprintf(path, sizeof path, "/proc/%d/task/%s/comm", pid, thread);
+    file = fopen(path, "re");
+    if (file == NULL) { /* the thread has ended */
+        return 1;
+    }
+    (void)!fgets(name, sizeof name, file);
+    fclose(file);
+    return strncmp(name, "iris-", 5) == 0;
+}
+
+int iris_i_process_threads(int pid)
+{
+    struct dirent *entry;
+    char path[64];
+    int count = 0;
+    DIR *folder;
+
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    folder = opendir(path);
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+        count += entry->d_name[0] != '.' && !is_own(pid, entry->d_name);
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+    return count;
 }

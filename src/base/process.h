@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * This process's id, and the state of a process from /proc/PID/stat.
+ * This process's id, and the state and threads of a process from /proc/PID.
  */
 #ifndef IRIS_SRC_BASE_PROCESS_H
 #define IRIS_SRC_BASE_PROCESS_H
@@ -19,5 +19,9 @@ int iris_i_process_id(void);
 
 /* 0: there is no such process, or access is denied. */
 int iris_i_process_read(int pid, struct iris_process *process_p);
+
+/* The number of the process's threads, except those that the library has named.
+ * 0: there is no such process. */
+int iris_i_process_threads(int pid);
 
 #endif /* IRIS_SRC_BASE_PROCESS_H */

@@ -406,7 +406,13 @@ static iris_status_t open_mirror(struct socket_control *s,
     for (int rank = 0; rank < s->base.num_ranks; rank++) {
         s->elsewhere[rank] =
             !iris_i_hello_same_host(&rendezvous->hellos[rank], own);
+        if (s->elsewhere[rank]) {
+            iris_i_records_mark_elsewhere(&rendezvous->segment->records, rank);
+        }
     }
+    s->hub.copy.rank = s->base.rank;
+    s->hub.copy.mail = &s->mail;
+    s->hub.copy.records = &rendezvous->segment->records;
     s->hub.copy.elsewhere = s->elsewhere;
     s->hub.copy.mirror =
         lowest == s->base.rank ? &rendezvous->segment->records : NULL;
@@ -472,6 +478,10 @@ iris_status_t iris_i_control_socket_open(const struct iris_log *log,
     rendezvous->segment = NULL;
     s->mail.endpoint = endpoint;
     iris_i_control_open_record(&s->base, &s->segment->records);
+    if (s->base.record != NULL) {
+        memcpy(s->base.record->host, s->mail.ranks[log->rank].host,
+               sizeof s->base.record->host);
+    }
     for (int rank = 1; log->rank == 0 && rank < log->num_ranks; rank++) {
         s->base.serves |= iris_i_mail_is_remote(&s->mail, rank);
     }

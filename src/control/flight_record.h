@@ -21,6 +21,7 @@
 #define IRIS_RECORD_NAME 48
 #define IRIS_RECORD_KERNELS 512 /* number of kernels whose names are kept */
 #define IRIS_RECORD_JOB 64
+#define IRIS_RECORD_HOST 32
 #define IRIS_RECORD_EXPECTED 8
 #define IRIS_RECORD_NOWHERE UINT64_MAX /* an offset: not on the rank's heap */
 
@@ -170,18 +171,34 @@ enum iris_wait_owner {
     IRIS_OWNER_PAST,   /* it was ended; kept for reports */
 };
 
+/* Why a rank of another host does not answer. */
+enum iris_record_gone {
+    IRIS_RECORD_HERE,
+    IRIS_RECORD_ENDED,       /* it has closed its connection */
+    IRIS_RECORD_UNREACHABLE, /* rank 0, which passes answers on, has ended */
+};
+
+/* In `answers`: the copy is being written. */
+#define IRIS_RECORD_CHANGES UINT64_MAX
+
 /* The whole record of one rank. Only this rank writes it, from any of its
- * threads. */
+ * threads. In the records of another host it is a copy (mirror.c). */
 struct iris_record {
     _Alignas(64) atomic_uint opened; /* 1: the following members are filled
                                       * in */
+    atomic_uint gone;                /* of a copy: enum iris_record_gone */
+    _Atomic uint64_t answers;        /* of a copy: the number of its query */
+    int64_t shift_ns;                /* of a copy: add this to its times */
     int32_t rank;
     int32_t pid;
     int32_t num_cus;      /* workgroups that run at once; 0: unknown */
     int32_t tid;          /* id of the thread that made the context */
     uint64_t start_ticks; /* start time of the process, from /proc/PID/stat */
     uint64_t heap_bytes;
-    char job[IRIS_RECORD_JOB]; /* IRIS_JOB_ID, may be empty */
+    char job[IRIS_RECORD_JOB];   /* IRIS_JOB_ID, may be empty */
+    char host[IRIS_RECORD_HOST]; /* empty: the job has one host */
+    int32_t num_threads; /* of a copy: the process's threads other than the
+                          * library's */
     /* The scale of all ticks here, and the time of the next calibration.
      * Readers use `scale` alone; only the rank uses the others. */
     _Alignas(64) _Atomic uint64_t scale_ticks;

@@ -14,6 +14,7 @@
 #include "base/shm.h"
 #include "control/board.h"
 #include "control/hub_accept.h"
+#include "control/hub_query.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -95,6 +96,20 @@ static void send_shown(struct iris_hub *hub)
                                    pieces[0].bytes);
         send_all(hub, &head, pieces);
     }
+}
+
+/* A reader of this host waits for the records of other hosts. */
+static int ask(struct iris_hub *hub)
+{
+    const struct iris_part none[2] = {{NULL, 0}, {NULL, 0}};
+    uint64_t query = iris_i_records_take_query(hub->copy.records);
+    struct iris_message_head head =
+        iris_i_message_head(IRIS_MESSAGE_QUERY, hub->rank, 0, query, 0);
+
+    if (query != 0) {
+        send_all(hub, &head, none);
+    }
+    return query != 0;
 }
 
 /* ---- For the rank's own threads ---- */
@@ -233,9 +248,16 @@ static int take(struct iris_hub *hub, struct iris_link *link)
         const struct iris_part parts[2] = {{body, head.bytes}, none};
 
         pthread_mutex_lock(&hub->lock);
-        send_all(hub, &head, parts);
+        if (iris_i_hub_is_answer(&head)) {
+            iris_i_hub_pass_on(hub, &head, parts);
+        } else {
+            send_all(hub, &head, parts);
+        }
         flush_by(hub, applied == IRIS_HUB_URGENT ? 0 : TICK_MS);
         pthread_mutex_unlock(&hub->lock);
+    }
+    if (head.type == IRIS_MESSAGE_QUERY) {
+        iris_i_hub_answer(hub, &head);
     }
     iris_i_link_drop(link, (size_t)bytes);
     return 1;
@@ -338,6 +360,7 @@ static void turn(struct iris_hub *hub)
     }
     pthread_mutex_lock(&hub->lock);
     send_shown(hub);
+    due |= ask(hub);
     if (due || atomic_load(&hub->closing) ||
         iris_i_now_ns() >= hub->flush_by_ns) {
         flush_all(hub);

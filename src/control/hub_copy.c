@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "control/board.h"
+#include "control/mirror.h"
 
 #include <stdlib.h>
 
@@ -75,6 +76,19 @@ static enum iris_hub_applied apply_post(struct iris_hub_copy *copy,
                : IRIS_HUB_PATIENT;
 }
 
+/* Rank 0 passes on the answers to other ranks. */
+static enum iris_hub_applied apply_answer(struct iris_hub_copy *copy,
+                                          const struct iris_message_head *head,
+                                          const unsigned char *body)
+{
+    if (head->members == copy->rank && copy->records != NULL &&
+        copy->elsewhere[head->from]) {
+        iris_i_mirror_take(copy->records, head, body);
+    }
+    return head->type == IRIS_MESSAGE_ANSWERED ? IRIS_HUB_URGENT
+                                               : IRIS_HUB_PATIENT;
+}
+
 enum iris_hub_applied iris_i_hub_apply(struct iris_hub_copy *copy,
                                        const struct iris_message_head *head,
                                        const unsigned char *body)
@@ -98,8 +112,31 @@ enum iris_hub_applied iris_i_hub_apply(struct iris_hub_copy *copy,
     case IRIS_MESSAGE_ENDED:
         iris_i_hub_end(copy, head->from);
         return IRIS_HUB_URGENT;
+    case IRIS_MESSAGE_QUERY:
+        return IRIS_HUB_URGENT;
+    case IRIS_MESSAGE_RECORD:
+    case IRIS_MESSAGE_ANSWERED:
+        return apply_answer(copy, head, body);
     default:
         return IRIS_HUB_NONSENSE;
+    }
+}
+
+/* Readers of this host need not wait for answers. A rank that has finalized
+ * has published that before it closed. */
+static void tell_readers(struct iris_hub_copy *copy, int rank)
+{
+    const struct iris_mail_rank *ended = &copy->mail->ranks[rank];
+    struct iris_shown shown;
+
+    iris_i_board_read(iris_i_hub_board(copy, rank), IRIS_SHOW_STATE, &shown);
+    if (copy->elsewhere[rank] && shown.state != IRIS_RANK_FINALIZED) {
+        iris_i_mirror_end(copy->records, rank, ended->pid, ended->host);
+    }
+    for (int other = 1; rank == 0 && other < copy->mail->num_ranks; other++) {
+        if (copy->elsewhere[other]) {
+            iris_i_mirror_lose(copy->records, other);
+        }
     }
 }
 
@@ -110,6 +147,9 @@ void iris_i_hub_end(struct iris_hub_copy *copy, int rank)
     const unsigned mark = (unsigned)-IRIS_ERR_PEER_LOST << 16 | 1u;
 
     atomic_store(&copy->ended[rank], 1);
+    if (copy->records != NULL) {
+        tell_readers(copy, rank);
+    }
     for (int place = 0; place < IRIS_PLACES; place++) {
         if (rank == 0 && place != 0 &&
             atomic_load(&iris_i_hub_place(copy, place)->users) == 0) {

@@ -6,6 +6,7 @@
 #ifndef IRIS_SRC_CONTROL_HUB_COPY_H
 #define IRIS_SRC_CONTROL_HUB_COPY_H
 
+#include "control/mail.h"
 #include "control/message.h"
 #include "control/segment.h"
 
@@ -17,6 +18,10 @@ struct iris_hub_copy {
      * them. */
     const struct iris_records *mirror;
     const unsigned char *elsewhere;
+    int rank;                           /* this one */
+    const struct iris_records *records; /* of this host; NULL: they are not
+                                         * used */
+    const struct iris_mail *mail;       /* the ranks' processes and hosts */
 };
 
 /* The caller closes it even if this fails. IRIS_ERR_NO_MEMORY */

@@ -7,8 +7,10 @@ libirisi_la_SOURCES += %D%/agree.c %D%/agree.h %D%/board.c %D%/board.h \
 	%D%/control_socket.h %D%/endpoint.c %D%/endpoint.h \
 	%D%/exchange.c %D%/exchange.h %D%/flight_record.c \
 	%D%/flight_record.h %D%/hub.c %D%/hub.h %D%/hub_accept.c \
-	%D%/hub_accept.h %D%/hub_copy.c %D%/hub_copy.h %D%/link.c %D%/link.h \
-	%D%/mail.c %D%/mail.h %D%/message.c %D%/message.h %D%/peers.c \
+	%D%/hub_accept.h %D%/hub_copy.c %D%/hub_copy.h \
+	%D%/hub_query.c %D%/hub_query.h %D%/link.c %D%/link.h \
+	%D%/mail.c %D%/mail.h %D%/message.c %D%/message.h \
+	%D%/mirror.c %D%/mirror.h %D%/peers.c \
 	%D%/peers.h %D%/place.c %D%/place.h %D%/posts.c %D%/posts.h \
 	%D%/record_names.c %D%/record_names.h %D%/record_read.c \
 	%D%/record_read.h %D%/records.c %D%/records.h %D%/rendezvous.c %D%/rendezvous.h \

@@ -19,6 +19,8 @@ static const struct {
     [IRIS_MESSAGE_REFUSED] = {1, IRIS_MESSAGE_WHY_BYTES},
     [IRIS_MESSAGE_SHOWN] = {0, IRIS_MESSAGE_SHOWN_BYTES},
     [IRIS_MESSAGE_POST] = {0, IRIS_POST_BYTES},
+    [IRIS_MESSAGE_RECORD] = {1, IRIS_POST_BYTES},
+    [IRIS_MESSAGE_ANSWERED] = {sizeof(int64_t), sizeof(int64_t)},
 };
 
 struct iris_message_head iris_i_message_head(enum iris_message_type type,
@@ -67,6 +69,13 @@ static int check_head(const struct iris_message_head *head, int num_ranks,
         snprintf(why, IRIS_MESSAGE_WHY_BYTES,
                  "a message is for %u members of %d ranks", head->members,
                  num_ranks);
+        return 0;
+    }
+    if ((head->type == IRIS_MESSAGE_RECORD ||
+         head->type == IRIS_MESSAGE_ANSWERED) &&
+        head->members >= num_ranks) {
+        snprintf(why, IRIS_MESSAGE_WHY_BYTES, "a message answers rank %u of %d",
+                 head->members, num_ranks);
         return 0;
     }
     if (head->from >= num_ranks || head->place >= IRIS_PLACES) {

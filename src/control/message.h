@@ -11,14 +11,15 @@
 
 #define IRIS_MESSAGE_MAGIC \
     UINT32_C(0x69726973) /* differs in another byte order */
-#define IRIS_MESSAGE_VERSION 2u
+#define IRIS_MESSAGE_VERSION 3u
 #define IRIS_SECRET_BYTES 32
 #define IRIS_MESSAGE_WHY_BYTES 160
 
 /*   peer -> 0    HELLO: secret, and the number of ranks
  *   0 -> peer    WELCOME, or REFUSED: a text
  *   any -> 0     forwarded by 0 to all the others, in the order of each sender:
- *                SHOWN, POST, FAIL, HOLD, RELEASE
+ *                SHOWN, POST, FAIL, HOLD, RELEASE, QUERY
+ *   any -> any   through 0: RECORD, ANSWERED
  *   0 -> all     ENDED: `from` has closed its connection */
 enum iris_message_type {
     IRIS_MESSAGE_HELLO = 1,
@@ -30,6 +31,11 @@ enum iris_message_type {
     IRIS_MESSAGE_HOLD,
     IRIS_MESSAGE_RELEASE,
     IRIS_MESSAGE_ENDED,
+    IRIS_MESSAGE_QUERY,    /* `from` wants other hosts' flight records; value:
+                            * number of the query */
+    IRIS_MESSAGE_RECORD,   /* value: an offset; body: those bytes of the
+                            * record */
+    IRIS_MESSAGE_ANSWERED, /* value: number of the query; body: the time */
     IRIS_MESSAGE_TYPES
 };
 
@@ -38,7 +44,8 @@ struct iris_message_head {
     uint16_t version;
     uint16_t type;
     uint16_t bytes;   /* of the body */
-    uint16_t members; /* POST: number of members of its place */
+    uint16_t members; /* POST: number of members of its place; RECORD,
+                       * ANSWERED: the rank that has asked */
     uint16_t from;    /* a rank */
     uint16_t place;
     uint64_t value;

@@ -9,12 +9,15 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/host_wait.h"
 #include "base/shm.h"
+#include "base/timing.h"
 #include "control/board.h"
-#include "control/bootstrap.h"
 #include "control/record_read.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -42,7 +45,7 @@ static size_t board_at(int rank)
     return PAGE + (size_t)rank * sizeof(struct iris_board);
 }
 
-static size_t record_at(int num_ranks, int rank)
+size_t iris_i_records_at(int num_ranks, int rank)
 {
     return iris_i_records_head_bytes(num_ranks) +
            (size_t)rank * pages(sizeof(struct iris_record));
@@ -55,7 +58,7 @@ size_t iris_i_records_head_bytes(int num_ranks)
 
 size_t iris_i_records_bytes(int num_ranks)
 {
-    return record_at(num_ranks, num_ranks);
+    return iris_i_records_at(num_ranks, num_ranks);
 }
 
 static struct iris_records_header *header_of(const struct iris_records *records)
@@ -84,7 +87,7 @@ struct iris_board *iris_i_records_board(const struct iris_records *records,
 struct iris_record *iris_i_records_open(const struct iris_records *records,
                                         int rank)
 {
-    size_t at = record_at(records->num_ranks, rank);
+    size_t at = iris_i_records_at(records->num_ranks, rank);
 
     return iris_i_shm_commit(records->fd, at,
                              pages(sizeof(struct iris_record))) == IRIS_OK
@@ -206,6 +209,111 @@ int iris_i_records_start(int fd, int64_t *start_ns_p)
     return 1;
 }
 
+/* ---- Ranks of other hosts ---- */
+
+void iris_i_records_mark_elsewhere(const struct iris_records *records, int rank)
+{
+    atomic_fetch_or(&header_of(records)->elsewhere[rank / 64],
+                    (uint64_t)1 << rank % 64);
+}
+
+uint64_t iris_i_records_take_query(const struct iris_records *records)
+{
+    struct iris_records_header *header =
+        records == NULL ? NULL : header_of(records);
+    uint64_t query = header == NULL ? 0 : atomic_load(&header->query);
+    uint64_t asked = header == NULL ? 0 : atomic_load(&header->asked);
+
+    return query != asked &&
+                   atomic_compare_exchange_strong(&header->asked, &asked, query)
+               ? query
+               : 0;
+}
+
+void iris_i_records_note_wanted(const struct iris_records *records)
+{
+    atomic_store(&header_of(records)->wanted_ns, iris_i_now_ns());
+}
+
+int iris_i_records_are_wanted(const struct iris_records *records)
+{
+    int64_t last_ns = atomic_load(&header_of(records)->wanted_ns);
+
+    return last_ns != 0 &&
+           iris_i_now_ns() - last_ns < IRIS_WANTED_MS * IRIS_NS_PER_MS;
+}
+
+int iris_i_records_is_elsewhere(const struct iris_query *query, int rank)
+{
+    return (query->header.elsewhere[rank / 64] >> rank % 64 & 1) != 0;
+}
+
+/* Readers have the file open for reading only. */
+static int write_query(int fd, uint64_t number)
+{
+    char path[64];
+    int out, done;
+
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    out = open(path, O_WRONLY | O_CLOEXEC);
+    if (out < 0) {
+        return 0;
+    }
+    done = pwrite(out, &number, sizeof number,
+                  offsetof(struct iris_records_header, query)) ==
+           (ssize_t)sizeof number;
+    close(out);
+    return done;
+}
+
+/* Whether the rank has answered, or will not. */
+static int has_answered(int fd, const struct iris_query *query, int rank)
+{
+    size_t at = iris_i_records_at((int)query->header.num_ranks, rank);
+    struct iris_shown shown;
+    uint64_t answers;
+    unsigned gone;
+
+    return !read_at(fd, &answers, sizeof answers,
+                    at + offsetof(struct iris_record, answers)) ||
+           !read_at(fd, &gone, sizeof gone,
+                    at + offsetof(struct iris_record, gone)) ||
+           !iris_i_records_shown(fd, rank, &shown) ||
+           shown.state >= IRIS_RANK_FINALIZED || gone != IRIS_RECORD_HERE ||
+           (answers >= query->number && answers != IRIS_RECORD_CHANGES);
+}
+
+void iris_i_records_ask(int fd, struct iris_query *query_p)
+{
+    struct iris_wait wait;
+    int rank = 0;
+
+    *query_p = (struct iris_query){.number = 0};
+    if (!read_at(fd, &query_p->header, sizeof query_p->header, 0)) {
+        return;
+    }
+    for (size_t i = 0; i < sizeof query_p->header.elsewhere / sizeof(uint64_t);
+         i++) {
+        if (query_p->header.elsewhere[i] != 0) {
+            query_p->number = query_p->header.query + 1;
+        }
+    }
+    if (query_p->number == 0 || !write_query(fd, query_p->number)) {
+        return;
+    }
+    iris_i_wait_moment(&wait, IRIS_ANSWER_MS);
+    while (rank < (int)query_p->header.num_ranks &&
+           iris_i_wait_tick(&wait) == IRIS_OK) {
+        while (rank < (int)query_p->header.num_ranks &&
+               (!iris_i_records_is_elsewhere(query_p, rank) ||
+                has_answered(fd, query_p, rank))) {
+            rank++;
+        }
+    }
+}
+
+/* ---- Reading of cells ---- */
+
 /* Reads it in less time than its writer takes between two writes. */
 static int read_cell(int fd, size_t at, void *value_p, size_t bytes)
 {
@@ -242,20 +350,35 @@ int iris_i_records_take(const struct iris_record_copy *copy, size_t at,
     return 1;
 }
 
+/* Whether a copy of another host's record changed during the readings. */
+static int has_changed(const struct iris_record_copy *copy)
+{
+    uint64_t before = atomic_load(&copy->first.answers);
+
+    return before == IRIS_RECORD_CHANGES ||
+           before != atomic_load(&copy->last.answers);
+}
+
 int iris_i_records_copy(int fd, int num_ranks, int rank,
                         struct iris_record_copy *copy_p)
 {
+    int tries = 0;
+
     copy_p->fd = fd;
-    copy_p->at = record_at(num_ranks, rank);
-    if (!read_at(fd, &copy_p->first, sizeof copy_p->first, copy_p->at) ||
-        !read_at(fd, &copy_p->record, sizeof copy_p->record, copy_p->at) ||
-        !read_at(fd, &copy_p->last, sizeof copy_p->last, copy_p->at)) {
-        return 0;
-    }
+    copy_p->at = iris_i_records_at(num_ranks, rank);
+    do {
+        if (!read_at(fd, &copy_p->first, sizeof copy_p->first, copy_p->at) ||
+            !read_at(fd, &copy_p->record, sizeof copy_p->record, copy_p->at) ||
+            !read_at(fd, &copy_p->last, sizeof copy_p->last, copy_p->at)) {
+            return 0;
+        }
+    } while (has_changed(copy_p) && ++tries < TRIES);
     if (!iris_i_records_take(copy_p, offsetof(struct iris_record, scale),
                              &copy_p->scale, sizeof copy_p->scale)) {
         copy_p->scale = (struct iris_ticks_scale){0};
     }
+    copy_p->scale.ns = (int64_t)((uint64_t)copy_p->scale.ns +
+                                 (uint64_t)copy_p->record.shift_ns);
     return 1;
 }
 

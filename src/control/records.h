@@ -14,11 +14,12 @@
 
 #include <iris/status.h>
 
+#include "control/bootstrap.h"
 #include "control/control.h"
 #include "control/flight_record.h"
 
 #define IRIS_RECORDS_MAGIC UINT64_C(0x6c72746373697269) /* "irisctrl" */
-#define IRIS_RECORDS_VERSION 4u
+#define IRIS_RECORDS_VERSION 5u
 
 /* The first page, by which readers identify the file. All offsets follow from
  * num_ranks. */
@@ -32,7 +33,13 @@ struct iris_records_header {
     _Atomic uint64_t reported; /* the reporting rank of the incident, + 1; 0:
                                 * none yet */
     _Atomic uint64_t num_reports;
-    _Atomic int64_t last_ns; /* time of the last report without an incident */
+    _Atomic int64_t last_ns;   /* time of the last report without an incident */
+    _Atomic uint64_t query;    /* the number of the last query, which a reader
+                              * writes */
+    _Atomic uint64_t asked;    /* the last query that some rank has sent */
+    _Atomic int64_t wanted_ns; /* time of another host's last query */
+    _Atomic uint64_t elsewhere[(IRIS_RANKS_MAX + 63) / 64]; /* a bit for each
+                              * rank: it is on another host */
 };
 
 struct iris_board;
@@ -54,6 +61,9 @@ size_t iris_i_records_bytes(int num_ranks);
 /* The offset of the first record. Everything before it must be committed from
  * the start. */
 size_t iris_i_records_head_bytes(int num_ranks);
+
+/* The offset of a rank's record. */
+size_t iris_i_records_at(int num_ranks, int rank);
 
 struct iris_board *iris_i_records_board(const struct iris_records *records,
                                         int rank);
@@ -83,6 +93,33 @@ int iris_i_records_take_turn(const struct iris_records *records, int64_t ns);
 
 /* The next report's number. */
 unsigned long long iris_i_records_number(const struct iris_records *records);
+
+/* ---- Ranks of other hosts ---- */
+
+/* Marks a rank as one of another host. */
+void iris_i_records_mark_elsewhere(const struct iris_records *records,
+                                   int rank);
+
+/* The number of a query that this rank now has to send; 0: there is none.
+ * `records` may be NULL. */
+uint64_t iris_i_records_take_query(const struct iris_records *records);
+
+/* Another host's report wants the records of this host's ranks; whether one has
+ * in the last IRIS_WANTED_MS. */
+void iris_i_records_note_wanted(const struct iris_records *records);
+int iris_i_records_are_wanted(const struct iris_records *records);
+
+/* A reader's query. Copies with a lower number are older. */
+struct iris_query {
+    uint64_t number; /* 0: no rank is on another host */
+    struct iris_records_header header;
+};
+
+/* Asks the ranks of other hosts for their records. Returns after all have
+ * answered, or after IRIS_ANSWER_MS. A reader who may not write to the file
+ * gets no answers. */
+void iris_i_records_ask(int fd, struct iris_query *query_p);
+int iris_i_records_is_elsewhere(const struct iris_query *query, int rank);
 
 /* ---- For readers ---- */
 

@@ -111,14 +111,15 @@ static void write_report(struct iris_control *control, const char *prefix,
     (void)iris_i_fail_again(IRIS_OK, message);
 }
 
-/* A rank that fails while another one reports stays until it is in the report:
- * otherwise the report would say that it left. */
+/* A rank that fails while another one reports, on this host or another, stays
+ * until it is in the report: otherwise the report would say that it left. */
 static void stay(const struct iris_control *control)
 {
     struct iris_wait wait;
 
     iris_i_wait_moment(&wait, IRIS_STAY_MS);
-    while (iris_i_records_is_reporting(control->records) &&
+    while ((iris_i_records_is_reporting(control->records) ||
+            iris_i_records_are_wanted(control->records)) &&
            iris_i_wait_tick(&wait) == IRIS_OK) {
     }
 }
@@ -128,12 +129,11 @@ void iris_i_report_incident(struct iris_control *control, const char *prefix)
     if (control->records == NULL) {
         return;
     }
-    if (!iris_i_records_claim(control->records, control->rank)) {
-        stay(control);
-        return;
+    if (iris_i_records_claim(control->records, control->rank)) {
+        write_report(control, prefix, 0);
+        iris_i_records_reported(control->records, control->rank);
     }
-    write_report(control, prefix, 0);
-    iris_i_records_reported(control->records, control->rank);
+    stay(control);
 }
 
 /* Unless a rank of the job has done so in the last second. */

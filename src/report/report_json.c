@@ -146,6 +146,8 @@ static void print_rank(json_t *json, const struct iris_report *report, int i)
     iris_i_json_begin(json, NULL, '{');
     iris_i_json_int(json, "rank", i);
     iris_i_json_int(json, "pid", rank->pid);
+    iris_i_json_text(json, "host", rank->host[0] == '\0' ? NULL : rank->host);
+    iris_i_json_bool(json, "answers", rank->known);
     iris_i_json_text(json, "process", iris_i_process_name(rank->process));
     iris_i_json_text(json, "state", iris_i_state_name(rank->state));
     iris_i_json_text(json, "doing", doing);

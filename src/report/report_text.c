@@ -93,7 +93,8 @@ static void print_rank(const struct iris_report *report, int i, FILE *out)
     char doing[LINE];
 
     iris_i_describe_doing(report, i, doing, sizeof doing);
-    fprintf(out, "  rank %d (pid %d, %s, %s): %s\n", i, rank->pid,
+    fprintf(out, "  rank %d (pid %d%s%s, %s, %s): %s\n", i, rank->pid,
+            rank->host[0] == '\0' ? "" : " on ", rank->host,
             iris_i_process_name(rank->process), iris_i_state_name(rank->state),
             doing);
     if (!rank->known) {

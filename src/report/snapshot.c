@@ -13,7 +13,6 @@
 #include "control/records.h"
 #include "report/escape.h"
 
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -161,6 +160,19 @@ static void take_calls(struct iris_record_copy *copy,
     }
 }
 
+/* Converts the times of another host. */
+static void shift_wait(struct iris_record_wait *wait, int64_t shift_ns)
+{
+    int64_t *const times[] = {&wait->begin_ns, &wait->update_ns,
+                              &wait->change_ns};
+
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        if (*times[i] != 0) {
+            *times[i] = (int64_t)((uint64_t)*times[i] + (uint64_t)shift_ns);
+        }
+    }
+}
+
 static void take_waits(const struct iris_record_copy *copy,
                        struct iris_report_rank *rank)
 {
@@ -176,6 +188,7 @@ static void take_waits(const struct iris_record_copy *copy,
         iris_i_clean(wait->name, sizeof wait->name);
         iris_i_clean(wait->word, sizeof wait->word);
         wait->ended = owner == IRIS_OWNER_PAST || wait->ended;
+        shift_wait(wait, copy->record.shift_ns);
         rank->num_waits++;
     }
 }
@@ -211,11 +224,17 @@ static void take_shown(const struct iris_shown *shown,
     iris_i_clean(rank->call, sizeof rank->call);
 }
 
-/* The process with this number may be another one by now. */
-static char process_of(const struct iris_record *record)
+/* The process with this number may be another one by now. A process of another
+ * host that has answered is not stopped. */
+static char process_of(const struct iris_record *record, int is_elsewhere)
 {
     struct iris_process process;
 
+    if (is_elsewhere) {
+        return atomic_load(&record->gone) == IRIS_RECORD_ENDED
+                   ? IRIS_PROCESS_GONE
+                   : 'S';
+    }
     return iris_i_process_read(record->pid, &process) &&
                    process.start_ticks == record->start_ticks
                ? process.state
@@ -228,9 +247,9 @@ static void take_record(struct iris_record_copy *copy,
     const struct iris_record *record = &copy->record;
 
     rank->known = 1;
-    rank->pid = record->pid;
     rank->tid = record->tid;
-    rank->process = process_of(record);
+    rank->process = process_of(record, rank->is_elsewhere);
+    rank->threads = record->num_threads;
     rank->num_cus = record->num_cus;
     rank->heap_bytes = record->heap_bytes;
     rank->heap_used = atomic_load(&record->heap_used);
@@ -245,20 +264,38 @@ static void take_record(struct iris_record_copy *copy,
     take_streams(copy, rank);
 }
 
+/* Whether the copy of another host's record answers this query, or is the
+ * last that can be known. */
+static int is_new(const struct iris_record *record,
+                  const struct iris_query *query)
+{
+    uint64_t answers = atomic_load(&record->answers);
+
+    return atomic_load(&record->gone) == IRIS_RECORD_ENDED ||
+           (answers >= query->number && answers != IRIS_RECORD_CHANGES);
+}
+
 /* Reads the published state last: a rank may finalize and then end. So if its
  * process had ended, the state shows whether it had finalized. */
-static int read_rank(int fd, struct iris_report *report, int i,
-                     struct iris_record_copy *copy)
+static int read_rank(const struct iris_query *query, int i,
+                     struct iris_record_copy *copy, struct iris_report *report)
 {
     struct iris_report_rank *rank = &report->ranks[i];
     struct iris_shown shown;
+    int fd = copy->fd;
 
+    rank->is_elsewhere = iris_i_records_is_elsewhere(query, i);
     if (!iris_i_records_copy(fd, report->num_ranks, i, copy)) {
         return 0;
     }
     rank->process = '?';
     if (atomic_load(&copy->record.opened) == 1) {
-        take_record(copy, rank);
+        rank->pid = copy->record.pid;
+        memcpy(rank->host, copy->record.host, sizeof rank->host);
+        iris_i_clean(rank->host, sizeof rank->host);
+        if (!rank->is_elsewhere || is_new(&copy->record, query)) {
+            take_record(copy, rank);
+        }
     }
     if (!iris_i_records_shown(fd, i, &shown)) {
         return 0;
@@ -272,49 +309,25 @@ static int read_rank(int fd, struct iris_report *report, int i,
 
 /* A record shows a thread only once it calls Iris. */
 
-/* The library's own threads have such a name. */
-static int is_own(int pid, const char *thread)
+static int share_process(const struct iris_report_rank *a,
+                         const struct iris_report_rank *b)
 {
-    char path[320], name[32] = "";
-    FILE *file;
-
-    snprintf(path, sizeof path, "/proc/%d/task/%s/comm", pid, thread);
-    file = fopen(path, "re");
-    if (file == NULL) { /* the thread has ended */
-        return 1;
-    }
-    (void)!fgets(name, sizeof name, file);
-    fclose(file);
-    return strncmp(name, "iris-", 5) == 0;
-}
-
-static int count_threads(int pid)
-{
-    struct dirent *entry;
-    char path[64];
-    int count = 0;
-    DIR *folder;
-
-    snprintf(path, sizeof path, "/proc/%d/task", pid);
-    folder = opendir(path);
-    while (folder != NULL && (entry = readdir(folder)) != NULL) {
-        count += entry->d_name[0] != '.' && !is_own(pid, entry->d_name);
-    }
-    if (folder != NULL) {
-        closedir(folder);
-    }
-    return count;
+    return a->known && b->known && a->pid == b->pid &&
+           a->is_elsewhere == b->is_elsewhere && strcmp(a->host, b->host) == 0;
 }
 
 /* If ranks are threads, the main thread is in iris_spawn(). */
-static int count_helpers(const struct iris_report *report, int pid)
+static int count_helpers(const struct iris_report *report,
+                         const struct iris_report_rank *rank)
 {
-    int threads = count_threads(pid), ranks = 0, main_is_rank = 0;
+    int ranks = 0, main_is_rank = 0;
+    int threads =
+        rank->is_elsewhere ? rank->threads : iris_i_process_threads(rank->pid);
 
     for (int i = 0; i < report->num_ranks; i++) {
-        if (report->ranks[i].known && report->ranks[i].pid == pid) {
+        if (share_process(&report->ranks[i], rank)) {
             ranks++;
-            main_is_rank |= report->ranks[i].tid == pid;
+            main_is_rank |= report->ranks[i].tid == rank->pid;
         }
     }
     threads -= ranks + !main_is_rank;
@@ -330,11 +343,11 @@ static void count_helpers_of_all(struct iris_report *report)
         if (!rank->known || iris_i_rank_has_ended(rank)) {
             continue;
         }
-        while (before >= 0 && report->ranks[before].pid != rank->pid) {
+        while (before >= 0 && !share_process(&report->ranks[before], rank)) {
             before--;
         }
         rank->helpers = before >= 0 ? report->ranks[before].helpers
-                                    : count_helpers(report, rank->pid);
+                                    : count_helpers(report, rank);
     }
 }
 
@@ -346,6 +359,7 @@ iris_status_t iris_i_report_read(int fd, struct iris_report **report_p)
     iris_status_t status = iris_i_records_check(fd, &num_ranks);
     struct iris_report *report;
     struct iris_record_copy *copy;
+    struct iris_query query;
 
     if (status != IRIS_OK) {
         return status;
@@ -361,8 +375,10 @@ iris_status_t iris_i_report_read(int fd, struct iris_report **report_p)
     report->num_ranks = num_ranks;
     report->root = -1;
     report->old_ns = IRIS_OLD_MS * IRIS_NS_PER_MS;
+    iris_i_records_ask(fd, &query);
+    copy->fd = fd;
     for (int i = 0; i < num_ranks && whole; i++) {
-        whole = read_rank(fd, report, i, copy);
+        whole = read_rank(&query, i, copy, report);
     }
     free(copy);
     if (!whole || !iris_i_records_start(fd, &report->start_ns)) {

@@ -38,11 +38,14 @@ enum iris_verdict {
 struct iris_report_rank {
     int pid;
     int tid;
-    int known;      /* it has a record; otherwise only the next three are filled
-                * in */
-    unsigned state; /* enum iris_rank_state */
-    int busy;       /* 1: in the collective call `call` */
-    char call[64];  /* the last one that it began, number `calls` */
+    int known;        /* its record is here; otherwise only its state, the host
+                     * and the last collective call are filled in */
+    int is_elsewhere; /* on another host: `known` if it has answered */
+    char host[IRIS_RECORD_HOST]; /* its name; empty: the job has one host, or
+                                  * it has never answered */
+    unsigned state;              /* enum iris_rank_state */
+    int busy;                    /* 1: in the collective call `call` */
+    char call[64]; /* the last one that it began, number `calls` */
     uint64_t calls;
     char process; /* 'R', 'S', 'T', 'Z', 'X' and so on, as in ps */
     int num_cus;
@@ -60,6 +63,8 @@ struct iris_report_rank {
     struct iris_record_call stream_waits[IRIS_REPORT_SIGNALS];
     char kernels[IRIS_REPORT_KERNELS][IRIS_RECORD_NAME];
     int num_kernels;
+    int threads; /* on another host: those of its process, except the
+                  * library's */
     int helpers; /* threads of its process other than ranks and the library's */
     int num_open;
     struct iris_record_call open[IRIS_REPORT_OPEN_CALLS];
@@ -85,7 +90,7 @@ struct iris_report {
     struct iris_report_rank ranks[];
 };
 
-/* One reading. The caller frees it with free(). IRIS_ERR_NO_MEMORY,
+/* One reading. Ranks of other hosts have IRIS_ANSWER_MS to answer. The caller frees it with free(). IRIS_ERR_NO_MEMORY,
  * IRIS_ERR_INVALID, IRIS_ERR_MISMATCH, IRIS_ERR_SYSTEM */
 iris_status_t iris_i_report_read(int fd, struct iris_report **report_p);
 

@@ -324,7 +324,8 @@ void iris_i_describe_doing(const struct iris_report *report, int i, char *text,
     }
     if (!rank->known) {
         append(text, bytes,
-               "is on another host, %s%s after %llu collective calls",
+               "does not answer from another host; by its last message it is "
+               "%s%s after %llu collective calls",
                rank->busy ? "in " : "outside collective calls",
                rank->busy ? rank->call : "", (unsigned long long)rank->calls);
         return;

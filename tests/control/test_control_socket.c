@@ -119,7 +119,7 @@ static void check_strangers(struct root *root, enum iris_control_kind kind)
     check_refused(root, kind, &greeting, "does not know the job's key");
     greeting = greet(root, 1);
     greeting.head.version++;
-    check_refused(root, kind, &greeting, "its messages have version 3");
+    check_refused(root, kind, &greeting, "its messages have version 4");
     greeting = greet(root, 1);
     greeting.head.magic++;
     check_refused(root, kind, &greeting, "does not speak the protocol");

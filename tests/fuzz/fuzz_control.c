@@ -10,10 +10,28 @@
 #include <poll.h>
 
 #include "control/hub_accept.h"
+#include "report/snapshot.h"
 
 #include <stdlib.h>
 
 #define RANKS 4
+
+/* Ranks 2 and 3 are on another host. */
+static void add_hosts(struct iris_hub *hub)
+{
+    static const unsigned char elsewhere[RANKS] = {0, 0, 1, 1};
+    static struct iris_mail_rank ranks[RANKS];
+    static const struct iris_mail mail = {.num_ranks = RANKS, .ranks = ranks};
+    static struct iris_segment *segment;
+
+    if (segment == NULL && iris_i_segment_create(RANKS, &segment) != IRIS_OK) {
+        abort();
+    }
+    hub->copy.rank = hub->rank;
+    hub->copy.records = &segment->records;
+    hub->copy.elsewhere = elsewhere;
+    hub->copy.mail = &mail;
+}
 
 static void make_hub(struct iris_hub *hub)
 {
@@ -24,6 +42,7 @@ static void make_hub(struct iris_hub *hub)
         iris_i_hub_copy_open(&hub->copy, RANKS) != IRIS_OK) {
         abort();
     }
+    add_hosts(hub);
 }
 
 /* What was applied can be read back within bounds. */
@@ -35,6 +54,15 @@ static void read_back(struct iris_hub *hub,
 
     (void)iris_i_place_collect(iris_i_hub_place(&hub->copy, head->place), &id,
                                0, data, sizeof data);
+    if (head->type == IRIS_MESSAGE_ANSWERED) {
+        struct iris_record_call calls[IRIS_RECORD_CALLS];
+        struct iris_report *report;
+
+        (void)iris_i_report_calls(hub->copy.records->fd, head->from, calls);
+        if (iris_i_report_read(hub->copy.records->fd, &report) == IRIS_OK) {
+            free(report);
+        }
+    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

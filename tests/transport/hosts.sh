@@ -206,16 +206,82 @@ kill_host() {
 }
 check "a host whose ranks all die is named" kill_host
 
-# Rank 3, seen from the other host by what it shows there.
+# A kernel of rank 3 waits, and the other ranks wait for rank 3. The deadline is
+# that of the first host.
+hang() { # HOSTS COMMAND...
+    # shellcheck disable=SC2016 # the inner shell's own
+    start "$1" $((4 / $1)) timeout -k 5 60 env IRIS_TEST_HANG=3 \
+        sh -c '[ "$IRIS_RANK" -ge 2 ] || export IRIS_TIMEOUT_MS=3000; exec "$@"' sh "${@:2}" "$job" 0
+    await_round
+}
+waits="kernel wait_for_nobody, workgroup 0 of 1, waits .*, [0-9.]* s$"
+report_of_0() { # TEXT: ranks 0 and 1 print one report
+    grep -h "$1" "$tmp/out0" "$tmp/out1"
+}
+reports() {
+    report_of_0 "\] HUNG: rank 3: kernel wait_for_nobody" &&
+        report_of_0 " rank 3 (pid [0-9]* on host1, .*): $waits"
+}
+report() {
+    hang 2 && finish
+    reports
+}
+check "a report names what a kernel of the other host waits for" report
 look() {
-    start 2 2 timeout -k 5 60 "$job" 0
+    local ret
+    start 2 2 timeout -k 5 60 env IRIS_TEST_HANG=3 "$job" 0
     await_round || return 1
-    on 0 ./iris-top "$(pid_of 0)" >"$tmp/outtop" 2>&1
+    for _ in 1 2 3 4 5 6 7 8 9; do
+        on 0 ./iris-top "$(pid_of 0)" >"$tmp/outtop" 2>&1
+        grep "rank 3 (pid $(pid_of 3) on host1, .*): $waits" "$tmp/outtop"
+        ret=$?
+        [ $ret != 0 ] || break
+    done
     kill -9 "$(pid_of 1)"
     finish
-    grep "rank 3 .*running): is on another host, .* after [1-9][0-9]* collective calls" "$tmp/outtop"
+    return $ret
 }
-check "iris-top shows ranks of the other host" look
+check "so does iris-top" look
+
+# The other host's clock is behind.
+# shellcheck disable=SC2016 # the inner shell's own
+ahead='[ "$IRIS_RANK" -ge 2 ] || set -- unshare --time --monotonic 5000 --fork --kill-child "$@"; exec "$@"'
+by_another_clock() {
+    hang 2 sh -c "$ahead" sh && finish
+    reports && report_of_0 "under way: call [0-9]*, synchronize, [0-9]\{1,2\}\.[0-9] s ago"
+}
+! unshare --time --monotonic 5000 --fork true 2>/dev/null ||
+    check "times of the other host are those of this one" by_another_clock
+
+# A stopped rank cannot answer, and the report does not take forever.
+silent() {
+    hang 2 || return 1
+    kill -STOP "$(pid_of 3)"
+    for rank in 0 1; do
+        await "rank $rank: IRIS_ERR_TIMEOUT" "$tmp/out$rank" || return 1
+    done
+    kill -CONT "$(pid_of 3)"
+    finish
+    report_of_0 " rank 3 (.*): does not answer from another host; by its last message it is "
+}
+check "a report says that a stopped rank does not answer" silent
+never "a report names the wait of a rank that does not answer" reports
+pretended() {
+    hang 1 env IRIS_NODES=2 && finish
+    report_of_0 "\] HUNG: rank 3: kernel wait_for_nobody"
+}
+check "a report of one host names a wait of another pretended node" pretended
+
+# If both hosts report at once, neither says that ranks of the other one left.
+both() {
+    for _ in 1 2 3; do
+        start 2 2 timeout -k 5 60 env IRIS_TEST_HANG=3 IRIS_TIMEOUT_MS=2000 "$job" 0
+        await_round && finish
+        reports && grep -h "\] HUNG: rank 3: kernel wait_for_nobody" "$tmp/out2" "$tmp/out3" && return
+    done
+    return 1
+}
+check "both hosts report" both
 
 # A stopped rank keeps its connections: a deadline ends the wait. The ranks whose
 # deadline passes later can find that another rank has left the job.

@@ -2,7 +2,9 @@
  *
  * A job for hosts.sh: hosts_job ROUNDS. Each round a kernel puts a value to
  * every rank, and all meet. With 0 rounds it runs until a call fails, prints
- * why, and exits with 0. The rank IRIS_TEST_WRONG puts wrong values.
+ * why, and exits with 0. The rank IRIS_TEST_WRONG puts wrong values. After the
+ * first round, a kernel of rank IRIS_TEST_HANG waits for a signal that no rank
+ * sends.
  */
 
 #include <iris/device.h>
@@ -28,14 +30,37 @@ IRIS_KERNEL(put_to_all, struct job_args)
     }
 }
 
+IRIS_KERNEL(wait_for_nobody, struct job_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+
+    (void)wg;
+    (void)iris_wait_until(dev, args->words, IRIS_CMP_GE, args->value);
+}
+
+/* Whether this rank's number is in the variable. */
+static int is_named(const iris_t *iris, const char *variable)
+{
+    const char *number = getenv(variable);
+
+    return number != NULL && atoi(number) == iris_rank(iris);
+}
+
+static iris_status_t hang(iris_t *iris, uint64_t *words)
+{
+    struct job_args args = {iris_device_context(iris), words, UINT64_MAX};
+    iris_status_t status =
+        iris_launch(iris, wait_for_nobody, 1, 1, &args, sizeof args, NULL);
+
+    return status == IRIS_OK ? iris_stream_synchronize(iris, NULL) : status;
+}
+
 static iris_status_t play_round(iris_t *iris, uint64_t *words, uint64_t round,
                                 int *wrong_p)
 {
-    const char *faulty = getenv("IRIS_TEST_WRONG");
-    int is_faulty = faulty != NULL && atoi(faulty) == iris_rank(iris);
     struct job_args args = {iris_device_context(iris), words,
                             1000 * round + (uint64_t)iris_rank(iris) +
-                                (uint64_t)is_faulty};
+                                (uint64_t)is_named(iris, "IRIS_TEST_WRONG")};
     iris_status_t status =
         iris_launch(iris, put_to_all, 1, 1, &args, sizeof args, NULL);
 
@@ -69,6 +94,9 @@ int main(int argc, char **argv)
             printf("rank %d is pid %ld on node %d of %d\n", rank,
                    (long)getpid(), iris_node(iris), iris_num_nodes(iris));
             fflush(stdout);
+            status = status == IRIS_OK && is_named(iris, "IRIS_TEST_HANG")
+                         ? hang(iris, words)
+                         : status;
         }
     }
     if (status != IRIS_OK) {

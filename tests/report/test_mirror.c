@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Records of ranks of another host: what arrives here is what is there, is not
+ * older than the query, and cannot be written anywhere else.
+ */
+#include "config.h"
+
+#include "support/harness.h"
+
+#include "control/mirror.h"
+#include "control/segment.h"
+#include "report/snapshot.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FAR 1 /* the rank of the other host; rank 0 reads */
+#define RANKS 2
+
+/* Two hosts' files of records. */
+struct hosts {
+    struct iris_segment *here;
+    struct iris_segment *there;
+    struct iris_record *record; /* the far rank's own */
+    size_t sent;                /* messages */
+    size_t lost;                /* number of the message to lose; 0: none */
+};
+
+static struct hosts *make_hosts(void)
+{
+    struct hosts *hosts = calloc(1, sizeof *hosts);
+
+    assert_non_null(hosts);
+    assert_int_equal(iris_i_segment_create(RANKS, &hosts->here), IRIS_OK);
+    assert_int_equal(iris_i_segment_create(RANKS, &hosts->there), IRIS_OK);
+    iris_i_records_mark_elsewhere(&hosts->here->records, FAR);
+    hosts->record = iris_i_records_open(&hosts->there->records, FAR);
+    assert_non_null(hosts->record);
+    snprintf(hosts->record->host, sizeof hosts->record->host, "over-there");
+    iris_i_record_open(hosts->record, FAR, "job");
+    return hosts;
+}
+
+static void drop(struct hosts *hosts)
+{
+    iris_i_segment_release(hosts->here);
+    iris_i_segment_release(hosts->there);
+    free(hosts);
+}
+
+static void deliver(void *arg, const struct iris_message_head *head,
+                    const struct iris_part parts[2])
+{
+    struct hosts *hosts = arg;
+    char why[IRIS_MESSAGE_WHY_BYTES];
+    unsigned char message[IRIS_MESSAGE_MOST];
+    struct iris_message_head taken;
+
+    assert_int_equal(head->bytes, parts[0].bytes + parts[1].bytes);
+    memcpy(message, head, sizeof *head);
+    memcpy(message + sizeof *head, parts[0].data, parts[0].bytes);
+    assert_int_equal(iris_i_message_take(message, sizeof *head + head->bytes,
+                                         RANKS, &taken, why),
+                     sizeof *head + head->bytes);
+    if (++hosts->sent != hosts->lost) {
+        iris_i_mirror_take(&hosts->here->records, &taken,
+                           message + sizeof *head);
+    }
+}
+
+static void answer(struct hosts *hosts, uint64_t query)
+{
+    const struct iris_message_head head =
+        iris_i_message_head(IRIS_MESSAGE_QUERY, 0, 0, query, 0);
+    const struct iris_mirror_way way = {deliver, hosts};
+
+    iris_i_mirror_answer(&hosts->there->records, FAR, &head, &way);
+}
+
+/* The far rank, as a reader of this host sees it. */
+static struct iris_report_rank look(struct hosts *hosts)
+{
+    struct iris_report_rank rank;
+    struct iris_report *report;
+
+    assert_int_equal(iris_i_report_read(hosts->here->fd, &report), IRIS_OK);
+    rank = report->ranks[FAR];
+    free(report);
+    return rank;
+}
+
+static void call(struct hosts *hosts, uint64_t id, const char *kernel)
+{
+    const struct iris_host_event event = {.id = id,
+                                          .op = IRIS_HOST_LAUNCH,
+                                          .kernel = kernel,
+                                          .grid = (unsigned)id};
+
+    iris_i_record_begin(hosts->record, &event, IRIS_RECORD_NOWHERE, 0);
+    iris_i_record_end(hosts->record, &event, IRIS_RECORD_NOWHERE, 1);
+}
+
+static int wait_for(struct hosts *hosts, int slot, int64_t value)
+{
+    const struct iris_record_wait wait = {.kind = IRIS_WAIT_KERNEL,
+                                          .begin_ns = 1,
+                                          .update_ns = 2,
+                                          .value = value,
+                                          .name = "step"};
+
+    return iris_i_record_wait(hosts->record, slot, &wait);
+}
+
+/* ---- Tests ---- */
+
+static void an_answer_reads_like_the_record(void **state)
+{
+    struct hosts *hosts = make_hosts();
+    struct iris_report_rank rank;
+    int slot;
+
+    (void)state;
+    for (uint64_t id = 1; id <= 3 * IRIS_RECORD_CALLS; id++) {
+        call(hosts, id, "step");
+    }
+    slot = wait_for(hosts, -1, 41);
+    answer(hosts, 1);
+    rank = look(hosts);
+    assert_true(rank.known && rank.is_elsewhere);
+    assert_int_equal(rank.pid, getpid());
+    assert_string_equal(rank.host, "over-there");
+    assert_string_equal(rank.job, "job");
+    assert_true(rank.threads >= 1);
+    assert_true(rank.finished.id == 3 * IRIS_RECORD_CALLS);
+    assert_string_equal(rank.finished.kernel, "step");
+    assert_int_equal(rank.num_waits, 1);
+    assert_true(rank.waits[0].value == 41);
+
+    /* The next answer has no trace of it. */
+    iris_i_record_wait_over(hosts->record, slot, 0);
+    call(hosts, 3 * IRIS_RECORD_CALLS + 1, "other");
+    answer(hosts, 2);
+    rank = look(hosts);
+    assert_int_equal(rank.num_waits, 0);
+    assert_string_equal(rank.finished.kernel, "other");
+    drop(hosts);
+}
+
+static void a_call_in_progress_is_sent_however_old_it_is(void **state)
+{
+    const struct iris_host_event blocked = {.id = 1,
+                                            .op = IRIS_HOST_SYNCHRONIZE};
+    struct hosts *hosts = make_hosts();
+    struct iris_report_rank rank;
+
+    (void)state;
+    iris_i_record_begin(hosts->record, &blocked, IRIS_RECORD_NOWHERE, 0);
+    for (uint64_t id = 2; id < IRIS_RECORD_CALLS; id++) {
+        call(hosts, id, "step");
+    }
+    answer(hosts, 1);
+    rank = look(hosts);
+    assert_int_equal(rank.num_open, 1);
+    assert_true(rank.open[0].id == 1);
+
+    iris_i_record_end(hosts->record, &blocked, IRIS_RECORD_NOWHERE, 1);
+    answer(hosts, 2);
+    assert_int_equal(look(hosts).num_open, 0);
+    drop(hosts);
+}
+
+/* ---- No answer ---- */
+
+static void a_rank_that_does_not_answer_is_not_known(void **state)
+{
+    struct hosts *hosts = make_hosts();
+    struct iris_report_rank rank;
+
+    (void)state;
+    assert_false(look(hosts).known); /* query 1 */
+    answer(hosts, 1);
+    rank = look(hosts); /* query 2 */
+    assert_false(rank.known);
+    assert_int_equal(rank.pid, getpid()); /* from the old answer */
+    answer(hosts, 3);
+    assert_true(look(hosts).known);
+    drop(hosts);
+}
+
+/* An answer whose end is lost does not count. */
+static void half_an_answer_does_not_count(void **state)
+{
+    struct hosts *hosts = make_hosts();
+    size_t whole;
+
+    (void)state;
+    call(hosts, 1, "step");
+    answer(hosts, 1);
+    whole = hosts->sent;
+    assert_true(look(hosts).known);
+    hosts->lost = 2 * whole;
+    answer(hosts, 2);
+    assert_int_equal(hosts->sent, 2 * whole);
+    assert_false(look(hosts).known);
+    drop(hosts);
+}
+
+static void a_rank_whose_connection_has_ended_is_lost(void **state)
+{
+    struct hosts *hosts = make_hosts();
+    struct iris_report_rank rank;
+
+    (void)state;
+    iris_i_mirror_end(&hosts->here->records, FAR, 77, "over-there");
+    rank = look(hosts);
+    assert_true(iris_i_rank_is_lost(&rank));
+    assert_int_equal(rank.pid, 77);
+    assert_string_equal(rank.host, "over-there");
+    drop(hosts);
+}
+
+/* ---- Any bytes ---- */
+
+static void a_message_writes_to_the_copy_only(void **state)
+{
+    static const uint64_t places[] = {0, offsetof(struct iris_record, rank) - 1,
+                                      sizeof(struct iris_record) - 7,
+                                      sizeof(struct iris_record),
+                                      UINT64_MAX - 3};
+    struct hosts *hosts = make_hosts();
+    const size_t bytes = hosts->here->bytes;
+    unsigned char *before = malloc(bytes);
+    const unsigned char body[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+
+    (void)state;
+    assert_non_null(before);
+    assert_int_equal(pread(hosts->here->fd, before, bytes, 0), bytes);
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        const struct iris_message_head head = iris_i_message_head(
+            IRIS_MESSAGE_RECORD, FAR, 0, places[i], sizeof body);
+        unsigned char *after = malloc(bytes);
+
+        assert_non_null(after);
+        iris_i_mirror_take(&hosts->here->records, &head, body);
+        assert_int_equal(pread(hosts->here->fd, after, bytes, 0), bytes);
+        assert_memory_equal(before, after, bytes);
+        free(after);
+    }
+    free(before);
+    drop(hosts);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_answer_reads_like_the_record),
+        cmocka_unit_test(a_call_in_progress_is_sent_however_old_it_is),
+        cmocka_unit_test(a_rank_that_does_not_answer_is_not_known),
+        cmocka_unit_test(half_an_answer_does_not_count),
+        cmocka_unit_test(a_rank_whose_connection_has_ended_is_lost),
+        cmocka_unit_test(a_message_writes_to_the_copy_only),
+    };
+
+    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+}
