@@ -414,8 +414,7 @@ static iris_status_t open_mirror(struct socket_control *s,
     s->hub.copy.mail = &s->mail;
     s->hub.copy.records = &rendezvous->segment->records;
     s->hub.copy.elsewhere = s->elsewhere;
-    s->hub.copy.mirror =
-        lowest == s->base.rank ? &rendezvous->segment->records : NULL;
+    s->hub.copy.writes_boards = lowest == s->base.rank;
     return IRIS_OK;
 }
 

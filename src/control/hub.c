@@ -170,7 +170,7 @@ static void show_end(struct iris_hub *hub, int rank, int is_stuck)
                  hub->rank);
     }
     iris_i_warning(hub->log, "rank %d: %s", rank, shown.reason);
-    iris_i_board_write(iris_i_hub_board(&hub->copy, rank), parts, &shown);
+    iris_i_hub_write(&hub->copy, rank, parts, &shown);
     pieces[0].bytes = iris_i_message_pack(parts, &shown, body);
     head = iris_i_message_head(IRIS_MESSAGE_SHOWN, rank, 0, parts,
                                pieces[0].bytes);

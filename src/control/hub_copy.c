@@ -38,6 +38,20 @@ struct iris_place *iris_i_hub_place(const struct iris_hub_copy *copy, int place)
     return iris_i_segment_place(copy->segment, place);
 }
 
+void iris_i_hub_write(struct iris_hub_copy *copy, int rank, unsigned parts,
+                      const struct iris_shown *shown)
+{
+    int is_final =
+        (parts & IRIS_SHOW_STATE) != 0 && shown->state == IRIS_RANK_LEFT;
+
+    iris_i_board_write(iris_i_hub_board(copy, rank), parts, shown);
+    if (copy->records != NULL && copy->elsewhere[rank] &&
+        (copy->writes_boards || is_final)) {
+        iris_i_board_write(iris_i_records_board(copy->records, rank), parts,
+                           shown);
+    }
+}
+
 static enum iris_hub_applied apply_shown(struct iris_hub_copy *copy,
                                          const struct iris_message_head *head,
                                          const unsigned char *body)
@@ -50,11 +64,7 @@ static enum iris_hub_applied apply_shown(struct iris_hub_copy *copy,
         !iris_i_message_unpack(parts, body, head->bytes, &shown)) {
         return IRIS_HUB_NONSENSE;
     }
-    iris_i_board_write(board, parts, &shown);
-    if (copy->mirror != NULL && copy->elsewhere[head->from]) {
-        iris_i_board_write(iris_i_records_board(copy->mirror, head->from),
-                           parts, &shown);
-    }
+    iris_i_hub_write(copy, head->from, parts, &shown);
     if (parts & IRIS_SHOW_STREAMS) {
         atomic_store_explicit(&board->streams, shown.streams,
                               memory_order_relaxed);

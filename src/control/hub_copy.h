@@ -13,15 +13,14 @@
 struct iris_hub_copy {
     struct iris_segment *segment;
     atomic_uchar *ended; /* by rank: its connection has ended */
-    /* Records in which tools of this host find the states of the marked ranks,
-     * which are on other hosts. NULL: no such records, or another rank writes
-     * them. */
-    const struct iris_records *mirror;
+    int rank;            /* this one */
+    /* The records of this host, in which readers find the states of the marked
+     * ranks, which are on other hosts. NULL: they are not used. */
+    const struct iris_records *records;
     const unsigned char *elsewhere;
-    int rank;                           /* this one */
-    const struct iris_records *records; /* of this host; NULL: they are not
-                                         * used */
-    const struct iris_mail *mail;       /* the ranks' processes and hosts */
+    int writes_boards; /* 1: this rank writes their states; 0: another one does,
+                        * except for the last state */
+    const struct iris_mail *mail; /* the ranks' processes and hosts */
 };
 
 /* The caller closes it even if this fails. IRIS_ERR_NO_MEMORY */
@@ -36,6 +35,11 @@ struct iris_place *iris_i_hub_place(const struct iris_hub_copy *copy,
 #define IRIS_SHOW_URGENT                                                      \
     (IRIS_SHOW_STATE | IRIS_SHOW_WAITS | IRIS_SHOW_ID | IRIS_SHOW_ELSEWHERE | \
      IRIS_SHOW_REASON)
+
+/* Writes parts of a rank's published state to the copy, and for readers of this
+ * host if the rank is on another one. */
+void iris_i_hub_write(struct iris_hub_copy *copy, int rank, unsigned parts,
+                      const struct iris_shown *shown);
 
 enum iris_hub_applied {
     IRIS_HUB_NONSENSE, /* not applied */

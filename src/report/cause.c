@@ -29,13 +29,18 @@ static void explain_lost(struct iris_report *report)
         iris_i_say(report, "rank %d (pid %d) died", lost,
                    report->ranks[lost].pid);
     } else {
-        iris_i_say(report, "rank %d (pid %d) left the job after an error", left,
-                   report->ranks[left].pid);
+        iris_i_say(report, "rank %d (pid %d) left the job%s", left,
+                   report->ranks[left].pid,
+                   report->ranks[left].reason[0] == '\0' ? " after an error"
+                                                         : "");
     }
     if (report->ranks[report->root].calls > 0) {
         iris_i_say(report, " after its %s, collective call %llu",
                    report->ranks[report->root].call,
                    (unsigned long long)report->ranks[report->root].calls);
+    }
+    if (lost < 0 && report->ranks[left].reason[0] != '\0') {
+        iris_i_say(report, ": %s", report->ranks[left].reason);
     }
     if (iris_i_mark_waiting(report, waiting) > 0) {
         iris_i_say(report, "; ");

@@ -222,6 +222,10 @@ static void take_shown(const struct iris_shown *shown,
     rank->calls = shown->calls;
     snprintf(rank->call, sizeof rank->call, "%s", shown->name);
     iris_i_clean(rank->call, sizeof rank->call);
+    if (rank->is_elsewhere) {
+        memcpy(rank->reason, shown->reason, sizeof rank->reason);
+        iris_i_clean(rank->reason, sizeof rank->reason);
+    }
 }
 
 /* The process with this number may be another one by now. A process of another

@@ -47,6 +47,8 @@ struct iris_report_rank {
     int busy;                    /* 1: in the collective call `call` */
     char call[64]; /* the last one that it began, number `calls` */
     uint64_t calls;
+    char reason[IRIS_REASON_BYTES + 1]; /* a rank's of another host for
+                                         * leaving; empty: none known */
     char process; /* 'R', 'S', 'T', 'Z', 'X' and so on, as in ps */
     int num_cus;
     uint64_t heap_bytes;

@@ -319,7 +319,9 @@ void iris_i_describe_doing(const struct iris_report *report, int i, char *text,
         return;
     }
     if (rank->state == IRIS_RANK_LEFT) {
-        append(text, bytes, "left the job after an error");
+        append(text, bytes, "left the job%s%s",
+               rank->reason[0] == '\0' ? " after an error" : ": ",
+               rank->reason);
         return;
     }
     if (!rank->known) {

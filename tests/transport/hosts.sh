@@ -215,12 +215,12 @@ hang() { # HOSTS COMMAND...
     await_round
 }
 waits="kernel wait_for_nobody, workgroup 0 of 1, waits .*, [0-9.]* s$"
-report_of_0() { # TEXT: ranks 0 and 1 print one report
-    grep -h "$1" "$tmp/out0" "$tmp/out1"
+report_of() { # HOST TEXT: one of its ranks prints the report
+    grep -h "$2" "$tmp/out$((2 * $1))" "$tmp/out$((2 * $1 + 1))"
 }
 reports() {
-    report_of_0 "\] HUNG: rank 3: kernel wait_for_nobody" &&
-        report_of_0 " rank 3 (pid [0-9]* on host1, .*): $waits"
+    report_of 0 "\] HUNG: rank 3: kernel wait_for_nobody" &&
+        report_of 0 " rank 3 (pid [0-9]* on host1, .*): $waits"
 }
 report() {
     hang 2 && finish
@@ -248,7 +248,7 @@ check "so does iris-top" look
 ahead='[ "$IRIS_RANK" -ge 2 ] || set -- unshare --time --monotonic 5000 --fork --kill-child "$@"; exec "$@"'
 by_another_clock() {
     hang 2 sh -c "$ahead" sh && finish
-    reports && report_of_0 "under way: call [0-9]*, synchronize, [0-9]\{1,2\}\.[0-9] s ago"
+    reports && report_of 0 "under way: call [0-9]*, synchronize, [0-9]\{1,2\}\.[0-9] s ago"
 }
 ! unshare --time --monotonic 5000 --fork true 2>/dev/null ||
     check "times of the other host are those of this one" by_another_clock
@@ -262,13 +262,13 @@ silent() {
     done
     kill -CONT "$(pid_of 3)"
     finish
-    report_of_0 " rank 3 (.*): does not answer from another host; by its last message it is "
+    report_of 0 " rank 3 (.*): does not answer from another host; by its last message it is "
 }
 check "a report says that a stopped rank does not answer" silent
 never "a report names the wait of a rank that does not answer" reports
 pretended() {
     hang 1 env IRIS_NODES=2 && finish
-    report_of_0 "\] HUNG: rank 3: kernel wait_for_nobody"
+    report_of 0 "\] HUNG: rank 3: kernel wait_for_nobody"
 }
 check "a report of one host names a wait of another pretended node" pretended
 
@@ -277,7 +277,7 @@ both() {
     for _ in 1 2 3; do
         start 2 2 timeout -k 5 60 env IRIS_TEST_HANG=3 IRIS_TIMEOUT_MS=2000 "$job" 0
         await_round && finish
-        reports && grep -h "\] HUNG: rank 3: kernel wait_for_nobody" "$tmp/out2" "$tmp/out3" && return
+        reports && report_of 1 "\] HUNG: rank 3: kernel wait_for_nobody" && return
     done
     return 1
 }
@@ -308,6 +308,8 @@ cut() { # LINK
     for rank in 0 1; do
         says $rank "on host1) left the job: its host does not answer" || return 1
     done
+    report_of 0 "\] LOST: rank [23] (pid [0-9]*) left the job .*: its host does not answer" &&
+        report_of 1 "\] LOST: rank 0 (pid [0-9]*) left the job .*: its host does not answer" || return 1
     for rank in 2 3; do
         says $rank "rank 0 (.*on host0) left the job: its host does not answer" || return 1
     done
