@@ -27,7 +27,10 @@ struct iris_transfer_args {
     const int64_t *context;
     void *symmetric; /* in this rank's address space */
     void *other;     /* the near side, used as it is */
-    uint64_t bytes;
+    uint64_t bytes;  /* of each row */
+    uint64_t rows;
+    int64_t symmetric_step; /* bytes from row to row */
+    int64_t other_step;
     int32_t rank;
     int32_t gets; /* 0: it puts */
 };

@@ -98,6 +98,15 @@ iris_status_t iris_i_heap_check_reachable(const struct iris_heap *heap,
     if (heap->memory.bases[rank] != 0) {
         return IRIS_OK;
     }
+    if (iris_i_heap_is_by_proxy(heap, rank)) {
+        return iris_i_fail(heap->log, IRIS_ERR_UNREACHABLE,
+                           "%s: rank %d is on another node than rank %d, where "
+                           "its memory has no address; use "
+                           "iris_put_on_stream() and the other transfers and "
+                           "collectives on streams, or puts, gets and signals "
+                           "in kernels",
+                           call, rank, heap->log->rank);
+    }
     return iris_i_fail(heap->log, IRIS_ERR_UNREACHABLE,
                        "%s: rank %d's heap is not mapped on rank %d: they are "
                        "on different nodes, or their devices have no access to "

@@ -43,12 +43,16 @@ iris_status_t iris_i_kernel_signal(struct iris_queue *queue,
 
 iris_status_t iris_i_kernel_transfer(struct iris_queue *queue,
                                      const struct iris_transfer *what,
+                                     const struct iris_transfer_rows *rows,
                                      iris_stream_t *stream)
 {
     struct iris_transfer_args args = {iris_i_queue_context(queue),
                                       what->symmetric,
                                       what->other,
                                       what->bytes,
+                                      rows->count,
+                                      rows->symmetric_step,
+                                      rows->other_step,
                                       what->rank,
                                       what->gets};
 

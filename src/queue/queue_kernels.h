@@ -35,9 +35,16 @@ struct iris_transfer {
 iris_status_t iris_i_kernel_signal(struct iris_queue *queue,
                                    const struct iris_transfer *what,
                                    iris_stream_t *stream);
-/* A put or get to or from a rank of another node. */
+/* Puts or gets to or from a rank of another node: the bytes of `what`, again
+ * for each row. Steps are in bytes, from row to row. */
+struct iris_transfer_rows {
+    uint64_t count;
+    int64_t symmetric_step;
+    int64_t other_step;
+};
 iris_status_t iris_i_kernel_transfer(struct iris_queue *queue,
                                      const struct iris_transfer *what,
+                                     const struct iris_transfer_rows *rows,
                                      iris_stream_t *stream);
 iris_status_t iris_i_kernel_wait(struct iris_queue *queue,
                                  const struct iris_transfer *what,

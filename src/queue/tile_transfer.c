@@ -33,6 +33,8 @@ struct tile_copy {
     iris_tile_t src;
     struct iris_heap_range to;
     struct iris_heap_range from;
+    bool is_by_proxy; /* the far side is on another node: its address is the
+                       * symmetric one of this rank */
 };
 
 /* ---- The plan ---- */
@@ -146,6 +148,33 @@ static iris_status_t enqueue_plan(iris_stream_t *stream,
     return status;
 }
 
+/* A kernel for each of the fewer steps. Observers see the kernels. */
+static iris_status_t enqueue_by_proxy(struct iris_queue *queue,
+                                      const struct iris_tile_transfer *what,
+                                      struct plan plan, iris_stream_t *stream)
+{
+    iris_status_t status = IRIS_OK;
+
+    if (plan.apart.count > plan.rows.count) {
+        swap(&plan);
+    }
+    for (size_t i = 0; i < plan.apart.count && status == IRIS_OK; i++) {
+        char *dst = plan.dst + (int64_t)i * plan.apart.dst;
+        char *src = (char *)(uintptr_t)plan.src + (int64_t)i * plan.apart.src;
+        const struct iris_transfer row = {.symmetric = what->gets ? src : dst,
+                                          .other = what->gets ? dst : src,
+                                          .bytes = plan.row_bytes,
+                                          .rank = what->rank,
+                                          .gets = what->gets};
+        const struct iris_transfer_rows rows = {
+            plan.rows.count, what->gets ? plan.rows.src : plan.rows.dst,
+            what->gets ? plan.rows.dst : plan.rows.src};
+
+        status = iris_i_kernel_transfer(queue, &row, &rows, stream);
+    }
+    return iris_i_fail_on(queue->log, status);
+}
+
 static iris_status_t enqueue_tile(struct iris_queue *queue,
                                   const struct iris_tile_transfer *what,
                                   const struct tile_copy *copy,
@@ -162,6 +191,9 @@ static iris_status_t enqueue_tile(struct iris_queue *queue,
                                              plan.apart.count};
     iris_status_t status;
 
+    if (copy->is_by_proxy) {
+        return enqueue_by_proxy(queue, what, plan, stream);
+    }
     iris_i_hooks_before(queue->hooks, &event);
     status = enqueue_plan(stream, &plan);
     return iris_i_hooks_after(queue->hooks, &event,
@@ -223,10 +255,7 @@ static iris_status_t find_far(struct iris_queue *queue, int rank,
     iris_status_t status =
         iris_i_transfer_find_remote(queue, &far, stream_p, &remote);
 
-    if (status == IRIS_OK && remote == NULL) {
-        status = iris_i_heap_check_reachable(queue->heap, far.call, far.rank);
-    }
-    if (status == IRIS_OK) {
+    if (status == IRIS_OK && remote != NULL) {
         tile->data =
             (char *)remote + ((char *)tile->data - (const char *)range->ptr);
         range->ptr = remote;
@@ -234,7 +263,7 @@ static iris_status_t find_far(struct iris_queue *queue, int rank,
     return status;
 }
 
-/* Tile `i` of a call with the far side's addresses. If it has no elements,
+/* Tile `i` of a call with the far side's addresses, if there are any. If it has no elements,
  * dst.rows is 0, and nothing else is filled in. */
 static iris_status_t find_tile(struct iris_queue *queue,
                                const struct iris_tile_transfer *what, size_t i,
@@ -260,6 +289,7 @@ static iris_status_t find_tile(struct iris_queue *queue,
     copy->to = (struct iris_heap_range){
         .call = what->call, .name = "dst", .writes = 1};
     copy->from = (struct iris_heap_range){.call = what->call, .name = "src"};
+    copy->is_by_proxy = iris_i_heap_is_by_proxy(queue->heap, what->rank);
     status = find_range(queue, dst, &copy->to);
     if (status == IRIS_OK) {
         status = find_range(queue, src, &copy->from);

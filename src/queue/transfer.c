@@ -116,13 +116,14 @@ static iris_status_t enqueue_by_proxy(struct iris_queue *queue,
 {
     const struct iris_heap_range near = {what->call, what->gets ? "dst" : "src",
                                          what->other, what->bytes, what->gets};
+    const struct iris_transfer_rows one = {.count = 1};
     iris_status_t status = what->bytes == 0
                                ? IRIS_OK
                                : iris_i_heap_check_range(queue->heap, &near);
 
     return status != IRIS_OK || what->bytes == 0
                ? status
-               : iris_i_kernel_transfer(queue, what, stream);
+               : iris_i_kernel_transfer(queue, what, &one, stream);
 }
 
 iris_status_t iris_i_enqueue_transfer(struct iris_queue *queue,

@@ -448,6 +448,25 @@ static void addresses_translate_between_any_two_heaps(void **state)
     harness_run_all(translate_body, NULL);
 }
 
+/* There is no address on the other side, and the values are the same. */
+static void tiles_reach_ranks_of_other_nodes(void **state)
+{
+    static const iris_rank_fn bodies[] = {strides_body, blocks_body, host_body,
+                                          signal_body};
+
+    (void)state;
+    if (harness_has_gpu()) {
+        print_message("left out: GPUs reach only heaps that are mapped\n");
+        return;
+    }
+    setenv("IRIS_NODES", "2", 1);
+    for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
+        harness_run(2, bodies[i], NULL);
+        harness_run(4, bodies[i], NULL);
+    }
+    unsetenv("IRIS_NODES");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -458,6 +477,7 @@ int main(void)
         cmocka_unit_test(a_graph_plays_its_tiles_again),
         cmocka_unit_test(a_signal_never_overtakes_a_tile),
         cmocka_unit_test(addresses_translate_between_any_two_heaps),
+        cmocka_unit_test(tiles_reach_ranks_of_other_nodes),
     };
 
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);

@@ -8,6 +8,7 @@
 #include "support/harness.h"
 
 #include <iris/device.h>
+#include <iris/iris.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -267,6 +268,29 @@ IRIS_KERNEL(touch_wrongly, struct far_args)
     }
 }
 
+/* Calls that need an address, or shared memory, say what to use instead. */
+static int check_addresses(iris_t *iris, uint64_t *words)
+{
+    int rank = iris_rank(iris), n = iris_num_ranks(iris);
+    int far = (rank + n / 2) % n;
+    iris_ccl_device_t handle;
+    iris_tensor_t tensor, there;
+    void *remote;
+
+    CHECK_OK(iris_zeros(iris, IRIS_SHAPE(4), NULL, &tensor));
+#define FAR(name, call)                                         \
+    CHECK_BAD(iris, call, IRIS_ERR_UNREACHABLE, name ": rank ", \
+              "use iris_put_on_stream() and the other")
+    FAR("iris_as_remote", iris_as_remote(iris, words, far, &remote));
+    FAR("iris_translate", iris_translate(iris, words, rank, far, &remote));
+    FAR("iris_tensor_as_remote",
+        iris_tensor_as_remote(iris, &tensor, far, &there));
+    FAR("iris_ccl_device_create",
+        iris_ccl_device_create(iris, NULL, 1, 0, &handle));
+#undef FAR
+    return iris_tensor_free(iris, &tensor);
+}
+
 static int misuse_body(iris_t *iris, void *arg)
 {
     struct far_args args = {.context = iris_device_context(iris),
@@ -279,6 +303,7 @@ static int misuse_body(iris_t *iris, void *arg)
     CHECK_OK(iris_launch(iris, touch_wrongly, 1, 1, &args, sizeof args, NULL));
     CHECK_OK(iris_memcpy_sync(iris, &word, args.words, sizeof word));
     CHECK_EQUAL(word, 1);
+    CHECK_EQUAL(check_addresses(iris, args.words), 0);
     /* Memory that nobody has allocated: its owner refuses. */
     args.bytes = (unsigned char *)args.words;
     args.rounds = 12 << 20;
