@@ -11,10 +11,13 @@
 #include "context/context_group.h"
 #include "context/enter.h"
 #include "context/tensor_check.h"
+#include "heap/heap_address.h"
 #include "queue/queue_stream.h"
+#include "queue/transfer.h"
 #include "tensor/tensor_layout.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- Numbers ---- */
@@ -126,6 +129,43 @@ static iris_status_t prepare(const struct broadcast *cast,
     return iris_i_stream_synchronize(iris_i_queue(iris), cast->stream);
 }
 
+/* Fetches the elements of a rank of another node, which has no address here: by
+ * way of memory of this rank, with everything between the first element and the
+ * last. `from` has the symmetric address. Waits for the stream. */
+static iris_status_t fetch_far(const struct broadcast *cast,
+                               const iris_tensor_t *tensor, iris_tensor_t from)
+{
+    iris_t *iris = cast->iris;
+    const struct iris_tensor_extent extent = iris_i_tensor_extent(&from);
+    const struct iris_transfer transfer = {
+        .call = cast->type->name,
+        .name = "the root's tensor",
+        .symmetric = extent.start,
+        .other = malloc(extent.bytes + (extent.bytes == 0)),
+        .bytes = extent.bytes,
+        .rank = cast->group->ranks[cast->root],
+        .gets = 1};
+    iris_status_t status, done;
+
+    if (transfer.other == NULL) {
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_NO_MEMORY,
+                           "%s: no memory for %zu bytes of rank %d's tensor",
+                           transfer.call, extent.bytes, transfer.rank);
+    }
+    from.data =
+        (char *)transfer.other + ((char *)from.data - (char *)extent.start);
+    status = extent.bytes == 0
+                 ? IRIS_OK
+                 : iris_i_enqueue_transfer(iris_i_queue(iris), &transfer,
+                                           cast->stream);
+    if (status == IRIS_OK) {
+        status = iris_tensor_copy(iris, tensor, &from, cast->stream);
+    }
+    done = iris_i_stream_synchronize(iris_i_queue(iris), cast->stream);
+    free(transfer.other);
+    return status == IRIS_OK ? done : status;
+}
+
 /* A receiver's part: fetches the elements. */
 static iris_status_t fetch(const struct broadcast *cast,
                            const iris_tensor_t *tensor)
@@ -146,6 +186,9 @@ static iris_status_t fetch(const struct broadcast *cast,
                            cast->type->name, rank);
     }
     from = own_tensor(iris, &named);
+    if (iris_i_heap_is_by_proxy(iris_i_heap(iris), rank)) {
+        return fetch_far(cast, tensor, from);
+    }
     status = iris_tensor_as_remote(iris, &from, rank, &from);
     if (status == IRIS_OK) {
         status = iris_tensor_copy(iris, tensor, &from, cast->stream);

@@ -365,7 +365,23 @@ static void a_root_out_of_reach_is_an_error_of_every_member(void **state)
 {
     (void)state;
     setenv("IRIS_NODES", "2", 1);
+    setenv("IRIS_TRANSPORT", "none", 1);
     harness_run(4, nodes_body, NULL);
+    unsetenv("IRIS_TRANSPORT");
+    unsetenv("IRIS_NODES");
+}
+
+static void tensors_come_from_other_nodes(void **state)
+{
+    (void)state;
+    if (harness_has_gpu()) {
+        print_message("left out: GPUs reach only heaps that are mapped\n");
+        return;
+    }
+    setenv("IRIS_NODES", "2", 1);
+    harness_run(2, tensors_body, NULL);
+    harness_run(4, tensors_body, NULL);
+    harness_run(4, new_body, NULL);
     unsetenv("IRIS_NODES");
 }
 
@@ -377,6 +393,7 @@ int main(void)
         cmocka_unit_test(tensors_come_to_ranks_that_do_not_know_them),
         cmocka_unit_test(what_makes_no_sense_is_refused_on_every_member),
         cmocka_unit_test(a_root_out_of_reach_is_an_error_of_every_member),
+        cmocka_unit_test(tensors_come_from_other_nodes),
     };
 
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
