@@ -56,6 +56,12 @@ struct iris_cpu_event {
     const void *site; /* the address of the call in the program's code */
 };
 
+/* Whether it is a load, store, get, put or copy that is not volatile. */
+IRIS_DEVICE int iris_d_is_plain(const struct iris_cpu_event *event)
+{
+    return !event->atomic && event->op < IRIS_OP_FENCE;
+}
+
 /* The workgroup a CPU thread is running. The backend fills it in before the
  * kernel's entry is called; kernels only pass it on. */
 struct iris_cpu_wg {
@@ -72,6 +78,9 @@ struct iris_cpu_wg {
                         * inside; 0: none */
     uint64_t expected; /* the comparand of the next compare-and-swap */
     const void *site;  /* the call address of the latest operation */
+    struct iris_cpu_series *series;  /* IRIS_CPU_SERIES of them; NULL: observers
+                                     * get each access as an event */
+    unsigned next_series;            /* the one that ends for another */
     struct iris_cpu_event events[2]; /* the latest operation's events,
                                       * indexed by `write` if it has two
                                       * sides */

@@ -8,6 +8,7 @@
 
 #include <iris/device/far.h>
 #include <iris/device/record.h>
+#include <iris/device/series.h>
 
 /* One operation, or one side of it. */
 typedef struct iris_d_access {
@@ -168,19 +169,32 @@ IRIS_CPU_COLD struct iris_cpu_event *iris_d_event(struct iris_cpu_wg *cpu,
     return event;
 }
 
+/* Gives observers one side of the latest operation, unless it continues a
+ * series. */
+IRIS_CPU_COLD void iris_d_tell(struct iris_cpu_wg *cpu, const void *address,
+                               uint64_t value, int rank, uint64_t what)
+{
+    struct iris_cpu_event *event = &cpu->events[(what & IRIS_D_WRITE) != 0];
+
+    if (iris_d_continues(cpu, address, rank, what)) {
+        event->id = cpu->num_ops;
+        event->after = 0;
+        return;
+    }
+    event = iris_d_event(cpu, address, rank, what);
+    event->value = value;
+    iris_cpu_observe(cpu, event);
+}
+
 /* Before an operation: calls the observers, and ends the kernel if the
  * operation is not allowed. `what` is iris_d_packed(). */
 IRIS_CPU_COLD void iris_d_before(struct iris_cpu_wg *cpu, const void *address,
                                  uint64_t value, int rank, uint64_t what)
 {
-    struct iris_cpu_event *event;
-
     if (cpu != NULL) {
         cpu->num_ops++;
         cpu->site = IRIS_D_CALLER();
-        event = iris_d_event(cpu, address, rank, what);
-        event->value = value;
-        iris_cpu_observe(cpu, event);
+        iris_d_tell(cpu, address, value, rank, what);
     }
 }
 
@@ -201,7 +215,9 @@ IRIS_CPU_COLD void iris_d_after(struct iris_cpu_wg *cpu, iris_bool_t write,
         event = &cpu->events[write];
         event->after = 1;
         event->seen = seen;
-        iris_cpu_observe(cpu, event);
+        if (cpu->series == NULL || !iris_d_is_plain(event)) {
+            iris_cpu_observe(cpu, event);
+        }
     }
 }
 
@@ -214,9 +230,8 @@ IRIS_CPU_COLD void iris_d_before_both(struct iris_cpu_wg *cpu, const void *from,
     if (cpu != NULL) {
         cpu->num_ops++;
         cpu->site = IRIS_D_CALLER();
-        iris_cpu_observe(cpu, iris_d_event(cpu, from, from_rank, what));
-        iris_cpu_observe(cpu,
-                         iris_d_event(cpu, to, to_rank, what | IRIS_D_WRITE));
+        iris_d_tell(cpu, from, 0, from_rank, what);
+        iris_d_tell(cpu, to, 0, to_rank, what | IRIS_D_WRITE);
     }
 }
 

@@ -4,7 +4,7 @@ nobase_irisinclude_HEADERS = %D%/amo.h %D%/atomic.h %D%/barrier.h \
 	%D%/kernel.h \
 	%D%/layout.h %D%/mma.h %D%/op.h %D%/order.h %D%/record.h %D%/ring.h \
 	%D%/rma.h %D%/signal.h \
-	%D%/signals.h %D%/target_cpu.h %D%/target_cuda.h \
+	%D%/series.h %D%/signals.h %D%/target_cpu.h %D%/target_cuda.h \
 	%D%/target_hip.h %D%/trace.h %D%/tile.h %D%/tile_product.h \
 	%D%/tile_sums.h %D%/tile_view.h %D%/product_cpu.h %D%/product_gpu.h \
 	%D%/translate.h %D%/value.h %D%/vector.h %D%/wait.h %D%/wave.h \

@@ -12,11 +12,13 @@
 #include <iris/device/value.h>
 
 #include "backend/mismatch.h"
+#include "backend/cpu_series.h"
 #include "base/clock.h"
 
 #include <sched.h>
 #include <setjmp.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 /* If an observer schedules the workgroups, the clock is read only once per this
@@ -255,13 +257,21 @@ static iris_status_t check_access(const struct iris_cpu_wg *cpu,
 void iris_cpu_observe(struct iris_cpu_wg *cpu,
                       const struct iris_cpu_event *event)
 {
+    struct iris_hooks *hooks = current->job->params->hooks;
+    bool is_plain = iris_d_is_plain(event);
     iris_status_t status = IRIS_OK;
 
+    if (!is_plain) {
+        iris_i_cpu_series_tell(cpu, hooks);
+    }
     if (cpu->watched != 0) { /* first: a checker's message has more details */
-        status = iris_i_hooks_device(current->job->params->hooks, event);
+        status = iris_i_hooks_device(hooks, event);
     }
     if (status == IRIS_OK && !event->after) {
         status = check_access(cpu, event);
+    }
+    if (status == IRIS_OK && is_plain && cpu->series != NULL) {
+        iris_i_cpu_series_begin(cpu, hooks, event);
     }
     if (status != IRIS_OK) {
         stop(current, status, IRIS_CPU_STOP_REFUSED);
@@ -366,8 +376,14 @@ void iris_i_cpu_job_run(const struct iris_cpu_job *job, uint32_t id)
         .cpu = &self.cpu,
     };
 
+    struct iris_cpu_series series[IRIS_CPU_SERIES]; /* used while watched */
+
     current = &self;
     if (self.cpu.watched != 0) {
+        if (iris_i_hooks_take_series(params->hooks)) {
+            memset(series, 0, sizeof series);
+            self.cpu.series = series;
+        }
         (void)iris_i_hooks_turn(params->hooks, &self.cpu, IRIS_TURN_BEGIN);
     }
     /* end_workgroup() returns to here. The code below uses no variable that
@@ -379,6 +395,7 @@ void iris_i_cpu_job_run(const struct iris_cpu_job *job, uint32_t id)
         }
     }
     if (self.cpu.watched != 0) {
+        iris_i_cpu_series_tell(&self.cpu, params->hooks);
         (void)iris_i_hooks_turn(params->hooks, &self.cpu, IRIS_TURN_END);
     }
     current = NULL;

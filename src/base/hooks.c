@@ -72,6 +72,22 @@ iris_status_t iris_i_hooks_device(struct iris_hooks *hooks,
     return status;
 }
 
+bool iris_i_hooks_take_series(struct iris_hooks *hooks)
+{
+    unsigned num_slots = atomic_load(&hooks->num_slots);
+
+    for (unsigned i = 0; i < num_slots; i++) {
+        const struct iris_observer *observer =
+            atomic_load(&hooks->observers[i]);
+
+        if (observer != NULL && observer->device != NULL &&
+            !observer->takes_series) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool iris_i_hooks_turn(struct iris_hooks *hooks, const struct iris_cpu_wg *cpu,
                        enum iris_turn turn)
 {

@@ -108,6 +108,9 @@ struct iris_observer {
     /* IRIS_OK, or a status that ends the kernel. The stream then returns this
      * status with this thread's message. */
     iris_status_t (*device)(void *self, const struct iris_cpu_event *event);
+    /* `device` takes plain accesses to consecutive elements as one event, later
+     * (struct iris_cpu_series), and no events after plain accesses. */
+    bool takes_series;
     void (*host)(void *self, const struct iris_host_event *event);
     /* This function may wait for other workgroups. */
     void (*turn)(void *self, const struct iris_cpu_wg *cpu,
@@ -146,6 +149,9 @@ void iris_i_hooks_remove(struct iris_hooks *hooks,
  * that is not IRIS_OK; calls the remaining observers all the same. */
 iris_status_t iris_i_hooks_device(struct iris_hooks *hooks,
                                   const struct iris_cpu_event *event);
+
+/* Whether all observers of operations take series. */
+bool iris_i_hooks_take_series(struct iris_hooks *hooks);
 
 /* Called by the thread of a watched workgroup. True if an observer decides
  * which workgroup runs. */

@@ -43,6 +43,7 @@ static iris_status_t begin(struct iris_race *race)
     race->host = iris_i_race_add_lane(race, 0, 0) - 1;
     iris_i_race_unlock(shared);
     race->observer.device = iris_i_race_device;
+    race->observer.takes_series = true;
     race->observer.host = iris_i_race_host;
     race->observer.self = race;
     status = iris_i_hooks_add(race->heap->hooks, &race->observer);

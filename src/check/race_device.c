@@ -17,11 +17,6 @@
 
 #include <string.h>
 
-static bool is_plain(const struct iris_cpu_event *event)
-{
-    return !event->atomic && event->op < IRIS_OP_FENCE;
-}
-
 /* Finds the heap and the offset of the access; false: it is on no heap. */
 static bool locate(const struct iris_race *race,
                    const struct iris_cpu_event *event,
@@ -42,30 +37,41 @@ static bool locate(const struct iris_race *race,
            range_p->bytes <= iris_i_heap_bytes(memory) - range_p->offset;
 }
 
-/* The accessing lane, and the receiver of reports of races. */
-struct by {
-    uint32_t lane;
-    uint32_t site;
-    iris_race_tell_t tell;
-    void *arg;
-};
+/* Whether the range is the program's memory. */
+static bool is_checked(const struct iris_race *race,
+                       const struct iris_race_range *range)
+{
+    return range->bytes != 0 &&
+           !iris_i_heap_is_own(&race->heap->names, range->offset);
+}
 
-static void touch(struct iris_race *race, const struct iris_cpu_event *event,
-                  const struct iris_race_range *range, struct by by)
+static struct iris_race_access access_of(const struct iris_race *race,
+                                         const struct iris_cpu_event *event,
+                                         uint32_t lane, uint32_t site)
 {
     const struct iris_race_access access = {
-        .clock = iris_i_race_now(&race->memory, by.lane),
-        .site = by.site,
+        .clock = iris_i_race_now(&race->memory, lane),
+        .site = site,
         .workgroup = event->workgroup,
-        .lane = (uint16_t)by.lane,
+        .lane = (uint16_t)lane,
         .kind = (uint8_t)((event->write ? IRIS_RACE_IS_WRITE : 0) |
                           (event->atomic ? IRIS_RACE_IS_ATOMIC : 0) |
                           (unsigned)event->scope << IRIS_RACE_SCOPE_SHIFT),
     };
 
-    if (range->bytes != 0 &&
-        !iris_i_heap_is_own(&race->heap->names, range->offset)) {
-        iris_i_race_touch(&race->memory, range, &access, by.tell, by.arg);
+    return access;
+}
+
+/* Under the lock. */
+static void touch(struct iris_race *race, const struct iris_cpu_event *event,
+                  const struct iris_race_range *range, uint32_t lane,
+                  uint32_t site)
+{
+    const struct iris_race_access access = access_of(race, event, lane, site);
+
+    if (is_checked(race, range)) {
+        iris_i_race_touch(&race->memory, range, &access, iris_i_race_note,
+                          race);
     }
 }
 
@@ -165,9 +171,7 @@ static void observe_atomic(struct iris_race *race,
 {
     if (event->op == IRIS_OP_WAIT) {
         if (event->after) {
-            touch(race, event, range,
-                  (struct by){atomic->lane, atomic->site, iris_i_race_note,
-                              race});
+            touch(race, event, range, atomic->lane, atomic->site);
         }
         if (event->after && event->held) {
             iris_i_race_read(&race->memory, atomic, event->seen);
@@ -178,8 +182,7 @@ static void observe_atomic(struct iris_race *race,
         end_atomic(race, event, atomic);
         return;
     }
-    touch(race, event, range,
-          (struct by){atomic->lane, atomic->site, iris_i_race_note, race});
+    touch(race, event, range, atomic->lane, atomic->site);
     if (event->write) {
         iris_i_race_write(&race->memory, atomic);
     }
@@ -196,8 +199,7 @@ static void observe_collective(struct iris_race *race,
 
     if (!event->after && locate(race, event, &range)) {
         site = iris_i_race_site(&race->memory, &race->sites, event);
-        touch(race, event, &range,
-              (struct by){lane, site, iris_i_race_note, race});
+        touch(race, event, &range, lane, site);
     }
 }
 
@@ -221,7 +223,7 @@ static void observe_of(struct iris_race *race,
     if (site == 0) {
         return;
     }
-    if (is_plain(event) && call == 0) {
+    if (iris_d_is_plain(event) && call == 0) {
         iris_i_race_learn_site(race, event, site);
     }
     atomic = (struct iris_race_atomic){
@@ -243,20 +245,20 @@ static void observe_of(struct iris_race *race,
     } else if (event->atomic) {
         observe_atomic(race, event, &range, &atomic);
     } else {
-        touch(race, event, &range,
-              (struct by){lane, site, iris_i_race_note, race});
+        touch(race, event, &range, lane, site);
     }
 }
 
 /* ---- Plain accesses, without the common lock ---- */
 
-/* Races that were found while a granule was locked. */
+/* Races that were found while a granule was locked: one of each two sites. */
 struct caught {
     unsigned count;
     struct {
         struct iris_race_access before, now;
         int rank;
         size_t offset;
+        unsigned times;
     } races[8];
 };
 
@@ -265,14 +267,40 @@ static void catch_race(void *arg, const struct iris_race_access *before,
                        size_t offset)
 {
     struct caught *caught = arg;
+    unsigned i = 0;
 
-    if (caught->count < sizeof caught->races / sizeof *caught->races) {
-        caught->races[caught->count].before = *before;
-        caught->races[caught->count].now = *now;
-        caught->races[caught->count].rank = rank;
-        caught->races[caught->count].offset = offset;
+    while (i < caught->count && (caught->races[i].before.site != before->site ||
+                                 caught->races[i].now.site != now->site)) {
+        i++;
+    }
+    if (i == sizeof caught->races / sizeof *caught->races) {
+        return;
+    }
+    if (i == caught->count) {
+        caught->races[i].before = *before;
+        caught->races[i].now = *now;
+        caught->races[i].rank = rank;
+        caught->races[i].offset = offset;
+        caught->races[i].times = 0;
         caught->count++;
     }
+    caught->races[i].times++;
+}
+
+static void note_caught(struct iris_race *race, const struct caught *caught)
+{
+    if (caught->count == 0) {
+        return;
+    }
+    iris_i_race_lock(race->memory.shared);
+    for (unsigned i = 0; i < caught->count; i++) {
+        for (unsigned j = 0; j < caught->races[i].times; j++) {
+            iris_i_race_note(race, &caught->races[i].before,
+                             &caught->races[i].now, caught->races[i].rank,
+                             caught->races[i].offset);
+        }
+    }
+    iris_i_race_unlock(race->memory.shared);
 }
 
 /* A plain access whose lane and site the thread knows. False: it has to be
@@ -280,24 +308,19 @@ static void catch_race(void *arg, const struct iris_race_access *before,
 static bool touch_known(struct iris_race *race,
                         const struct iris_cpu_event *event)
 {
-    struct caught caught = {.count = 0};
-    struct by by = {0, 0, catch_race, &caught};
+    struct caught caught;
+    struct iris_race_access access;
     struct iris_race_range range;
+    uint32_t lane, site;
 
-    if (!iris_i_race_knows(race, event, &by.lane, &by.site)) {
+    caught.count = 0; /* without the time to clear the rest */
+    if (!iris_i_race_knows(race, event, &lane, &site)) {
         return false;
     }
-    if (locate(race, event, &range)) {
-        touch(race, event, &range, by);
-    }
-    if (caught.count != 0) {
-        iris_i_race_lock(race->memory.shared);
-        for (unsigned i = 0; i < caught.count; i++) {
-            iris_i_race_note(race, &caught.races[i].before,
-                             &caught.races[i].now, caught.races[i].rank,
-                             caught.races[i].offset);
-        }
-        iris_i_race_unlock(race->memory.shared);
+    if (locate(race, event, &range) && is_checked(race, &range)) {
+        access = access_of(race, event, lane, site);
+        iris_i_race_touch(&race->memory, &range, &access, catch_race, &caught);
+        note_caught(race, &caught);
     }
     return true;
 }
@@ -326,10 +349,11 @@ iris_status_t iris_i_race_device(void *self, const struct iris_cpu_event *event)
 {
     struct iris_race *race = self;
 
-    if (event->op == IRIS_OP_BARRIER || (event->after && is_plain(event))) {
+    if (event->op == IRIS_OP_BARRIER ||
+        (event->after && iris_d_is_plain(event))) {
         return IRIS_OK;
     }
-    if (!is_plain(event) || !touch_known(race, event)) {
+    if (!iris_d_is_plain(event) || !touch_known(race, event)) {
         iris_i_race_lock(race->memory.shared);
         observe(race, event);
         iris_i_race_unlock(race->memory.shared);

@@ -10,6 +10,7 @@
 
 #include <iris/device/cpu.h>
 
+#include "backend/cpu_series.h"
 #include "check/race_device.h"
 
 #define MAX_CHECKERS 256
@@ -135,7 +136,7 @@ static bool place(const struct iris_race *race, struct iris_cpu_event *event)
 
 void iris_cpu_plain(const struct iris_cpu_event *access)
 {
-    const struct iris_cpu_wg *cpu = iris_cpu_self();
+    struct iris_cpu_wg *cpu = iris_cpu_self();
     struct iris_race *race = find_checker(cpu);
     struct iris_cpu_event event = *access;
 
@@ -154,6 +155,9 @@ void iris_cpu_plain(const struct iris_cpu_event *access)
         event.kernel = cpu->kernel;
         event.workgroup = cpu->workgroup;
         event.launch = cpu->launch;
+        if (!iris_d_is_plain(&event)) {
+            iris_i_cpu_series_tell(cpu, race->heap->hooks);
+        }
         (void)iris_i_race_device(race, &event);
     }
 }

@@ -9,6 +9,20 @@
 
 /* ---- Release ---- */
 
+/* The check gets the stores of a loop in few pieces. */
+BUG(release_of_loop_missing)
+{
+    if (d.rank == 0) {
+        for (int i = 3; i < 200; i++) {
+            ONE(iris_store(d, &x[i], 7, 1));
+        }
+        CHANGE(iris_atomic_store(d, f, 1, 1, wrong ? RLX : REL, SYS));
+    } else if (d.rank == 1) {
+        wait_for(d, f, 1);
+        OTHER(iris_load(d, &x[199], 1));
+    }
+}
+
 BUG(release_missing)
 {
     iris_sem_t sem = wrong ? RLX : REL;
@@ -444,6 +458,7 @@ BUG(lock_acquires_nothing)
 /* clang-format off */
 #define BUGS_ORDER(X)                                                          \
     X(release_missing,            "release",     1, 2)                         \
+    X(release_of_loop_missing,    "release",     1, 2)                         \
     X(release_of_agent,           "wider scope", 1, 2)                         \
     X(release_of_workgroup,       "wider scope", 1, 2)                         \
     X(release_by_volatile,        "release",     1, 2)                         \

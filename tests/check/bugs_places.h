@@ -63,6 +63,20 @@ BUG(mask_too_wide)
     }
 }
 
+/* The kernel ends in the middle of a loop's block. */
+BUG(loops_overlap)
+{
+    if (d.rank == 0) {
+        for (int i = 0; i < 100; i++) {
+            ONE(iris_store(d, &x[i], 1, 1));
+        }
+    } else if (d.rank == 1) {
+        for (int i = wrong ? 99 : 100; i < 200; i++) {
+            OTHER(iris_store(d, &x[i], 2, 1));
+        }
+    }
+}
+
 BUG(tiles_overlap)
 {
     iris_tile_t from = iris_tile(&x[128], 4, 4, 4, 4);
@@ -272,6 +286,7 @@ BUG(reset_beside_add)
     X(slot_of_another,         "order of writers", 1, 2)                       \
     X(half_of_an_element,      "order of writers", 1, 2)                       \
     X(mask_too_wide,           "order of writers", 1, 2)                       \
+    X(loops_overlap,           "order of writers", 1, 2)                       \
     X(tiles_overlap,           "order of writers", 1, 2)                       \
     X(rows_overlap,            "order of writers", 1, 2)                       \
     X(workgroups_overlap,      "order of writers", 2, 2)                       \
