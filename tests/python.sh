@@ -95,7 +95,7 @@ step "what is installed is told" "$venv" -m iris_c
 ranks() { # ARRAYS RANKS TEST...
     local arrays=$1 count=$2
     shift 2
-    step "$*, $count with $arrays" env IRIS_TEST_ARRAYS="$arrays" \
+    step "$*, $count with $arrays${IRIS_NODES:+, $IRIS_NODES nodes}" env IRIS_TEST_ARRAYS="$arrays" \
         "$here/../scripts/launch-env" -n "$count" "$venv" -m unittest -q "$@"
 }
 
@@ -106,6 +106,15 @@ rank_tests="test_ccl test_context test_lifetime test_ops test_tensors test_trans
     ranks numpy 2 $rank_tests
     ranks numpy 4 $rank_tests
 }
+# On two nodes, the operations of which each node has only a part.
+sums="test_ccl.Ccl.test_averages_and_scaled_sums test_ccl.Ccl.test_torchs_averages_and_scaled_sums"
+two_nodes() { # ARRAYS
+    export IRIS_NODES=2
+    # shellcheck disable=SC2086 # a list
+    ranks "$1" 4 $sums
+    unset IRIS_NODES
+}
+two_nodes numpy
 export IRIS_TEST_ARRAYS=numpy
 for test in end interrupt spawn; do
     step "test_$test" "$venv" -m unittest -q test_$test
@@ -126,6 +135,7 @@ step "the example of collectives, with NumPy only" \
 if has "$venv" torch; then
     ranks torch 2 test_ccl test_lifetime test_ops test_tensors test_transfer
     ranks torch 4 test_ccl
+    two_nodes torch
     export IRIS_TEST_ARRAYS=torch
     for test in process_group torch_backend triton; do
         step "test_$test" "$venv" -m unittest -q "test_$test"

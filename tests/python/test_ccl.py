@@ -111,6 +111,24 @@ class Ccl(support.TestCase):
         self.ccl.reduce_scatter(part, whole, PremulSum(0.25))
         self.assert_has(part, numpy.full(3, self.ranks / 4, "float32"))
 
+    @support.needs_torch
+    def test_torchs_averages_and_scaled_sums(self):
+        import torch.distributed as dist
+
+        inputs = self.members((3, 5))
+        for place in (self.on_heap, self.elsewhere):
+            out = place(numpy.zeros((3, 5), "float32"))
+            given = place(inputs[self.rank])
+            self.ccl.all_reduce(out, given, dist.ReduceOp.AVG)
+            self.assert_has(out, sum(inputs) * numpy.float32(1 / self.ranks))
+            scaled = dist._make_nccl_premul_sum(0.3)
+            if isinstance(scaled.__getstate__(), tuple):
+                self.ccl.all_reduce(out, given, scaled)
+                self.assert_has(out, sum(inputs) * numpy.float32(0.3))
+            else:  # torch 1.13 keeps the factor to itself
+                with self.assertRaisesRegex(ValueError, "takes PremulSum"):
+                    self.ccl.all_reduce(out, given, scaled)
+
     def test_all_reduce_sums_where_no_operation_is_said(self):
         for place in (self.on_heap, self.elsewhere):
             inputs = self.members((70, 30))

@@ -5,6 +5,7 @@ import os
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 import support
 
@@ -96,13 +97,31 @@ for kept in (model.module.weight, model.module.weight.grad):
     x = kept.detach().clone()
     dist.broadcast(x, 0)
     equal(x, kept.detach(), rtol=0, atol=0)
-x = full((2,), float(rank))
-dist.all_reduce(x, op=dist.ReduceOp.AVG)
-equal(x, full((2,), (dist.get_world_size() - 1) / 2))
-x = full((2,), float(rank))
-dist.all_reduce(x, op=dist._make_nccl_premul_sum(0.5))
-equal(x, full((2,), dist.get_world_size() * (dist.get_world_size() - 1) / 4))
 dist.destroy_process_group()
+"""
+
+# Averages and scaled sums, by torchrun with any number of ranks.
+SUMS = """
+import torch, torch.distributed as dist, iris_c.torch_backend
+dist.init_process_group("iris")
+rank, size = dist.get_rank(), dist.get_world_size()
+full, equal = torch.full, torch.testing.assert_close
+total = size * (size - 1) / 2
+for count in (2, 5000):
+    for op, factor in ((dist.ReduceOp.AVG, 1 / size),
+                       (dist._make_nccl_premul_sum(0.25), 0.25)):
+        x = full((count,), float(rank))
+        dist.all_reduce(x, op=op)
+        equal(x, full((count,), total * factor))
+        x = full((count,), float(rank))
+        dist.reduce(x, 1, op=op)
+        equal(x, full((count,), total * factor if rank == 1 else float(rank)))
+        x = torch.zeros(count)
+        parts = torch.arange(float(size)).repeat_interleave(count)
+        dist.reduce_scatter_tensor(x, parts + rank, op=op)
+        equal(x, full((count,), (size * rank + total) * factor))
+dist.destroy_process_group()
+print("rank", rank, "of", size)
 """
 
 
@@ -115,9 +134,19 @@ def has_backends():
     return hasattr(dist.Backend, "backend_capability")
 
 
+def on_nodes(count):
+    """Pretends that the ranks are on several nodes."""
+    return unittest.mock.patch.dict(os.environ, {"IRIS_NODES": count})
+
+
 @unittest.skipUnless(has_backends(), "a test of torch 2.1 or newer")
 class TorchBackend(unittest.TestCase):
     def test_torchs_collectives_are_the_librarys(self):
+        for nodes in ("1", "2"):
+            with self.subTest(nodes=nodes), on_nodes(nodes):
+                self.run_program()
+
+    def run_program(self):
         with tempfile.TemporaryDirectory() as folder:
             store = os.path.join(folder, "store")
             processes = [
@@ -129,6 +158,23 @@ class TorchBackend(unittest.TestCase):
             self.assertEqual(
                 support.finish(processes), ([0, 0, 0], ["", "", ""])
             )
+
+    def test_averages_and_scaled_sums_by_torchrun(self):
+        for nodes in ("1", "2"):
+            with self.subTest(nodes=nodes), on_nodes(nodes):
+                self.run_sums(4)
+
+    def run_sums(self, ranks):
+        with tempfile.TemporaryDirectory() as folder:
+            program = os.path.join(folder, "sums.py")
+            with open(program, "w", encoding="ascii") as file:
+                file.write(SUMS)
+            command = [sys.executable, "-m", "torch.distributed.run"]
+            command += ["--standalone", "--nproc-per-node", str(ranks), program]
+            statuses, texts = support.finish([support.start_process(command)])
+            self.assertEqual(statuses, [0], texts[0])
+            for rank in range(ranks):
+                self.assertIn(f"rank {rank} of {ranks}", texts[0])
 
 
 if __name__ == "__main__":
