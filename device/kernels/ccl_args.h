@@ -138,11 +138,13 @@ enum iris_ccl_pair_word {
     IRIS_CCL_PAIR_WORDS = 16,
 };
 
-/* A slot has as many bytes as this number of pieces of all workgroups. */
+/* A slot has as many bytes as PARTS pieces of all workgroups. At most WGS
+ * workgroups share a message: a GPU needs that many to fill its links. */
 enum {
-    IRIS_CCL_PAIR_PARTS = 4,
+    IRIS_CCL_PAIR_PARTS = 2,
     IRIS_CCL_PAIR_CPU_PARTS = 16,
-    IRIS_CCL_PAIR_WGS = 16,
+    IRIS_CCL_PAIR_WGS = 64,
+    IRIS_CCL_PAIR_CPU_WGS = 16,
 };
 #define IRIS_CCL_PAIR_REFUSED (~(uint64_t)0)
 #define IRIS_CCL_PAIR_IN_RING (~(uint64_t)0) /* no address */

@@ -408,20 +408,28 @@ IRIS_DEVICE void iris_d_pair_keep(iris_wg_t wg, const iris_d_ccl_t *ccl,
     }
 }
 
-/* The most pieces of a message that this workgroup sends or receives. */
+/* The most pieces of a message that this workgroup sends or receives, once it
+ * has received the first pieces. A message that is read in place has one. */
 IRIS_DEVICE size_t iris_d_pair_rounds(iris_wg_t wg, const iris_d_ccl_t *ccl,
-                                      const struct iris_ccl_pairs_args *args)
+                                      const struct iris_ccl_pairs_args *args,
+                                      uint32_t own)
 {
-    size_t most = args->checks ? 1 : 0;
+    size_t most = 1;
 
-    for (uint32_t r = 0; r < 2 * args->count; r++) {
-        const struct iris_ccl_route *route = &args->routes[r / 2];
-        iris_d_message_t message = iris_d_message(
-            wg, ccl, args, r % 2 == 0 ? route->in_bytes : route->out_bytes);
-        size_t pieces =
-            (message.share.bytes + message.piece - 1) / message.piece;
+    for (uint32_t r = own; r < args->count; r++) {
+        uint32_t to,
+            from = iris_d_ccl_after(ccl, ccl->count - (args->first + r));
+        iris_d_message_t sent = iris_d_message_to(wg, ccl, args, r, &to);
+        iris_d_message_t got =
+            iris_d_message(wg, ccl, args, args->routes[r].out_bytes);
+        size_t pieces = (got.share.bytes + got.piece - 1) / got.piece;
 
-        most = pieces > most ? pieces : most;
+        most = sent.pieces > most ? sent.pieces : most;
+        if (pieces > most &&
+            iris_d_pair_word(iris_d_pair_words(ccl, wg.id, from),
+                             IRIS_CCL_PAIR_READ) == 0) {
+            most = pieces;
+        }
     }
     return most;
 }
@@ -429,8 +437,8 @@ IRIS_DEVICE size_t iris_d_pair_rounds(iris_wg_t wg, const iris_d_ccl_t *ccl,
 IRIS_DEVICE void iris_d_pairs(iris_wg_t wg, const iris_d_ccl_t *ccl,
                               const struct iris_ccl_pairs_args *args)
 {
-    size_t rounds = iris_d_pair_rounds(wg, ccl, args);
     uint32_t own = args->first == 0 ? 1 : 0, to;
+    size_t rounds = 1;
 
     if (own != 0) {
         iris_d_pair_keep(wg, ccl, args);
@@ -441,6 +449,9 @@ IRIS_DEVICE void iris_d_pairs(iris_wg_t wg, const iris_d_ccl_t *ccl,
         }
         for (uint32_t r = own; r < args->count; r++) {
             iris_d_pair_receive(wg, ccl, args, r, k);
+        }
+        if (k == 0) {
+            rounds = iris_d_pair_rounds(wg, ccl, args, own);
         }
     }
     for (uint32_t r = own; r < args->count; r++) {

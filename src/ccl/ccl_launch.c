@@ -316,14 +316,15 @@ iris_status_t iris_i_ccl_launch_pairs(iris_t *iris,
     const struct iris_kernel *kernel =
         far ? iris_i_ccl_far_pairs_kernel : iris_i_ccl_pairs_kernel;
     int best = call->cus > 0 ? call->cus : call->workspace->best_cus;
+    int most = call->workspace->pair_wgs;
     int meets = call->op < IRIS_CCL_SEND;
     struct iris_ccl_pairs_args args = {
         .in = call->in,
         .out = call->out,
         .bytes_per_wg = bytes_per_wg(iris, IRIS_CCL_DEVICE_BLOCK),
-        .most_wgs = far                        ? 1u
-                    : best < IRIS_CCL_PAIR_WGS ? (uint32_t)best
-                                               : IRIS_CCL_PAIR_WGS,
+        .most_wgs = far           ? 1u
+                    : best < most ? (uint32_t)best
+                                  : (uint32_t)most,
         .meets = meets,
         .checks = call->op == IRIS_CCL_ALL_TO_ALLV,
         .reads = call->in_on_heap};

@@ -112,11 +112,12 @@ static struct iris_ccl_space lay_out(const struct iris_ccl *ccl,
                                      const struct iris_group *group,
                                      uint64_t max_wgs)
 {
-    struct iris_ccl_space space = {.count = group->members.count,
-                                   .index = group->index,
-                                   .max_wgs = (int64_t)max_wgs,
-                                   .slot_bytes = (int64_t)ccl->most_slot_bytes,
-                                   .pair_wgs = IRIS_CCL_PAIR_WGS};
+    struct iris_ccl_space space = {
+        .count = group->members.count,
+        .index = group->index,
+        .max_wgs = (int64_t)max_wgs,
+        .slot_bytes = (int64_t)ccl->most_slot_bytes,
+        .pair_wgs = ccl->stages ? IRIS_CCL_PAIR_CPU_WGS : IRIS_CCL_PAIR_WGS};
 
     size_t most = ccl->bytes / WORKSPACES;
     size_t each = ccl->bytes * CPU_RANKS_MOST / (size_t)space.count;
@@ -267,6 +268,7 @@ static iris_status_t agree_on(iris_t *iris, struct iris_ccl *ccl,
     workspace->slot_bytes = (size_t)space.slot_bytes;
     workspace->stage_bytes = (size_t)space.stage_bytes;
     workspace->part_bytes = (size_t)space.bytes;
+    workspace->pair_wgs = (int)space.pair_wgs;
     call.status = take(iris, ccl, workspace);
     taken = call.status == IRIS_OK;
     share.offset =
