@@ -65,8 +65,10 @@ IRIS_API void iris_ops_options_init_sized(struct iris_ops_options *options,
  * columns). The shares of the first (rows mod n) members have one row more.
  *
  * Collective over the group: every member makes the same call, with the same
- * sizes. The call enqueues on the stream, and blocks only if it makes a
- * workspace. A graph can capture it once the workspace exists.
+ * sizes. The call enqueues on the stream. It blocks if it makes a workspace. If
+ * the members are threads of one process and a GPU's library multiplies, the
+ * first call with these sizes also blocks until all members have made it
+ * (docs/fused.md). A graph can capture a call once the workspace exists.
  *
  * workspace  Holds data that an operation keeps besides `out`. A workspace from
  *            a preamble serves every operation that fits. A call that needs

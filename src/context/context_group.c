@@ -206,10 +206,12 @@ void iris_i_group_close_all(iris_t *iris)
 
         iris->groups = group->next;
         iris_i_extension_close(group->ccl);
+        iris_i_extension_close(group->ops);
         free(group);
     }
     if (iris->world != NULL) {
         iris_i_extension_close(iris->world->ccl);
+        iris_i_extension_close(iris->world->ops);
     }
     free(iris->world);
 }

@@ -22,6 +22,7 @@ struct iris_group {
     int unreachable;             /* a member whose heap is not mapped here */
     struct iris_dev_group *device;
     struct iris_extension *ccl; /* data of collectives; NULL: not used yet */
+    struct iris_extension *ops; /* data of fused operations */
     uintptr_t workspace;        /* the workspace of the latest collective;
                                  * under the lock */
     size_t workspace_bytes;

@@ -281,6 +281,7 @@ static iris_status_t destroy(iris_t *iris, struct iris_group *group)
     pthread_mutex_unlock(&iris->groups_lock);
     iris->control->ops->place_release(iris->control, group->members.place);
     iris_i_extension_close(group->ccl);
+    iris_i_extension_close(group->ops);
     free(group);
     return status;
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 libirisi_la_SOURCES += %D%/blas.c %D%/blas.h %D%/blas_cpu.c %D%/blas_cpu.h \
 	%D%/operations.c %D%/ops_check.c %D%/ops_check.h %D%/ops_chunks.c \
-	%D%/ops_chunks.h %D%/ops_kernels.c %D%/ops_kernels.h %D%/ops_model.c \
+	%D%/ops_chunks.h %D%/ops_first.c %D%/ops_first.h %D%/ops_kernels.c %D%/ops_kernels.h %D%/ops_model.c \
 	%D%/ops_model.h %D%/ops_rates.c %D%/ops_rates.h %D%/ops_plan.c \
 	%D%/ops_plan.h %D%/ops_steps.c %D%/ops_steps.h %D%/ops_types.h \
 	%D%/ops_way.c %D%/ops_way.h %D%/ops_workspace.c \

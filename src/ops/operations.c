@@ -14,6 +14,7 @@
 #include "heap/heap_address.h"
 #include "ops/ops_check.h"
 #include "ops/ops_chunks.h"
+#include "ops/ops_first.h"
 #include "ops/ops_types.h"
 #include "ops/ops_workspace.h"
 #include "ops/ops_steps.h"
@@ -237,8 +238,7 @@ static iris_status_t enqueue(iris_t *iris, const struct iris_ops_call *call)
 
 /* Makes the collective's members compare the whole operation: the collective's
  * count depends on M times N only, and not on K. */
-static iris_status_t enqueue_compared(iris_t *iris,
-                                      const struct iris_ops_call *call)
+static iris_status_t enqueue_compared(iris_t *iris, struct iris_ops_call *call)
 {
     const struct iris_fused fused = {
         .compared = {.op = IRIS_COMPARED_MATMUL_ALL_REDUCE + (int)call->op,
@@ -250,7 +250,8 @@ static iris_status_t enqueue_compared(iris_t *iris,
     iris_status_t status;
 
     iris_i_fused_set(&fused);
-    status = enqueue(iris, call);
+    status = iris_i_ops_first(iris, call);
+    status = status == IRIS_OK ? enqueue(iris, call) : status;
     iris_i_fused_set(NULL);
     return status;
 }

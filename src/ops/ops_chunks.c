@@ -10,6 +10,7 @@
 #include <iris/constants.h>
 #include <iris/device/kernels/ops_args.h>
 
+#include "ops/ops_first.h"
 #include "ops/ops_kernels.h"
 #include "ops/ops_steps.h"
 #include "ops/ops_way.h"
@@ -61,6 +62,13 @@ static iris_status_t multiply(const struct iris_ops_way *way, iris_tensor_t a,
     return iris_i_ops_multiply_part(way->iris, call, &piece, stream);
 }
 
+/* The place of a product without rows, where the members of a first call
+ * meet. */
+static iris_status_t skip(const struct iris_ops_way *way)
+{
+    return iris_i_ops_meet(way->call, iris_i_ops_meet(way->call, IRIS_OK));
+}
+
 /* ---- The operations ---- */
 
 typedef iris_status_t (*take_fn)(struct iris_ops_way *way, int64_t member,
@@ -80,7 +88,7 @@ static iris_status_t take_all(struct iris_ops_way *way, take_fn take)
         struct iris_ops_share rows =
             chunk_of(way, share_of(way, member), chunk);
 
-        status = rows.rows > 0 ? take(way, member, chunk, rows) : IRIS_OK;
+        status = take(way, member, chunk, rows);
     }
     return status;
 }
@@ -100,7 +108,7 @@ static iris_status_t gather_product(struct iris_ops_way *way, int chunk)
     iris_status_t status;
 
     if (rows.rows == 0) {
-        return IRIS_OK;
+        return skip(way);
     }
     status =
         multiply(way, iris_i_ops_part(call->a, 0, at), *to, at.begin, products);
@@ -121,7 +129,8 @@ static iris_status_t take_product(struct iris_ops_way *way, int64_t member,
 {
     const struct iris_ops_call *call = way->call;
     struct iris_stream *stream = call->options.stream;
-    iris_status_t status = iris_i_way_await(way, member, chunk, stream);
+    iris_status_t status =
+        rows.rows == 0 ? IRIS_OK : iris_i_way_await(way, member, chunk, stream);
 
     return status == IRIS_OK
                ? iris_i_ops_copy(
@@ -154,7 +163,7 @@ static iris_status_t multiply_own(struct iris_ops_way *way, int chunk)
     iris_status_t status;
 
     if (rows.rows == 0) {
-        return IRIS_OK;
+        return skip(way);
     }
     /* The product uses the copied rows, which have the same strides as the
      * other members' rows. */
@@ -178,8 +187,12 @@ static iris_status_t take_rows(struct iris_ops_way *way, int64_t member,
 {
     const struct iris_ops_call *call = way->call;
     struct iris_stream *products = iris_i_way_products(way);
-    iris_status_t status = iris_i_way_await(way, member, chunk, products);
+    iris_status_t status;
 
+    if (rows.rows == 0) {
+        return skip(way);
+    }
+    status = iris_i_way_await(way, member, chunk, products);
     return status == IRIS_OK
                ? multiply(
                      way, iris_i_ops_kept(call, rows.begin, rows.rows, call->k),
@@ -284,7 +297,7 @@ static iris_status_t scatter_product(struct iris_ops_way *way, int64_t member,
     iris_status_t status;
 
     if (rows.rows == 0) {
-        return IRIS_OK;
+        return skip(way);
     }
     status = multiply(way, iris_i_ops_part(call->a, 0, rows), to, rows.begin,
                       products);

@@ -9,6 +9,7 @@
 
 #include <iris/constants.h>
 
+#include "ops/ops_first.h"
 #include "ops/product.h"
 
 /* ---- Matrices ---- */
@@ -90,13 +91,25 @@ static struct iris_ops_product product_of(const struct iris_ops_call *call,
     return product;
 }
 
+static iris_status_t multiply(iris_t *iris, const struct iris_ops_call *call,
+                              const struct iris_ops_product *product,
+                              struct iris_stream *stream)
+{
+    iris_status_t status = iris_i_ops_meet(call, IRIS_OK);
+
+    return status == IRIS_OK
+               ? iris_i_ops_meet(call,
+                                 iris_i_ops_product(iris, product, stream))
+               : status;
+}
+
 iris_status_t iris_i_ops_multiply(iris_t *iris,
                                   const struct iris_ops_call *call,
                                   iris_tensor_t a, struct iris_ops_rows out)
 {
     struct iris_ops_product product = product_of(call, a, out);
 
-    return iris_i_ops_product(iris, &product, call->options.stream);
+    return multiply(iris, call, &product, call->options.stream);
 }
 
 iris_status_t iris_i_ops_multiply_part(iris_t *iris,
@@ -115,7 +128,7 @@ iris_status_t iris_i_ops_multiply_part(iris_t *iris,
         bias = iris_i_ops_part(product.bias, 0, rows);
         product.bias = &bias;
     }
-    return iris_i_ops_product(iris, &product, stream);
+    return multiply(iris, call, &product, stream);
 }
 
 iris_status_t iris_i_ops_copy(iris_t *iris, iris_tensor_t to,

@@ -38,6 +38,7 @@ struct iris_ops_call {
     struct iris_ops_plan plan;
     size_t workspace; /* bytes that it needs; the same on all members */
     char *memory;     /* there */
+    int is_first;     /* its products may load kernels (ops_first.h) */
 
     /* For a call with its own streams, besides options.stream. */
     struct iris_stream *products[2]; /* chunks take turns */

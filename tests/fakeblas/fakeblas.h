@@ -7,6 +7,8 @@
  *
  *   FAKEBLAS_FAIL  "Matmul:13": this call returns that status
  *   FAKEBLAS_NONE  1: there is no algorithm for any product
+ *   FAKEBLAS_LOAD  1: the first product by an algorithm waits for all kernels of
+ *                  the process, as a driver does that loads a kernel (..Lt)
  *
  * Here is what tests can ask of each, by dlsym().
  */
@@ -64,6 +66,9 @@ extern struct fakeblas_seen fakeblas;
 /* 0, or the status that FAKEBLAS_FAIL has for this call. */
 int fakeblas_fails(const char *call);
 int fakeblas_has_none(void);
+
+/* With FAKEBLAS_LOAD, waits if this algorithm is used for the first time. */
+void fakeblas_load(uint64_t algorithm);
 
 /* Enqueues it on the stream. 0: the runtime refuses. */
 int fakeblas_enqueue(const struct fakeblas_product *product, void *stream);

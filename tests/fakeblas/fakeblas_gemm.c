@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "fakeblas.h"
+#include "fakehip/fakehip.h"
 
 #include <iris/device/half.h>
 #include <iris/device/kernel.h>
@@ -18,6 +19,7 @@
 #include <hip/hip_runtime_api.h>
 
 #define MAX_DEVICES 64
+#define MAX_ALGORITHMS 4096
 
 struct fakeblas_seen fakeblas;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -41,6 +43,16 @@ int fakeblas_fails(const char *call)
 int fakeblas_has_none(void)
 {
     return getenv("FAKEBLAS_NONE") != NULL;
+}
+
+void fakeblas_load(uint64_t algorithm)
+{
+    static atomic_char loaded[MAX_ALGORITHMS];
+
+    if (getenv("FAKEBLAS_LOAD") != NULL &&
+        atomic_exchange(&loaded[algorithm % MAX_ALGORITHMS], 1) == 0) {
+        fakehip_wait_for_all();
+    }
 }
 
 /* ---- The loop ---- */

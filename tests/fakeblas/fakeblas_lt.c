@@ -307,6 +307,7 @@ int CALL(Matmul)(void *handle, void *desc, const float *alpha, const void *a,
         algorithm->data[0] > (uint64_t)fakeblas.heuristics) {
         return INVALID;
     }
+    fakeblas_load(algorithm->data[0]);
     fakeblas.workspaces += workspace != NULL || workspace_bytes != 0;
     fakeblas.algorithm = (int)algorithm->data[0];
     fakeblas.rows = (int)algorithm->data[1];

@@ -317,6 +317,25 @@ void fake_count_streams(struct fakehip_counts *counts_p)
     pthread_mutex_unlock(&fake_streams_lock);
 }
 
+static hipStream_t fake_busy_stream(void)
+{
+    hipStream_t one = streams;
+
+    while (one != NULL && one->completed >= one->submitted) {
+        one = one->next;
+    }
+    return one;
+}
+
+void fakehip_wait_for_all(void)
+{
+    pthread_mutex_lock(&fake_streams_lock);
+    while (fake_busy_stream() != NULL) {
+        pthread_cond_wait(&fake_progress, &fake_streams_lock);
+    }
+    pthread_mutex_unlock(&fake_streams_lock);
+}
+
 hipError_t fake_refuse_capture(void)
 {
     hipError_t error = hipSuccess;

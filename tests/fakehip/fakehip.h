@@ -66,6 +66,10 @@ FAKEHIP_API int fakehip_map(int device, size_t bytes, int exportable,
                             void **ptr_p);
 FAKEHIP_API void fakehip_unmap(void *ptr, size_t bytes);
 
+/* Waits until all streams of this process are done, as drivers do that load a
+ * kernel. */
+FAKEHIP_API void fakehip_wait_for_all(void);
+
 /* What this process holds of the runtime. */
 struct fakehip_counts {
     int allocations; /* of device and of pinned memory; mappings of memory */
