@@ -330,7 +330,6 @@ iris_status_t iris_i_ops_check(iris_t *iris, struct iris_ops_call *call,
             iris_i_ops_plan(iris, &size, call->options.chunks, &call->plan);
         if (iris_i_group_is_far(iris, call->group)) {
             call->plan.chunks = 1; /* streams reach only one node */
-            call->plan.copies = 0;
         }
     }
     if (status == IRIS_OK) {

@@ -18,9 +18,6 @@
  * others. With 16 it took 4 times as long on an H100 as with all. */
 #define COLLECTIVE_WORKGROUPS 64
 
-/* Size of a whole matrix from which copies are worth their signals. */
-#define COPIED_BYTES ((int64_t)1 << 20)
-
 /* The best number of chunks by the machine's rates, if the user asks for
  * none. */
 static int worth(const iris_t *iris, const struct iris_ops_size *size)
@@ -40,18 +37,6 @@ static iris_status_t may_part(iris_t *iris, int *may_p)
 
     *may_p = status == IRIS_OK && (blas == NULL || blas->on_gpu);
     return status;
-}
-
-/* On GPUs, an all_gather of unequal shares goes to places with gaps, and from
- * there to `out`. Large ones are faster as copies of the stream. */
-static int copies_whole(const iris_t *iris, const struct iris_ops_size *size)
-{
-    int64_t bytes = size->m * size->n * (int64_t)iris_dtype_size(size->dtype);
-
-    return size->op == IRIS_OPS_MATMUL_ALL_GATHER &&
-           size->m % size->members != 0 && bytes >= COPIED_BYTES &&
-           iris_i_device(iris)->memory != IRIS_MEMORY_HOST &&
-           iris->placement.ranks_on_device == 1;
 }
 
 iris_status_t iris_i_ops_plan(iris_t *iris, const struct iris_ops_size *size,
@@ -77,7 +62,6 @@ iris_status_t iris_i_ops_plan(iris_t *iris, const struct iris_ops_size *size,
         status = may_part(iris, &may);
     }
     plan_p->chunks = size->members == 1 || !may ? 1 : chunks;
-    plan_p->copies = plan_p->chunks > 1 || copies_whole(iris, size);
     plan_p->workgroups = iris_i_device(iris)->wavefront <= 1 ? 1
                          : most < COLLECTIVE_WORKGROUPS      ? most
                                                         : COLLECTIVE_WORKGROUPS;

@@ -11,15 +11,13 @@
 /* All members of a group get the same plan. */
 struct iris_ops_plan {
     int chunks;     /* number of chunks of rows, from 1 on */
-    int copies;     /* the stream copies the members' data, chunk by chunk; 0:
-                 * one product and one collective */
     int workgroups; /* most workgroups for a chunk's collective */
 };
 
 /* Whether a call uses its own streams. */
 static inline int iris_i_ops_in_chunks(const struct iris_ops_plan *plan)
 {
-    return plan->chunks > 1 || plan->copies;
+    return plan->chunks > 1;
 }
 
 /* The inputs of a plan, the same on all members. */
