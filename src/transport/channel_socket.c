@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The channel over stream sockets. The rank with the higher number connects,
- * and first sends its number and the job's secret.
+ * The channel over stream sockets.
  */
 #include "config.h"
 
@@ -14,6 +13,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/shm.h"
+#include "transport/socket_meet.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -33,15 +33,6 @@
 /* The largest message; a link receives several at once. */
 #define MESSAGE_BYTES (sizeof(struct iris_far_message) + IRIS_RING_BYTES)
 #define IN_BYTES (2 * MESSAGE_BYTES)
-
-/* Time that a new connection has to send its number. */
-#define INTRODUCTION_MS 1000
-
-struct introduction {
-    int32_t rank;
-    int32_t num_ranks;
-    unsigned char secret[32];
-};
 
 /* A connection to one rank. */
 struct link {
@@ -320,99 +311,6 @@ iris_status_t iris_i_channel_socket_listen(enum iris_control_kind kind,
     return IRIS_OK;
 }
 
-static struct introduction
-introduction_of(const struct iris_channel_params *params)
-{
-    struct introduction own = {.rank = params->log->rank,
-                               .num_ranks = params->log->num_ranks};
-
-    memcpy(own.secret, params->rendezvous->hellos[0].control_secret,
-           sizeof own.secret);
-    return own;
-}
-
-static iris_status_t connect_to(const struct iris_channel_params *params,
-                                struct link *link)
-{
-    const struct iris_hello *hello = &params->rendezvous->hellos[link->rank];
-    struct introduction own = introduction_of(params);
-    int ret;
-
-    link->sock = iris_i_stream_socket(
-        (enum iris_control_kind)params->rendezvous->hellos[0].control,
-        &hello->far_address);
-    if (link->sock < 0) {
-        return iris_i_fail_fd(errno, "cannot make a socket for other nodes");
-    }
-    ret = iris_i_stream_connect(link->sock, &hello->far_address);
-    if (ret == 0 && send(link->sock, &own, sizeof own, MSG_NOSIGNAL) !=
-                        (ssize_t)sizeof own) {
-        ret = errno;
-    }
-    return ret == 0 ? IRIS_OK
-                    : iris_i_fail_errno(params->log, IRIS_ERR_SYSTEM, ret,
-                                        "cannot connect to rank %d, which is "
-                                        "on another node",
-                                        link->rank);
-}
-
-/* Accepts a connection if it belongs to the job; refuses strangers. */
-static int accept_one(struct socket_channel *s,
-                      const struct iris_channel_params *params)
-{
-    const struct timeval patience = {.tv_sec = INTRODUCTION_MS / 1000};
-    struct introduction theirs, own = introduction_of(params);
-    int sock = iris_i_fd_above_stdio(
-        accept4(params->listener, NULL, NULL, SOCK_CLOEXEC));
-
-    if (sock < 0) {
-        return 0;
-    }
-    setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    if (recv(sock, &theirs, sizeof theirs, MSG_WAITALL) ==
-            (ssize_t)sizeof theirs &&
-        memcmp(theirs.secret, own.secret, sizeof own.secret) == 0 &&
-        theirs.rank > own.rank && theirs.rank < own.num_ranks &&
-        s->link_of[theirs.rank] != NULL && s->link_of[theirs.rank]->sock < 0) {
-        s->link_of[theirs.rank]->sock = sock;
-        return 1;
-    }
-    close(sock);
-    return 0;
-}
-
-static void describe(void *arg, char *text, size_t bytes)
-{
-    const struct socket_channel *s = arg;
-    int rank = -1;
-
-    for (int i = 0; i < s->num_links && rank < 0; i++) {
-        rank = s->links[i].sock < 0 ? s->links[i].rank : -1;
-    }
-    snprintf(text, bytes, "rank %d, on another node, to connect", rank);
-}
-
-static iris_status_t accept_all(struct socket_channel *s,
-                                const struct iris_channel_params *params,
-                                int missing)
-{
-    static const struct iris_wait_type for_peers = {.pace = IRIS_PACE_SOCKET,
-                                                    .describe = describe};
-    iris_status_t status = IRIS_OK;
-    struct iris_wait wait;
-
-    iris_i_wait_begin(&wait, &for_peers, params->waiter, "iris_init", s);
-    wait.fd = params->listener;
-    while (status == IRIS_OK && missing != 0) {
-        int came = accept_one(s, params);
-
-        missing -= came;
-        status = came ? IRIS_OK : iris_i_wait_tick(&wait);
-    }
-    iris_i_wait_end(&wait, status);
-    return status;
-}
-
 static iris_status_t make(struct socket_channel *s,
                           const struct iris_channel_params *params)
 {
@@ -452,13 +350,30 @@ static iris_status_t make(struct socket_channel *s,
     return IRIS_OK;
 }
 
+static iris_status_t meet(struct socket_channel *s,
+                          const struct iris_channel_params *params)
+{
+    size_t num_ranks = (size_t)params->log->num_ranks;
+    int *socks = malloc(num_ranks * sizeof *socks);
+    iris_status_t status;
+
+    if (socks == NULL) {
+        return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY, "no memory");
+    }
+    status = iris_i_socket_meet(params, socks);
+    for (int i = 0; i < s->num_links; i++) {
+        s->links[i].sock = socks[s->links[i].rank];
+    }
+    free(socks);
+    return status;
+}
+
 iris_status_t
 iris_i_channel_socket_open(const struct iris_channel_params *params,
                            struct iris_channel **channel_p)
 {
     struct socket_channel *s = calloc(1, sizeof *s);
     iris_status_t status = IRIS_ERR_NO_MEMORY;
-    int missing = 0;
 
     if (s == NULL) {
         close(params->listener);
@@ -468,15 +383,8 @@ iris_i_channel_socket_open(const struct iris_channel_params *params,
     s->base.bell = -1;
     s->log = params->log;
     status = make(s, params);
-    for (int i = 0; status == IRIS_OK && i < s->num_links; i++) {
-        if (s->links[i].rank < params->log->rank) {
-            status = connect_to(params, &s->links[i]);
-        } else {
-            missing++;
-        }
-    }
     if (status == IRIS_OK) {
-        status = accept_all(s, params, missing);
+        status = meet(s, params);
     }
     close(params->listener);
     if (status != IRIS_OK) {
