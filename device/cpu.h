@@ -114,8 +114,9 @@ __attribute__((visibility("default"))) struct iris_cpu_wg *iris_cpu_self(void);
 __attribute__((visibility("default"))) void
 iris_cpu_poll(struct iris_cpu_wg *cpu);
 
-/* Wakes the proxy that sleeps behind this descriptor (ring.h). */
-__attribute__((visibility("default"))) void iris_cpu_bell(int bell);
+/* A request of `bytes` bytes was posted to the workgroup's ring (ring.h). */
+__attribute__((visibility("default"))) void
+iris_cpu_posted(struct iris_cpu_wg *cpu, enum iris_op op, size_t bytes);
 
 /* Calls the observers, if there are any. Before an operation, it ends the
  * kernel and does not return in two cases:

@@ -88,10 +88,7 @@ IRIS_DEVICE struct iris_dev_slot *iris_d_ring_post(struct iris_cpu_wg *cpu,
     cpu->pending = answered ? slot : NULL;
     cpu->posted = 1;
     iris_d_store(&slot->turn, 8, ticket + 1, iris_d_ring_order(IRIS_RELEASE));
-    if (iris_d_fetch(&ring->asleep, 4, IRIS_D_FETCH_XCHG, 0,
-                     iris_d_ring_order(IRIS_ACQ_REL)) != 0) {
-        iris_cpu_bell(ring->bell);
-    }
+    iris_cpu_posted(cpu, request.op, request.bytes);
     return slot;
 }
 

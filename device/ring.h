@@ -60,9 +60,6 @@ struct iris_dev_ring {
     uint64_t unused0[15];
     uint64_t done; /* requests with lower tickets have reached their targets */
     uint64_t unused1[15];
-    uint32_t asleep; /* 1: the proxy does not poll; ring the bell to wake it */
-    int32_t bell;    /* the host's descriptor for the bell */
-    uint64_t unused2[15];
     struct iris_dev_slot slots[IRIS_RING_SLOTS];
 };
 

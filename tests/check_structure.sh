@@ -215,10 +215,10 @@ src/check/weak_schedule.c pthread_cond_timedwait: a workgroup, for its turn
 src/control/place.c iris_i_futex_wait: a wait's sleep
 src/control/endpoint.c poll: a wait's sleep
 src/control/hub.c poll: a thread that serves connections until it is told to end
-src/transport/channel_mpi.c ppoll: the same, the proxy
-src/transport/channel_socket.c poll: the same
+src/transport/bell.c ppoll: the same, the proxy
+src/transport/channel_socket.c epoll_wait: the same
 src/check/race_memory.c sched_yield: a lock of a few instructions, given up after some time
-src/transport/proxy.c sched_yield: the same, before it sleeps
+src/transport/steps.c sched_yield: the same, before it sleeps
 "
 
 # A poll() of no time only looks.

@@ -217,9 +217,8 @@ struct iris_backend_params {
     const struct iris_kernel *wait;
     /* Observers of CPU kernels, read at each launch; NULL: none. */
     struct iris_hooks *hooks;
-    /* The ring for CPU kernels' requests to ranks of other nodes. If it is
-     * NULL, or this pointer is, there are no such ranks. */
-    struct iris_dev_ring *const *ring;
+    /* How CPU kernels reach ranks of other nodes; NULL: there are none. */
+    const struct iris_far *far;
 };
 
 /* ---- Types in the registry ---------------------------------------------- */

@@ -11,6 +11,7 @@
 #include <iris/device/kernel.h>
 #include <iris/device/value.h>
 
+#include "backend/far.h"
 #include "backend/mismatch.h"
 #include "backend/cpu_series.h"
 #include "base/clock.h"
@@ -19,11 +20,14 @@
 #include <setjmp.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* If an observer schedules the workgroups, the clock is read only once per this
  * number of polls. */
 #define POLLS_PER_LOOK 256
+
+/* In its first polls, a wait carries messages of other nodes once per this
+ * number, which takes about a microsecond. */
+#define POLLS_PER_CARRY 16
 
 /* A running workgroup. It lives in the stack frame that called the kernel. */
 struct workgroup {
@@ -303,11 +307,26 @@ void iris_i_cpu_mismatch(struct iris_cpu_wg *cpu,
     stop(current, iris_i_fail(NULL, status, "%s", text), IRIS_CPU_STOP_REFUSED);
 }
 
-void iris_cpu_bell(int bell)
-{
-    uint64_t one = 1;
+/* ---- Requests to other nodes ---- */
 
-    (void)!write(bell, &one, sizeof one);
+void iris_cpu_posted(struct iris_cpu_wg *cpu, enum iris_op op, size_t bytes)
+{
+    const struct iris_far *far = current->job->params->far;
+
+    (void)cpu;
+    far->posted(far->steps, op, bytes);
+}
+
+/* Carries requests and messages from time to time: in between, words of this
+ * node are looked at more often. 1: there were some. */
+static int carry(const struct workgroup *self)
+{
+    const struct iris_far *far = self->job->params->far;
+
+    return self->cpu.ring != NULL &&
+           (self->cpu.polls % POLLS_PER_CARRY == 0 ||
+            self->cpu.polls > iris_i_paces[IRIS_PACE_WORKGROUP].pauses) &&
+           far->carry(far->steps) > 0;
 }
 
 void iris_cpu_poll(struct iris_cpu_wg *cpu)
@@ -331,9 +350,12 @@ void iris_cpu_poll(struct iris_cpu_wg *cpu)
     }
     if (cpu->polls++ < iris_i_paces[IRIS_PACE_WORKGROUP].pauses) {
         self->wait.type = NULL; /* a new wait, or possibly one */
-        iris_d_pause();
+        if (!carry(self)) {
+            iris_d_pause();
+        }
         return;
     }
+    (void)carry(self);
     if (self->wait.type == NULL) {
         begin_wait(self);
     }
@@ -359,7 +381,7 @@ void iris_i_cpu_job_run(const struct iris_cpu_job *job, uint32_t id)
                 .workgroup = id,
                 .watched = iris_i_hooks_watch_device(params->hooks),
                 .launch = job->event,
-                .ring = params->ring == NULL ? NULL : *params->ring,
+                .ring = params->far == NULL ? NULL : params->far->ring,
             },
         .job = job,
         .note = {.slot = -1,
@@ -397,6 +419,9 @@ void iris_i_cpu_job_run(const struct iris_cpu_job *job, uint32_t id)
     if (self.cpu.watched != 0) {
         iris_i_cpu_series_tell(&self.cpu, params->hooks);
         (void)iris_i_hooks_turn(params->hooks, &self.cpu, IRIS_TURN_END);
+    }
+    if (self.cpu.ring != NULL) {
+        params->far->leave(params->far->steps);
     }
     current = NULL;
     if (self.note.slot >= 0) {

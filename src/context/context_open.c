@@ -98,7 +98,7 @@ static iris_status_t open_backend(iris_t *iris,
         .core_ops = &core_ops,
         .core = iris,
         .hooks = &iris->hooks,
-        .ring = &iris->ring,
+        .far = &iris->far,
         .waiter = &iris->waiter,
     };
     iris_status_t status = iris_i_place(settings, bootstrap, &iris->placement);
@@ -303,7 +303,7 @@ static iris_status_t open_proxy(iris_t *iris,
         status = iris_i_proxy_open(&iris->heap, channel, &iris->proxy);
     }
     if (status == IRIS_OK) {
-        iris->ring = iris_i_proxy_ring(iris->proxy);
+        iris->far = iris_i_proxy_far(iris->proxy);
         iris->heap.has_proxy = 1;
     }
     return status;

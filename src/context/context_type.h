@@ -12,6 +12,7 @@
 #include <iris/random.h>
 
 #include "backend/calls.h"
+#include "backend/far.h"
 #include "base/hooks.h"
 #include "base/settings.h"
 #include "base/host_wait.h"
@@ -20,7 +21,6 @@
 #include "heap/heap_parts.h"
 #include "queue/queue.h"
 
-struct iris_dev_ring;
 struct iris_group;
 struct iris_proxy;
 
@@ -102,7 +102,7 @@ struct iris_context {
     int far_listener; /* listener for ranks of other nodes; -1: closed */
     struct iris_proxy *proxy;      /* NULL: ranks of other nodes cannot be
                                  * reached */
-    struct iris_dev_ring *ring;    /* the proxy's */
+    struct iris_far far;           /* the proxy's */
     struct iris_observer recorder; /* the flight recorder */
     struct iris_heap heap;
     struct iris_queue queue;

@@ -10,7 +10,7 @@
 
 struct iris_channel;
 
-/* All slots are filled. The proxy's thread calls them. */
+/* All slots are filled. One thread at a time calls them. */
 struct iris_channel_ops {
     /* Sends a message and its data to a rank, after all earlier messages to it.
      * Never waits: copies data that cannot leave at once, or that turn() should
@@ -26,9 +26,13 @@ struct iris_channel_ops {
     int (*is_open)(struct iris_channel *channel, int rank);
 
     /* Sends pending data and passes received messages to `taken`, in each
-     * sender's order; returns their number. If there is no work, waits for
-     * some, or for the bell, at most `timeout_ms`. */
-    int (*turn)(struct iris_channel *channel, int timeout_ms);
+     * sender's order; returns their number. Never waits. */
+    int (*turn)(struct iris_channel *channel);
+
+    /* Waits until turn() may have work, or for the bell, at most `timeout_ms`.
+     * The proxy's thread calls it, perhaps while another thread is in one of
+     * the others. */
+    void (*wait)(struct iris_channel *channel, int timeout_ms);
 
     /* Called after the thread has ended. */
     void (*close)(struct iris_channel *channel);
@@ -37,7 +41,8 @@ struct iris_channel_ops {
 /* The base of all implementations, and their first member. */
 struct iris_channel {
     const struct iris_channel_ops *ops;
-    int bell; /* an eventfd that ends turn()'s wait */
+    int bell;       /* an eventfd that ends wait() */
+    int any_thread; /* 1: any thread may call turn(), one at a time */
     void (*taken)(void *arg, int rank, const struct iris_far_message *message,
                   const void *data);
     void *arg;

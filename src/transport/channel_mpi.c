@@ -6,13 +6,12 @@
  */
 #include "config.h"
 
-#include <poll.h>
-
 #include "transport/channel_mpi.h"
 
 #include "base/error.h"
 
 #if HAVE_MPI
+#include "transport/bell.h"
 
 #include <iris/device/op.h>
 
@@ -29,7 +28,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 /* Number of packets in flight to a rank from which requests to it wait. */
@@ -54,7 +52,8 @@ struct mpi_channel {
     struct iris_mpi_link *links;    /* for each rank */
     struct iris_mpi_packet *unused;
     struct iris_mpi_packet *receives[RECEIVES];
-    unsigned next; /* the receive that completes next */
+    unsigned next;  /* the receive that completes next */
+    int64_t nap_ns; /* the next pause */
 };
 
 static struct mpi_channel *of(struct iris_channel *channel)
@@ -193,8 +192,9 @@ static int send_all(struct mpi_channel *m)
     return count;
 }
 
-static int progress(struct mpi_channel *m)
+static int mpi_turn(struct iris_channel *channel)
 {
+    struct mpi_channel *m = of(channel);
     int count = send_all(m), got = 0, rank;
     struct iris_mpi_packet *packet;
 
@@ -203,30 +203,18 @@ static int progress(struct mpi_channel *m)
         receive_again(m);
         got++;
     }
-    return count + got + (got != 0 ? send_all(m) : 0);
+    count += got + (got != 0 ? send_all(m) : 0);
+    m->nap_ns = count != 0 ? NAP_NS_MIN : m->nap_ns;
+    return count;
 }
 
-static int mpi_turn(struct iris_channel *channel, int timeout_ms)
+static void mpi_wait(struct iris_channel *channel, int timeout_ms)
 {
     struct mpi_channel *m = of(channel);
-    struct pollfd bell = {.fd = m->base.bell, .events = POLLIN};
-    int64_t end = iris_i_now_ns() + timeout_ms * IRIS_NS_PER_MS;
-    int count = progress(m);
-    int64_t nap_ns = NAP_NS_MIN;
-    uint64_t rings;
 
-    while (count == 0 && timeout_ms != 0) {
-        struct timespec nap = {.tv_nsec = nap_ns};
-
-        if (ppoll(&bell, 1, &nap, NULL) > 0) {
-            (void)!read(bell.fd, &rings, sizeof rings);
-            return count;
-        }
-        count = progress(m);
-        timeout_ms = iris_i_now_ns() < end;
-        nap_ns *= nap_ns < NAP_NS_MAX ? 2 : 1;
-    }
-    return count;
+    (void)timeout_ms;
+    (void)iris_i_bell_wait(channel->bell, m->nap_ns);
+    m->nap_ns *= m->nap_ns < NAP_NS_MAX ? 2 : 1;
 }
 
 /* ---- Opening and closing ---- */
@@ -314,6 +302,7 @@ static const struct iris_channel_ops ops = {
     .is_full = mpi_is_full,
     .is_open = mpi_is_open,
     .turn = mpi_turn,
+    .wait = mpi_wait,
     .close = mpi_close,
 };
 
@@ -411,9 +400,9 @@ static struct mpi_channel *make(const struct iris_log *log)
     }
     m->base.ops = &ops;
     m->log = log;
+    m->nap_ns = NAP_NS_MIN;
     m->links = calloc((size_t)log->num_ranks, sizeof m->links[0]);
-    m->base.bell =
-        iris_i_fd_above_stdio(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    m->base.bell = iris_i_bell_open();
     good = m->links != NULL && m->base.bell >= 0;
     for (int i = 0; i < RECEIVES; i++) {
         m->receives[i] = calloc(1, sizeof *m->receives[i]);

@@ -4,8 +4,6 @@
  */
 #include "config.h"
 
-#include <poll.h>
-
 #include "transport/channel_socket.h"
 
 #include <iris/device/ring.h>
@@ -13,13 +11,14 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/shm.h"
+#include "transport/bell.h"
 #include "transport/socket_meet.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -27,8 +26,9 @@
 /* Number of pending bytes for a rank from which requests to it wait, too. */
 #define FULL_BYTES ((size_t)1 << 20)
 
-/* Messages with less data are copied, and sent together. */
-#define COPY_BYTES 4096
+/* Messages with less data are copied, and sent together. A call of the system
+ * costs more. */
+#define COPY_BYTES IRIS_RING_BYTES
 
 /* The largest message; a link receives several at once. */
 #define MESSAGE_BYTES (sizeof(struct iris_far_message) + IRIS_RING_BYTES)
@@ -52,8 +52,9 @@ struct socket_channel {
     const struct iris_log *log;
     int num_links;
     struct link *links;
-    struct link **link_of; /* for each rank; NULL: it is on this node */
-    struct pollfd *polled; /* the links, then the bell */
+    struct link **link_of;      /* for each rank; NULL: it is on this node */
+    int watch;                  /* an epoll of the links and the bell */
+    struct epoll_event *events; /* one for each of them */
 };
 
 static struct socket_channel *of(struct iris_channel *channel)
@@ -64,10 +65,21 @@ static struct socket_channel *of(struct iris_channel *channel)
 static void end_link(struct socket_channel *s, struct link *link)
 {
     iris_i_debug(s->log, "the connection to rank %d is closed", link->rank);
+    (void)epoll_ctl(s->watch, EPOLL_CTL_DEL, link->sock, NULL);
     close(link->sock);
     link->sock = -1;
     link->out_at = link->out_end = 0;
     link->is_stuck = 0;
+}
+
+/* `link` NULL: the bell. */
+static int watch_link(struct socket_channel *s, struct link *link, int how)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = link};
+
+    event.events |= link != NULL && link->is_stuck ? EPOLLOUT : 0;
+    return epoll_ctl(s->watch, how, link != NULL ? link->sock : s->base.bell,
+                     &event) == 0;
 }
 
 /* ---- Sending ---- */
@@ -128,7 +140,10 @@ static int send_pieces(struct socket_channel *s, struct link *link,
         }
         gone -= part;
     }
-    link->is_stuck = link->out_at != link->out_end;
+    if (link->sock >= 0 && link->is_stuck != (link->out_at != link->out_end)) {
+        link->is_stuck = !link->is_stuck;
+        (void)watch_link(s, link, EPOLL_CTL_MOD);
+    }
     return sent > 0;
 }
 
@@ -227,38 +242,35 @@ static int receive(struct socket_channel *s, struct link *link)
     return give(s, link);
 }
 
-static int socket_turn(struct iris_channel *channel, int timeout_ms)
+static int socket_turn(struct iris_channel *channel)
 {
     struct socket_channel *s = of(channel);
-    struct pollfd *bell = &s->polled[s->num_links];
-    uint64_t rings;
-    int count = 0;
+    int count = 0, num_events;
 
     for (int i = 0; i < s->num_links; i++) {
-        struct link *link = &s->links[i];
+        count += s->links[i].is_stuck ? 0 : flush(s, &s->links[i]);
+    }
+    num_events = epoll_wait(s->watch, s->events, s->num_links + 1, 0);
+    for (int i = 0; i < num_events; i++) {
+        struct link *link = s->events[i].data.ptr;
+        uint32_t events = s->events[i].events;
 
-        count += link->is_stuck ? 0 : flush(s, link);
-        s->polled[i].fd = link->sock;
-        s->polled[i].events = POLLIN;
-        s->polled[i].events |= link->is_stuck ? POLLOUT : 0;
-    }
-    if (poll(s->polled, (nfds_t)s->num_links + 1, timeout_ms) <= 0) {
-        return count;
-    }
-    if (bell->revents != 0) {
-        (void)!read(bell->fd, &rings, sizeof rings);
-    }
-    for (int i = 0; i < s->num_links; i++) {
-        struct link *link = &s->links[i];
-
-        if (link->sock >= 0 && (s->polled[i].revents & ~POLLOUT) != 0) {
+        if (link != NULL && link->sock >= 0 && (events & ~EPOLLOUT) != 0) {
             count += receive(s, link);
         }
-        if (!link->is_stuck || (s->polled[i].revents & POLLOUT) != 0) {
+        if (link != NULL && (!link->is_stuck || (events & EPOLLOUT) != 0)) {
             count += flush(s, link);
         }
     }
     return count;
+}
+
+static void socket_wait(struct iris_channel *channel, int timeout_ms)
+{
+    struct epoll_event event;
+
+    (void)epoll_wait(of(channel)->watch, &event, 1, timeout_ms);
+    iris_i_bell_silence(channel->bell);
 }
 
 /* ---- Opening and closing ---- */
@@ -277,9 +289,12 @@ static void socket_close(struct iris_channel *channel)
     if (s->base.bell >= 0) {
         close(s->base.bell);
     }
+    if (s->watch >= 0) {
+        close(s->watch);
+    }
     free(s->links);
     free(s->link_of);
-    free(s->polled);
+    free(s->events);
     free(s);
 }
 
@@ -288,6 +303,7 @@ static const struct iris_channel_ops ops = {
     .is_full = socket_is_full,
     .is_open = socket_is_open,
     .turn = socket_turn,
+    .wait = socket_wait,
     .close = socket_close,
 };
 
@@ -311,6 +327,20 @@ iris_status_t iris_i_channel_socket_listen(enum iris_control_kind kind,
     return IRIS_OK;
 }
 
+/* Where ranks share processors, a thread that sleeps until a message comes gets
+ * a processor sooner than a lane that polls. */
+static int has_processors(const struct iris_channel_params *params)
+{
+    const struct iris_hello *hellos = params->rendezvous->hellos;
+    long num_ranks = 0;
+
+    for (int rank = 0; rank < params->log->num_ranks; rank++) {
+        num_ranks +=
+            iris_i_hello_same_host(&hellos[rank], &hellos[params->log->rank]);
+    }
+    return num_ranks <= sysconf(_SC_NPROCESSORS_ONLN);
+}
+
 static iris_status_t make(struct socket_channel *s,
                           const struct iris_channel_params *params)
 {
@@ -318,11 +348,11 @@ static iris_status_t make(struct socket_channel *s,
 
     s->links = calloc(num_ranks, sizeof *s->links);
     s->link_of = calloc(num_ranks, sizeof *s->link_of);
-    s->polled = calloc(num_ranks + 1, sizeof *s->polled);
-    s->base.bell =
-        iris_i_fd_above_stdio(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (s->base.bell < 0) {
-        return iris_i_fail_fd(errno, "cannot make an eventfd");
+    s->events = calloc(num_ranks + 1, sizeof *s->events);
+    s->base.bell = iris_i_bell_open();
+    s->watch = iris_i_fd_above_stdio(epoll_create1(EPOLL_CLOEXEC));
+    if (s->base.bell < 0 || s->watch < 0) {
+        return iris_i_fail_fd(errno, "cannot make an eventfd and an epoll");
     }
     for (int rank = 0; s->links != NULL && s->link_of != NULL &&
                        rank < params->log->num_ranks;
@@ -340,13 +370,11 @@ static iris_status_t make(struct socket_channel *s,
             }
         }
     }
-    if (s->polled == NULL || s->num_links == 0 ||
+    if (s->events == NULL || s->num_links == 0 ||
         s->links[s->num_links - 1].in == NULL) {
         return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
                            "no memory for connections to other nodes");
     }
-    s->polled[s->num_links] =
-        (struct pollfd){.fd = s->base.bell, .events = POLLIN};
     return IRIS_OK;
 }
 
@@ -368,6 +396,16 @@ static iris_status_t meet(struct socket_channel *s,
     return status;
 }
 
+static int watch_all(struct socket_channel *s)
+{
+    int good = watch_link(s, NULL, EPOLL_CTL_ADD);
+
+    for (int i = 0; i < s->num_links && good; i++) {
+        good = watch_link(s, &s->links[i], EPOLL_CTL_ADD);
+    }
+    return good;
+}
+
 iris_status_t
 iris_i_channel_socket_open(const struct iris_channel_params *params,
                            struct iris_channel **channel_p)
@@ -380,11 +418,15 @@ iris_i_channel_socket_open(const struct iris_channel_params *params,
         return iris_i_fail(NULL, status, "no memory");
     }
     s->base.ops = &ops;
-    s->base.bell = -1;
+    s->base.bell = s->watch = -1;
+    s->base.any_thread = has_processors(params);
     s->log = params->log;
     status = make(s, params);
     if (status == IRIS_OK) {
         status = meet(s, params);
+    }
+    if (status == IRIS_OK && !watch_all(s)) {
+        status = iris_i_fail_fd(errno, "cannot watch connections");
     }
     close(params->listener);
     if (status != IRIS_OK) {

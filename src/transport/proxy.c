@@ -13,26 +13,14 @@
 
 #include "base/error.h"
 #include "transport/serve.h"
+#include "transport/steps.h"
 
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
 
 /* The most requests in a row before it serves other ranks again. */
 #define BATCH 32
-
-/* Number of idle turns before it sleeps. The bell and messages end the
- * sleep. */
-#define IDLE_TURNS 20
-#define SLEEP_MS 500
-
-/* Time limit for closing: a call of MPI may not return after a death. */
-#define CLOSE_S 5
 
 /* This rank's requests to one other rank. */
 struct target {
@@ -48,14 +36,13 @@ struct iris_proxy {
     struct iris_heap *heap;
     struct iris_channel *channel;
     struct iris_dev_ring *ring;
-    struct target *targets; /* for each rank */
-    uint8_t *refused_of;    /* 1: a put from that rank was refused here */
-    int num_unclean;        /* number of targets that are dirty or fenced */
-    uint64_t next;          /* the next ticket */
-    int is_held;            /* its request waits for messages */
-    atomic_int full;        /* a rank that does not take more now, + 1 */
-    atomic_int quit;
-    pthread_t thread;
+    struct target *targets;  /* for each rank */
+    uint8_t *refused_of;     /* 1: a put from that rank was refused here */
+    int num_unclean;         /* number of targets that are dirty or fenced */
+    uint64_t next;           /* the next ticket */
+    int is_held;             /* its request waits for messages */
+    struct iris_steps steps; /* only a step uses the members above */
+    atomic_int full;         /* a rank that does not take more now, + 1 */
 };
 
 static uint64_t load(const uint64_t *word)
@@ -269,10 +256,11 @@ int iris_i_proxy_silent(const struct iris_proxy *proxy)
     return proxy == NULL ? -1 : atomic_load(&proxy->full) - 1;
 }
 
-/* ---- The thread ---- */
+/* ---- Steps ---- */
 
-static int work(struct iris_proxy *proxy)
+static int step(void *arg)
 {
+    struct iris_proxy *proxy = arg;
     int count = 0;
 
     proxy->is_held = 0;
@@ -280,56 +268,14 @@ static int work(struct iris_proxy *proxy)
         proxy->is_held = !take(proxy, slot_of(proxy, proxy->next));
         count += !proxy->is_held;
     }
-    return count;
+    return count + proxy->channel->ops->turn(proxy->channel);
 }
 
-/* Either a posting lane sees that the proxy sleeps, or the proxy sees the
- * post. */
-static void sleep_for_a_while(struct iris_proxy *proxy)
-{
-    uint32_t *asleep = &proxy->ring->asleep;
-
-    (void)exchange(asleep, 1);
-    if ((proxy->is_held || !is_posted(proxy)) && !atomic_load(&proxy->quit)) {
-        (void)proxy->channel->ops->turn(proxy->channel, SLEEP_MS);
-    }
-    (void)exchange(asleep, 0);
-}
-
-static void *run(void *arg)
+static int has_work(void *arg)
 {
     struct iris_proxy *proxy = arg;
-    int idle = 0;
 
-    while (!atomic_load(&proxy->quit)) {
-        int count = work(proxy);
-
-        count += proxy->channel->ops->turn(proxy->channel, 0);
-        idle = count != 0 ? 0 : idle + 1;
-        if (idle > IDLE_TURNS) {
-            sleep_for_a_while(proxy);
-        } else if (idle != 0) {
-            sched_yield();
-        }
-    }
-    return NULL;
-}
-
-static iris_status_t start(struct iris_proxy *proxy)
-{
-    sigset_t all, before;
-    int ret;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    ret = pthread_create(&proxy->thread, NULL, run, proxy);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (ret != 0) {
-        return iris_i_fail_errno(NULL, IRIS_ERR_LIMIT, ret,
-                                 "no thread for the proxy to other nodes");
-    }
-    pthread_setname_np(proxy->thread, "iris-proxy");
-    return IRIS_OK;
+    return !proxy->is_held && is_posted(proxy);
 }
 
 /* ---- Opening and closing ---- */
@@ -346,7 +292,7 @@ static void free_all(struct iris_proxy *proxy)
 }
 
 /* Unused slots take no memory. */
-static struct iris_dev_ring *make_ring(int bell)
+static struct iris_dev_ring *make_ring(void)
 {
     struct iris_dev_ring *ring =
         mmap(NULL, sizeof *ring, PROT_READ | PROT_WRITE,
@@ -355,7 +301,6 @@ static struct iris_dev_ring *make_ring(int bell)
     if (ring == MAP_FAILED) {
         return NULL;
     }
-    ring->bell = bell;
     for (uint64_t i = 0; i < IRIS_RING_SLOTS; i++) {
         ring->slots[i].turn = i;
     }
@@ -379,14 +324,18 @@ iris_status_t iris_i_proxy_open(struct iris_heap *heap,
     proxy->channel = channel;
     channel->taken = taken;
     channel->arg = proxy;
-    proxy->ring = make_ring(channel->bell);
+    proxy->ring = make_ring();
     proxy->targets = calloc(num_ranks, sizeof proxy->targets[0]);
     proxy->refused_of = calloc(num_ranks, sizeof proxy->refused_of[0]);
     if (proxy->ring == NULL || proxy->targets == NULL ||
         proxy->refused_of == NULL) {
         iris_i_fail(NULL, status, "no memory for a proxy");
     } else {
-        status = start(proxy);
+        proxy->steps.channel = channel;
+        proxy->steps.step = step;
+        proxy->steps.has_work = has_work;
+        proxy->steps.arg = proxy;
+        status = iris_i_steps_start(&proxy->steps);
     }
     if (status != IRIS_OK) {
         free_all(proxy);
@@ -396,24 +345,18 @@ iris_status_t iris_i_proxy_open(struct iris_heap *heap,
     return IRIS_OK;
 }
 
-struct iris_dev_ring *iris_i_proxy_ring(struct iris_proxy *proxy)
+struct iris_far iris_i_proxy_far(struct iris_proxy *proxy)
 {
-    return proxy->ring;
+    return (struct iris_far){proxy->ring, &proxy->steps, iris_i_steps_posted,
+                             iris_i_steps_carry, iris_i_steps_leave};
 }
 
 void iris_i_proxy_close(struct iris_proxy *proxy)
 {
-    struct timespec end;
-    uint64_t one = 1;
-
     if (proxy == NULL) {
         return;
     }
-    atomic_store(&proxy->quit, 1);
-    (void)!write(proxy->channel->bell, &one, sizeof one);
-    clock_gettime(CLOCK_REALTIME, &end);
-    end.tv_sec += CLOSE_S;
-    if (pthread_timedjoin_np(proxy->thread, NULL, &end) == 0) {
+    if (iris_i_steps_stop(&proxy->steps)) {
         free_all(proxy);
     } else {
         iris_i_warning(proxy->log, "the proxy to other nodes does not end; its "

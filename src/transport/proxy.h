@@ -6,10 +6,10 @@
 #ifndef IRIS_SRC_TRANSPORT_PROXY_H
 #define IRIS_SRC_TRANSPORT_PROXY_H
 
+#include "backend/far.h"
 #include "heap/heap_parts.h"
 #include "transport/channel.h"
 
-struct iris_dev_ring;
 struct iris_proxy;
 
 /* Takes over `channel` and starts the thread. On failure the channel is closed.
@@ -18,8 +18,8 @@ iris_status_t iris_i_proxy_open(struct iris_heap *heap,
                                 struct iris_channel *channel,
                                 struct iris_proxy **proxy_p);
 
-/* The ring for the requests of kernels. */
-struct iris_dev_ring *iris_i_proxy_ring(struct iris_proxy *proxy);
+/* For the threads that run this rank's kernels. */
+struct iris_far iris_i_proxy_far(struct iris_proxy *proxy);
 
 /* The first rank that has not answered a request of this rank; -1: every rank
  * has answered, or `proxy` is NULL. Any thread. */

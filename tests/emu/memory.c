@@ -258,9 +258,9 @@ void iris_cpu_poll(struct iris_cpu_wg *cpu)
     (void)sched_yield();
 }
 
-void iris_cpu_bell(int bell)
+void iris_cpu_posted(struct iris_cpu_wg *cpu, enum iris_op op, size_t bytes)
 {
-    (void)bell;
+    (void)cpu, (void)op, (void)bytes;
 }
 
 void iris_cpu_observe(struct iris_cpu_wg *cpu,

@@ -1,3 +1,4 @@
 # SPDX-License-Identifier: MIT
+unit_tests += %D%/test_steps
 rank_tests += %D%/test_far %D%/test_far_ccl %D%/test_far_order
 EXTRA_DIST += %D%/hosts_job.c

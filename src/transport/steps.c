@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Steps of a proxy, by its thread and by lanes. While lanes take steps, the
+ * thread naps, so that no message wakes it. After their last step, puts and
+ * messages may have to wait for the end of a nap.
+ */
+#include "config.h"
+
+#include "transport/steps.h"
+
+#include <iris/device/ring.h>
+
+#include "base/timing.h"
+#include "transport/bell.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+/* Number of idle turns before the thread listens: messages that follow each
+ * other soon do not have to wake it. */
+#define IDLE_TURNS 60
+#define LISTEN_MS 500
+
+#define NAP_NS (100 * IRIS_NS_PER_US)
+
+/* Time limit for the end: a call of MPI may not return after a death. */
+#define STOP_S 5
+
+static int begin_step(struct iris_steps *steps)
+{
+    return atomic_exchange(&steps->stepping, 1) == 0;
+}
+
+static void end_step(struct iris_steps *steps)
+{
+    atomic_store(&steps->stepping, 0);
+}
+
+/* 0, too, while another thread is in a step. */
+static int step(struct iris_steps *steps, unsigned by_lane)
+{
+    int count;
+
+    if (!begin_step(steps)) {
+        return 0;
+    }
+    atomic_fetch_add(&steps->lane_steps, by_lane);
+    count = steps->step(steps->arg);
+    end_step(steps);
+    return count;
+}
+
+/* ---- The thread ---- */
+
+/* Either a posting lane sees that the thread listens, or the thread sees the
+ * post. */
+static void listen(struct iris_steps *steps)
+{
+    int has_work;
+
+    atomic_store(&steps->listens, 1);
+    if (begin_step(steps)) {
+        has_work = steps->has_work(steps->arg);
+        end_step(steps);
+        if (!has_work && !atomic_load(&steps->quit)) {
+            steps->channel->ops->wait(steps->channel, LISTEN_MS);
+        }
+    }
+    atomic_store(&steps->listens, 0);
+}
+
+/* 1: a lane has ended it. */
+static int nap(struct iris_steps *steps)
+{
+    int was_rung;
+
+    atomic_store(&steps->naps, 1);
+    was_rung = iris_i_bell_wait(steps->channel->bell, NAP_NS);
+    atomic_store(&steps->naps, 0);
+    return was_rung;
+}
+
+static void *run(void *arg)
+{
+    struct iris_steps *steps = arg;
+    unsigned seen = 0;
+    int idle = 0;
+
+    while (!atomic_load(&steps->quit)) {
+        unsigned lane_steps = atomic_load(&steps->lane_steps);
+
+        if (lane_steps != seen) {
+            seen = nap(steps) ? atomic_load(&steps->lane_steps) : lane_steps;
+            continue;
+        }
+        idle = step(steps, 0) != 0 ? 0 : idle + 1;
+        if (idle > IDLE_TURNS) {
+            listen(steps);
+        } else if (idle != 0) {
+            sched_yield();
+        }
+    }
+    return NULL;
+}
+
+iris_status_t iris_i_steps_start(struct iris_steps *steps)
+{
+    sigset_t all, before;
+    int ret;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    ret = pthread_create(&steps->thread, NULL, run, steps);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (ret != 0) {
+        return iris_i_fail_errno(NULL, IRIS_ERR_LIMIT, ret,
+                                 "no thread for the proxy to other nodes");
+    }
+    pthread_setname_np(steps->thread, "iris-proxy");
+    return IRIS_OK;
+}
+
+int iris_i_steps_stop(struct iris_steps *steps)
+{
+    struct timespec end;
+
+    atomic_store(&steps->quit, 1);
+    iris_i_bell_ring(steps->channel->bell);
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += STOP_S;
+    return pthread_timedjoin_np(steps->thread, NULL, &end) == 0;
+}
+
+/* ---- Lanes ---- */
+
+int iris_i_steps_carry(struct iris_steps *steps)
+{
+    return steps->channel->any_thread ? step(steps, 1) : 0;
+}
+
+/* Nobody needs to see a put before the release that follows it, so puts collect
+ * until then. The thread sends parts of long puts while the lane copies the
+ * next parts. */
+void iris_i_steps_posted(struct iris_steps *steps, enum iris_op op,
+                         size_t bytes)
+{
+    if (op != IRIS_OP_PUT) {
+        (void)iris_i_steps_carry(steps);
+    } else if (bytes == IRIS_RING_BYTES) {
+        iris_i_steps_leave(steps);
+    }
+    if (atomic_exchange(&steps->listens, 0)) {
+        iris_i_bell_ring(steps->channel->bell);
+    }
+}
+
+void iris_i_steps_leave(struct iris_steps *steps)
+{
+    if (atomic_exchange(&steps->naps, 0)) {
+        iris_i_bell_ring(steps->channel->bell);
+    }
+}
