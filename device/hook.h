@@ -342,7 +342,10 @@ IRIS_DEVICE uintptr_t iris_d_suspect(iris_dev_t dev, const void *ptr, int rank,
 IRIS_DEVICE void iris_d_open(iris_dev_t *dev, const void *address,
                              uint64_t value, int rank, uint64_t what)
 {
-    if (dev->trace == NULL) { /* watched only for checks that GPUs skip */
+    if (dev->delay != 0) {
+        iris_d_delay(*dev);
+    }
+    if (dev->trace == NULL) { /* watched only for this, or for checks of CPUs */
         return;
     }
     dev->open.slot = iris_d_record(*dev, address, value, rank, what);
@@ -428,7 +431,8 @@ IRIS_DEVICE uint64_t iris_d_traced_before_span(iris_dev_t *dev, uint64_t what)
         return iris_d_before_span(dev->cpu, what);
     }
 #endif
-    return iris_d_record(*dev, NULL, 0, dev->rank, what);
+    return dev->trace == NULL ? IRIS_D_NO_SLOT
+                              : iris_d_record(*dev, NULL, 0, dev->rank, what);
 }
 
 IRIS_DEVICE void iris_d_traced_after_span(iris_dev_t *dev, uint64_t id,

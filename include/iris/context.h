@@ -144,7 +144,11 @@ typedef struct iris_context iris_t;
       "", "rank 0's host and a free port there, for jobs of several hosts; "   \
           "empty: the launcher's, if it names them")                           \
     X(suppressions, STRING, "IRIS_CHECK_SUPPRESSIONS", "",                     \
-      "", "file of races that IRIS_CHECK=race does not report; empty: none")
+      "", "file of races that IRIS_CHECK=race does not report; empty: none")   \
+    X(device_delay, STRING, "IRIS_DEVICE_DELAY", "",                           \
+      "", "for tests: RANK:MICROSECONDS, separated by commas; kernels on GPUs "\
+          "compiled with iriscc --trace wait at random up to that long before "\
+          "each operation")
 /* clang-format on */
 
 #define IRIS_CONFIG_STRING(field) const char *field;

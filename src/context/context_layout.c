@@ -12,10 +12,13 @@
 #include "queue/queue_stream.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <sys/random.h>
+
+#define MAX_DELAY_US 1000000 /* below 2^32 ticks of every clock */
 
 static size_t round_up(size_t bytes)
 {
@@ -97,14 +100,42 @@ iris_status_t iris_i_layout_write_id(iris_t *iris, uint64_t *id_p)
                             id_p, sizeof *id_p);
 }
 
+/* Reads the longest delay of this rank's operations from IRIS_DEVICE_DELAY. */
+static iris_status_t read_delay(iris_t *iris, int64_t *us_p)
+{
+    const char *text = iris->settings->device_delay.text;
+    int64_t us = 0;
+
+    while (*text != '\0') {
+        int rank, most, length = 0;
+
+        if (sscanf(text, "%9d:%9d%n", &rank, &most, &length) != 2 || rank < 0 ||
+            most < 0 || most > MAX_DELAY_US ||
+            (text[length] != '\0' && text[length] != ',')) {
+            return iris_i_fail(&iris->log, IRIS_ERR_CONFIG,
+                               "IRIS_DEVICE_DELAY: \"%s\" does not begin with "
+                               "RANK:MICROSECONDS, of at most %d microseconds",
+                               text, MAX_DELAY_US);
+        }
+        us = rank == iris->log.rank ? most : us;
+        text += length + (text[length] == ',');
+    }
+    *us_p = us;
+    return IRIS_OK;
+}
+
 /* Leaves out the id, which is the last word: peers may be reading it. */
 iris_status_t iris_i_layout_write_context(iris_t *iris)
 {
     int num_ranks = iris->log.num_ranks;
     size_t bytes = iris_i_layout_id_offset(num_ranks) - IRIS_CONTEXT_OFFSET;
-    int64_t *own, *words = calloc(1, bytes);
-    iris_status_t status;
+    int64_t delay_us = 0, *own, *words;
+    iris_status_t status = read_delay(iris, &delay_us);
 
+    if (status != IRIS_OK) {
+        return status;
+    }
+    words = calloc(1, bytes);
     if (words == NULL) {
         return iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY, "no memory");
     }
@@ -118,6 +149,7 @@ iris_status_t iris_i_layout_write_context(iris_t *iris)
     own[IRIS_CONTEXT_OWN_TIMEOUT] =
         iris->settings->device_timeout_ms.number * iris->device.clock_khz;
     own[IRIS_CONTEXT_OWN_NOTE] = IRIS_OLD_MS * iris->device.clock_khz;
+    own[IRIS_CONTEXT_OWN_DELAY] = delay_us * iris->device.clock_khz / 1000;
     iris->device_context =
         (void *)(iris_i_heap_base(&iris->heap.memory) + IRIS_CONTEXT_OFFSET);
     iris->queue.context = iris->device_context;
