@@ -59,16 +59,13 @@ struct share {
 /* Number of workgroups of this rank that can have a processor each. */
 static uint64_t best_cus(const iris_t *iris)
 {
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    long each = processors / iris_i_num_ranks(iris);
+    long each = sysconf(_SC_NPROCESSORS_ONLN) / iris_i_num_ranks(iris);
+    long most = iris_i_device(iris)->num_cus;
 
-    if (iris_i_device(iris)->wavefront > 1) {
-        return (uint64_t)iris_i_device(iris)->num_cus;
+    if (iris_i_device(iris)->wavefront > 1 || each > most) {
+        return (uint64_t)most;
     }
-    each = each < 1 ? 1 : each;
-    return (uint64_t)(each < iris_i_device(iris)->num_cus
-                          ? each
-                          : iris_i_device(iris)->num_cus);
+    return each < 1 ? 1 : (uint64_t)each;
 }
 
 static struct share posted(const struct iris_group *group, int member)
@@ -118,7 +115,6 @@ static struct iris_ccl_space lay_out(const struct iris_ccl *ccl,
         .max_wgs = (int64_t)max_wgs,
         .slot_bytes = (int64_t)ccl->most_slot_bytes,
         .pair_wgs = ccl->stages ? IRIS_CCL_PAIR_CPU_WGS : IRIS_CCL_PAIR_WGS};
-
     size_t most = ccl->bytes / WORKSPACES;
     size_t each = ccl->bytes * CPU_RANKS_MOST / (size_t)space.count;
 

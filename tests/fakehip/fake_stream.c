@@ -317,21 +317,18 @@ void fake_count_streams(struct fakehip_counts *counts_p)
     pthread_mutex_unlock(&fake_streams_lock);
 }
 
-static hipStream_t fake_busy_stream(void)
-{
-    hipStream_t one = streams;
-
-    while (one != NULL && one->completed >= one->submitted) {
-        one = one->next;
-    }
-    return one;
-}
-
 void fakehip_wait_for_all(void)
 {
+    hipStream_t one;
+
     pthread_mutex_lock(&fake_streams_lock);
-    while (fake_busy_stream() != NULL) {
-        pthread_cond_wait(&fake_progress, &fake_streams_lock);
+    for (one = streams; one != NULL;) {
+        if (one->completed >= one->submitted) {
+            one = one->next;
+        } else {
+            pthread_cond_wait(&fake_progress, &fake_streams_lock);
+            one = streams; /* it may be gone */
+        }
     }
     pthread_mutex_unlock(&fake_streams_lock);
 }

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The channel between a pair of members, through which messages go
+ * (ccl_pairs.h): its words and its ring, and how members refuse a message.
+ */
+#ifndef IRIS_DEVICE_KERNELS_CCL_CHANNEL_H
+#define IRIS_DEVICE_KERNELS_CCL_CHANNEL_H
+
+#include <iris/device/kernels/ccl_far.h>
+#include <iris/device/kernels/ccl_meet.h>
+#include <iris/device/kernels/ccl_share.h>
+
+/* iris_d_wg_bytes() with half as many loads in flight. With all of them, the
+ * kernel has more values than an AMD GPU's lane has registers. */
+IRIS_DEVICE_LARGE void iris_d_pair_bytes(iris_wg_t wg, void *to,
+                                         const void *from, size_t bytes)
+{
+#if IRIS_ON_CPU
+    iris_d_wg_bytes(wg, to, from, bytes);
+#else
+    iris_d_team_t team = {iris_d_lane(), wg.num_lanes};
+
+    iris_d_wg_bytes_deep(team, to, from, bytes, IRIS_D_BULK_DEPTH / 2);
+#endif
+}
+
+IRIS_DEVICE iris_d_u64_t *iris_d_pair_words(const iris_d_ccl_t *ccl, uint32_t w,
+                                            uint32_t i)
+{
+    return (iris_d_u64_t *)iris_d_ccl_own(ccl, &ccl->space->pairs) +
+           ((size_t)w * ccl->count + i) * IRIS_CCL_PAIR_WORDS;
+}
+
+IRIS_DEVICE uint64_t iris_d_pair_word(iris_d_u64_t *words, uint32_t k)
+{
+    return iris_d_load_u64(&words[k], iris_d_ccl_relaxed());
+}
+
+IRIS_DEVICE int iris_d_pair_rank(const iris_d_ccl_t *ccl, uint32_t i)
+{
+    return (int)iris_d_ccl_word(
+        &iris_i_ccl_members(ccl->space)[ccl->count + i]);
+}
+
+/* The place in member i's workspace that corresponds to one in this rank's. */
+IRIS_DEVICE char *iris_d_pair_there(const iris_d_ccl_t *ccl, const void *place,
+                                    uint32_t i)
+{
+    uintptr_t base =
+        (uintptr_t)iris_d_ccl_word(&iris_i_ccl_members(ccl->space)[i]);
+
+    return (char *)iris_d_global(base) +
+           ((const char *)place - (const char *)ccl->space);
+}
+
+/* Writes a word that member i reads. It becomes visible after all earlier data
+ * that this lane has sent to that member. */
+IRIS_DEVICE void iris_d_pair_tell(const iris_d_ccl_t *ccl, iris_d_u64_t *place,
+                                  uint32_t i, uint64_t value)
+{
+#if IRIS_ON_CPU
+    int rank = iris_d_pair_rank(ccl, i);
+
+    if (IRIS_UNLIKELY(iris_d_is_far(ccl->dev, rank))) {
+        iris_atomic_store_u64(
+            ccl->dev, (uint64_t *)iris_d_far_of(ccl->dev, ccl->space, place, i),
+            value, rank, IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
+        return;
+    }
+#endif
+    iris_d_store_u64((iris_d_u64_t *)iris_d_pair_there(ccl, place, i), value,
+                     iris_d_order(IRIS_D_AHEAD, IRIS_SCOPE_SYSTEM));
+}
+
+IRIS_DEVICE void iris_d_pair_put(iris_wg_t wg, const iris_d_ccl_t *ccl,
+                                 void *place, uint32_t i, const char *from,
+                                 size_t bytes)
+{
+#if IRIS_ON_CPU
+    int rank = iris_d_pair_rank(ccl, i);
+
+    if (IRIS_UNLIKELY(iris_d_is_far(ccl->dev, rank))) {
+        iris_d_far_put(ccl->dev.cpu, from,
+                       iris_d_far_of(ccl->dev, ccl->space, place, i), bytes,
+                       rank);
+        return;
+    }
+#endif
+    iris_d_pair_bytes(wg, iris_d_pair_there(ccl, place, i), from, bytes);
+}
+
+/* The place of piece number `piece` from member i in this rank's ring. */
+IRIS_DEVICE char *iris_d_pair_ring(iris_wg_t wg, const iris_d_ccl_t *ccl,
+                                   uint32_t i, uint64_t piece)
+{
+    size_t bytes = (size_t)iris_d_ccl_word(&ccl->space->pair_bytes);
+    size_t pair = (size_t)wg.id * ccl->count + i;
+
+    return iris_d_ccl_own(ccl, &ccl->space->rings) +
+           (2 * pair + (size_t)(piece & 1)) * bytes;
+}
+
+IRIS_DEVICE iris_d_u64_t *iris_d_pair_told(iris_d_u64_t *words, uint64_t piece)
+{
+    return words + IRIS_CCL_PAIR_TOLD + 4 * (piece & 1);
+}
+
+/* ---- Messages that differ ---- */
+
+IRIS_DEVICE uint64_t iris_d_pair_sized(const struct iris_ccl_pairs_args *args,
+                                       uint64_t bytes)
+{
+    return bytes | (uint64_t)args->most_wgs << IRIS_CCL_PAIR_WGS_SHIFT;
+}
+
+IRIS_DEVICE uint64_t iris_d_pair_unsized(uint64_t word)
+{
+    return word & (((uint64_t)1 << IRIS_CCL_PAIR_WGS_SHIFT) - 1);
+}
+
+/* Tells this workgroup of member i that this rank refuses the message, with
+ * this rank's call and the size that it expects. */
+IRIS_DEVICE void iris_d_pair_refuse(const iris_d_ccl_t *ccl, uint32_t w,
+                                    uint32_t i, uint64_t bytes)
+{
+    iris_d_u64_t *there = iris_d_pair_words(ccl, w, ccl->index);
+
+    iris_d_pair_tell(ccl, &there[IRIS_CCL_PAIR_WHAT], i, ccl->start->what.what);
+    iris_d_pair_tell(ccl, &there[IRIS_CCL_PAIR_BYTES], i, bytes);
+    iris_d_release_ahead();
+    iris_d_pair_tell(ccl, &there[IRIS_CCL_PAIR_TAKEN], i,
+                     IRIS_CCL_PAIR_REFUSED);
+    iris_d_pair_tell(ccl, &there[IRIS_CCL_PAIR_ARRIVED], i,
+                     IRIS_CCL_PAIR_REFUSED);
+}
+
+/* The members that the finder of a difference tells. In a call of the whole
+ * group, all members wait for the finder. */
+enum iris_d_pair_tells {
+    IRIS_D_TELLS_NONE,
+    IRIS_D_TELLS_ONE,
+    IRIS_D_TELLS_ALL
+};
+
+/* Ends the kernel: member i's message, or the size that it expects, differs
+ * from this rank's. Every lane tells the same. */
+IRIS_DEVICE_APART void iris_d_pair_differ(struct iris_ccl_start start,
+                                          enum iris_d_pair_tells tells,
+                                          uint32_t i, uint64_t own_bytes,
+                                          uint64_t what, uint64_t bytes)
+{
+    iris_d_ccl_t ccl = iris_d_ccl_of(&start, 0);
+    uint32_t wgs = (uint32_t)iris_d_ccl_word(&ccl.space->pair_wgs);
+    struct iris_dev_mismatch mismatch;
+
+    for (uint32_t m = 0; m < ccl.count; m++) {
+        for (uint32_t w = 0;
+             w < wgs && m != ccl.index &&
+             tells >= (m == i ? IRIS_D_TELLS_ONE : IRIS_D_TELLS_ALL);
+             w++) {
+            iris_d_pair_refuse(&ccl, w, m, own_bytes);
+        }
+    }
+    mismatch.rank = (int32_t)ccl.dev.rank;
+    mismatch.other = (int32_t)iris_d_pair_rank(&ccl, i);
+    mismatch.count =
+        iris_d_load_u64(iris_d_ccl_count(&ccl), iris_d_ccl_relaxed()) + 1;
+    mismatch.own = start.what;
+    mismatch.own.sizes[0] = own_bytes;
+    mismatch.own.sizes[1] = 0;
+    mismatch.theirs = mismatch.own;
+    mismatch.theirs.what = what;
+    mismatch.theirs.sizes[0] = bytes;
+#if IRIS_ON_CPU
+    iris_i_cpu_mismatch(ccl.dev.cpu, &mismatch);
+#endif
+#if IRIS_D_WATCHED
+    if (iris_d_watch(ccl.dev) != NULL) {
+        iris_d_ccl_report(&ccl, i, &mismatch, iris_d_watch(ccl.dev));
+    }
+#endif
+}
+
+/* Waits until member i has sent or taken this number of pieces of a message of
+ * this size. Returns 0 if it has refused one. Every lane waits, so no lane goes
+ * on if another one has ended. */
+IRIS_DEVICE iris_bool_t iris_d_pair_wait(const iris_d_ccl_t *ccl,
+                                         iris_d_u64_t *words, uint32_t k,
+                                         uint64_t least, uint32_t i,
+                                         uint64_t bytes)
+{
+    uint64_t seen =
+        iris_d_wait(ccl->dev, &words[k],
+                    iris_d_ccl_condition(IRIS_D_KIND_u64, IRIS_CMP_GE, least));
+
+    if (seen != IRIS_CCL_PAIR_REFUSED) {
+        return 1;
+    }
+    iris_d_pair_differ(*ccl->start, IRIS_D_TELLS_NONE, i, bytes,
+                       iris_d_pair_word(words, IRIS_CCL_PAIR_WHAT),
+                       iris_d_pair_word(words, IRIS_CCL_PAIR_BYTES));
+    return 0;
+}
+
+#endif /* IRIS_DEVICE_KERNELS_CCL_CHANNEL_H */
