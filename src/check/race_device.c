@@ -37,43 +37,91 @@ static bool locate(const struct iris_race *race,
            range_p->bytes <= iris_i_heap_bytes(memory) - range_p->offset;
 }
 
-/* Whether the range is the program's memory. */
-static bool is_checked(const struct iris_race *race,
-                       const struct iris_race_range *range)
+/* ---- Accesses ---- */
+
+/* Races that were found while a granule was locked: one of each two sites. */
+struct caught {
+    unsigned count;
+    struct {
+        struct iris_race_access before, now;
+        int rank;
+        size_t offset;
+        unsigned times;
+    } races[8];
+};
+
+static void catch_race(void *arg, const struct iris_race_access *before,
+                       const struct iris_race_access *now, int rank,
+                       size_t offset)
 {
-    return range->bytes != 0 &&
-           !iris_i_heap_is_own(&race->heap->names, range->offset);
+    struct caught *caught = arg;
+    unsigned i = 0;
+
+    while (i < caught->count && (caught->races[i].before.site != before->site ||
+                                 caught->races[i].now.site != now->site)) {
+        i++;
+    }
+    if (i == sizeof caught->races / sizeof *caught->races) {
+        return;
+    }
+    if (i == caught->count) {
+        caught->races[i].before = *before;
+        caught->races[i].now = *now;
+        caught->races[i].rank = rank;
+        caught->races[i].offset = offset;
+        caught->races[i].times = 0;
+        caught->count++;
+    }
+    caught->races[i].times++;
 }
 
-static struct iris_race_access access_of(const struct iris_race *race,
-                                         const struct iris_cpu_event *event,
-                                         uint32_t lane, uint32_t site)
+static void note_caught(struct iris_race *race, const struct caught *caught)
+{
+    for (unsigned i = 0; i < caught->count; i++) {
+        for (unsigned j = 0; j < caught->races[i].times; j++) {
+            iris_i_race_note(race, &caught->races[i].before,
+                             &caught->races[i].now, caught->races[i].rank,
+                             caught->races[i].offset);
+        }
+    }
+}
+
+/* The accessing lane, and the receiver of reports of races. */
+struct by {
+    uint32_t lane;
+    uint32_t site;
+    iris_race_tell_t tell;
+    void *arg;
+};
+
+/* Whether the shadow gets the access now: before a plain access or an atomic,
+ * and after a wait. */
+static bool is_access(const struct iris_cpu_event *event)
+{
+    return event->op != IRIS_OP_FENCE &&
+           (event->after != 0) == (event->op == IRIS_OP_WAIT);
+}
+
+static void touch(struct iris_race *race, const struct iris_cpu_event *event,
+                  const struct iris_race_range *range, struct by by)
 {
     const struct iris_race_access access = {
-        .clock = iris_i_race_now(&race->memory, lane),
-        .site = site,
+        .clock = iris_i_race_now(&race->memory, by.lane),
+        .site = by.site,
         .workgroup = event->workgroup,
-        .lane = (uint16_t)lane,
+        .lane = (uint16_t)by.lane,
         .kind = (uint8_t)((event->write ? IRIS_RACE_IS_WRITE : 0) |
                           (event->atomic ? IRIS_RACE_IS_ATOMIC : 0) |
                           (unsigned)event->scope << IRIS_RACE_SCOPE_SHIFT),
     };
 
-    return access;
-}
-
-/* Under the lock. */
-static void touch(struct iris_race *race, const struct iris_cpu_event *event,
-                  const struct iris_race_range *range, uint32_t lane,
-                  uint32_t site)
-{
-    const struct iris_race_access access = access_of(race, event, lane, site);
-
-    if (is_checked(race, range)) {
-        iris_i_race_touch(&race->memory, range, &access, iris_i_race_note,
-                          race);
+    if (range->bytes != 0 &&
+        !iris_i_heap_is_own(&race->heap->names, range->offset)) {
+        iris_i_race_touch(&race->memory, range, &access, by.tell, by.arg);
     }
 }
+
+/* ---- Atomics ---- */
 
 /* The sum of two floats, if it follows from their bits alone. Small
  * integers are subnormal floats, which take processors a hundred times
@@ -164,27 +212,83 @@ static void end_atomic(struct iris_race *race,
     }
 }
 
-static void observe_atomic(struct iris_race *race,
-                           const struct iris_cpu_event *event,
-                           const struct iris_race_range *range,
-                           const struct iris_race_atomic *atomic)
+/* The order by an atomic or a fence. */
+static void order(struct iris_race *race, const struct iris_cpu_event *event,
+                  const struct iris_race_range *range, uint32_t lane,
+                  uint32_t site)
 {
-    if (event->op == IRIS_OP_WAIT) {
-        if (event->after) {
-            touch(race, event, range, atomic->lane, atomic->site);
-        }
+    bool fences = event->op == IRIS_OP_FENCE;
+    const struct iris_race_atomic atomic = {
+        .word =
+            fences ? NULL
+                   : iris_i_race_word(&race->memory, range->rank, range->offset,
+                                      event->write && !event->after),
+        .lane = lane,
+        .site = site,
+        .rank = range->rank,
+        .offset = range->offset,
+        .bytes = range->bytes,
+        .sem = event->sem,
+        .scope = event->scope,
+        .id = event->id,
+        .foreseen = event->op == IRIS_OP_STORE ||
+                    event->op == IRIS_OP_ATOMIC_XCHG ||
+                    event->op == IRIS_OP_ATOMIC_CAS,
+        .value = event->value,
+    };
+
+    if (fences) {
+        iris_i_race_fence(&race->memory, &atomic);
+    } else if (event->op == IRIS_OP_WAIT) {
         if (event->after && event->held) {
-            iris_i_race_read(&race->memory, atomic, event->seen);
+            iris_i_race_read(&race->memory, &atomic, event->seen);
         }
+    } else if (event->after) {
+        end_atomic(race, event, &atomic);
+    } else if (event->write) {
+        iris_i_race_write(&race->memory, &atomic);
+    }
+}
+
+/* ---- Operations ---- */
+
+/* Whether the operation is one to observe. */
+static bool is_observed(const struct iris_race *race,
+                        const struct iris_cpu_event *event,
+                        struct iris_race_range *range_p)
+{
+    *range_p = (struct iris_race_range){-1, 0, 0};
+    return (event->atomic || !event->after) &&
+           (event->op == IRIS_OP_FENCE || locate(race, event, range_p));
+}
+
+/* An operation of `lane`. `call` is the site of the host call that launched the
+ * library's own kernel; 0: the kernel is the program's. Under the lock. */
+static void observe_of(struct iris_race *race,
+                       const struct iris_cpu_event *event, uint32_t lane,
+                       uint32_t call)
+{
+    struct iris_race_range range;
+    uint32_t site = call;
+
+    if (!is_observed(race, event, &range)) {
         return;
     }
-    if (event->after) {
-        end_atomic(race, event, atomic);
+    if (call == 0) {
+        site = iris_i_race_site(&race->memory, &race->sites, event);
+    }
+    if (site == 0) {
         return;
     }
-    touch(race, event, range, atomic->lane, atomic->site);
-    if (event->write) {
-        iris_i_race_write(&race->memory, atomic);
+    if (call == 0) {
+        iris_i_race_learn_site(race, event, site);
+    }
+    if (is_access(event)) {
+        touch(race, event, &range,
+              (struct by){lane, site, iris_i_race_note, race});
+    }
+    if (!iris_d_is_plain(event)) {
+        order(race, event, &range, lane, site);
     }
 }
 
@@ -199,128 +303,38 @@ static void observe_collective(struct iris_race *race,
 
     if (!event->after && locate(race, event, &range)) {
         site = iris_i_race_site(&race->memory, &race->sites, event);
-        touch(race, event, &range, lane, site);
+        touch(race, event, &range,
+              (struct by){lane, site, iris_i_race_note, race});
     }
 }
 
-/* An operation of `lane`. `call` is the site of the host call that launched the
- * library's own kernel; 0: the kernel is the program's. */
-static void observe_of(struct iris_race *race,
-                       const struct iris_cpu_event *event, uint32_t lane,
-                       uint32_t call)
-{
-    bool fences = event->op == IRIS_OP_FENCE;
-    struct iris_race_range range = {-1, 0, 0};
-    struct iris_race_atomic atomic;
-    uint32_t site;
-
-    if ((!event->atomic && event->after) ||
-        (!fences && !locate(race, event, &range))) {
-        return;
-    }
-    site =
-        call != 0 ? call : iris_i_race_site(&race->memory, &race->sites, event);
-    if (site == 0) {
-        return;
-    }
-    if (iris_d_is_plain(event) && call == 0) {
-        iris_i_race_learn_site(race, event, site);
-    }
-    atomic = (struct iris_race_atomic){
-        .lane = lane,
-        .site = site,
-        .rank = range.rank,
-        .offset = range.offset,
-        .bytes = range.bytes,
-        .sem = event->sem,
-        .scope = event->scope,
-        .id = event->id,
-        .foreseen = event->op == IRIS_OP_STORE ||
-                    event->op == IRIS_OP_ATOMIC_XCHG ||
-                    event->op == IRIS_OP_ATOMIC_CAS,
-        .value = event->value,
-    };
-    if (fences) {
-        iris_i_race_fence(&race->memory, &atomic);
-    } else if (event->atomic) {
-        observe_atomic(race, event, &range, &atomic);
-    } else {
-        touch(race, event, &range, lane, site);
-    }
-}
-
-/* ---- Plain accesses, without the common lock ---- */
-
-/* Races that were found while a granule was locked: one of each two sites. */
-struct caught {
-    unsigned count;
-    struct {
-        struct iris_race_access before, now;
-        int rank;
-        size_t offset;
-        unsigned times;
-    } races[8];
-};
-
-static void catch_race(void *arg, const struct iris_race_access *before,
-                       const struct iris_race_access *now, int rank,
-                       size_t offset)
-{
-    struct caught *caught = arg;
-    unsigned i = 0;
-
-    while (i < caught->count && (caught->races[i].before.site != before->site ||
-                                 caught->races[i].now.site != now->site)) {
-        i++;
-    }
-    if (i == sizeof caught->races / sizeof *caught->races) {
-        return;
-    }
-    if (i == caught->count) {
-        caught->races[i].before = *before;
-        caught->races[i].now = *now;
-        caught->races[i].rank = rank;
-        caught->races[i].offset = offset;
-        caught->races[i].times = 0;
-        caught->count++;
-    }
-    caught->races[i].times++;
-}
-
-static void note_caught(struct iris_race *race, const struct caught *caught)
-{
-    if (caught->count == 0) {
-        return;
-    }
-    iris_i_race_lock(race->memory.shared);
-    for (unsigned i = 0; i < caught->count; i++) {
-        for (unsigned j = 0; j < caught->races[i].times; j++) {
-            iris_i_race_note(race, &caught->races[i].before,
-                             &caught->races[i].now, caught->races[i].rank,
-                             caught->races[i].offset);
-        }
-    }
-    iris_i_race_unlock(race->memory.shared);
-}
-
-/* A plain access whose lane and site the thread knows. False: it has to be
- * handled under the lock. */
-static bool touch_known(struct iris_race *race,
-                        const struct iris_cpu_event *event)
+/* An operation whose lane and site the thread knows, without the lock. False:
+ * it has to be handled under the lock. */
+static bool observe_known(struct iris_race *race,
+                          const struct iris_cpu_event *event)
 {
     struct caught caught;
-    struct iris_race_access access;
+    struct by by = {0, 0, catch_race, &caught};
     struct iris_race_range range;
-    uint32_t lane, site;
 
     caught.count = 0; /* without the time to clear the rest */
-    if (!iris_i_race_knows(race, event, &lane, &site)) {
+    if (event->op == IRIS_OP_COLLECTIVE ||
+        !iris_i_race_knows(race, event, &by.lane, &by.site)) {
         return false;
     }
-    if (locate(race, event, &range) && is_checked(race, &range)) {
-        access = access_of(race, event, lane, site);
-        iris_i_race_touch(&race->memory, &range, &access, catch_race, &caught);
+    if (!is_observed(race, event, &range)) {
+        return true;
+    }
+    if (is_access(event)) {
+        touch(race, event, &range, by);
+    }
+    if (caught.count != 0) {
+        iris_i_race_lock(race->memory.shared);
         note_caught(race, &caught);
+        iris_i_race_unlock(race->memory.shared);
+    }
+    if (!iris_d_is_plain(event)) {
+        order(race, event, &range, by.lane, by.site);
     }
     return true;
 }
@@ -353,7 +367,7 @@ iris_status_t iris_i_race_device(void *self, const struct iris_cpu_event *event)
         (event->after && iris_d_is_plain(event))) {
         return IRIS_OK;
     }
-    if (!iris_d_is_plain(event) || !touch_known(race, event)) {
+    if (!observe_known(race, event)) {
         iris_i_race_lock(race->memory.shared);
         observe(race, event);
         iris_i_race_unlock(race->memory.shared);

@@ -15,18 +15,19 @@ uint32_t iris_i_race_add_lane(struct iris_race *race, uint32_t stream,
                               uint32_t workgroup)
 {
     struct iris_race_shared *shared = race->memory.shared;
-    struct iris_race_lane *lane;
+    uint32_t number = atomic_load(&shared->num_lanes);
+    struct iris_race_lane *lane = &shared->lanes[number];
 
-    if (shared->num_lanes == IRIS_RACE_LANES) {
+    if (number == IRIS_RACE_LANES) {
         shared->blind = true;
         return 0;
     }
-    lane = &shared->lanes[shared->num_lanes++];
     lane->rank = race->heap->log->rank;
     lane->stream = stream;
     lane->workgroup = workgroup;
-    iris_i_race_tick(&race->memory, shared->num_lanes - 1);
-    return shared->num_lanes;
+    atomic_store(&shared->num_lanes, number + 1);
+    iris_i_race_tick(&race->memory, number);
+    return number + 1;
 }
 
 struct iris_race_stream *iris_i_race_stream(struct iris_race *race,

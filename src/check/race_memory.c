@@ -179,12 +179,10 @@ void iris_i_race_unlock(struct iris_race_shared *shared)
     pthread_mutex_unlock(&shared->lock);
 }
 
-void iris_i_race_lock_granule(struct iris_race_shared *shared,
-                              atomic_uint *granule)
+void iris_i_race_spin(struct iris_race_shared *shared, atomic_uint *lock)
 {
     for (unsigned attempts = 0; attempts < SPINS + MAX_YIELDS; attempts++) {
-        if (atomic_load_explicit(granule, memory_order_relaxed) == 0 &&
-            atomic_exchange_explicit(granule, 1, memory_order_acquire) == 0) {
+        if (iris_i_race_spin_try(lock)) {
             return;
         }
         if (attempts >= SPINS) {
@@ -192,9 +190,4 @@ void iris_i_race_lock_granule(struct iris_race_shared *shared,
         }
     }
     atomic_store(&shared->blind, true);
-}
-
-void iris_i_race_unlock_granule(atomic_uint *granule)
-{
-    atomic_store_explicit(granule, 0, memory_order_release);
 }

@@ -2,8 +2,10 @@
  *
  * The state that all ranks of a job share while they look for races: one piece
  * of shared memory, mapped by each rank, without pointers. Its lock guards all
- * of it, with three exceptions: the shadow has its own locks (`granules`), the
- * thread that runs a lane reads the lane's clock without the lock, and some
+ * of it, with these exceptions. Spin locks guard the parts that kernels'
+ * operations use: the shadow (`granules`), each word, the arena and the edges
+ * (`tables`). The thread that runs a lane uses the lane without the common lock;
+ * the lane's lock guards the members that reports read, while they change. Some
  * members are atomic.
  */
 #ifndef IRIS_SRC_CHECK_RACE_MEMORY_H
@@ -23,7 +25,8 @@
 
 #define IRIS_RACE_LANES 4096
 #define IRIS_RACE_SITES 4096
-#define IRIS_RACE_WORDS 16384 /* words used by atomics; a power of two */
+#define IRIS_RACE_WORDS \
+    32768 /* twice the words used by atomics; a power of two */
 #define IRIS_RACE_GROUPS 1024
 #define IRIS_RACE_MEETINGS 8
 #define IRIS_RACE_EDGES 1024
@@ -54,6 +57,7 @@ struct iris_race_lane {
     int32_t rank;
     uint32_t stream; /* number in its context; 0: the host */
     uint32_t workgroup;
+    atomic_uint lock; /* guards the releases and the clock */
     /* The latest releases: the lane's time at each, and the site. */
     struct {
         uint32_t clock;
@@ -104,6 +108,7 @@ enum iris_race_state {
 };
 
 struct iris_race_word {
+    atomic_uint lock;
     uint64_t num_writes;
     bool lost; /* a write was dropped; `old` has its clock */
     struct iris_race_write writes[IRIS_RACE_WRITES];
@@ -176,21 +181,22 @@ struct iris_race_found {
 };
 
 struct iris_race_shared {
-    pthread_mutex_t lock;  /* guards all members below; robust */
+    pthread_mutex_t lock;  /* the common lock; robust */
     atomic_uint num_found; /* may be read without the lock */
     atomic_bool blind;     /* a table was full: races may be missed */
     atomic_uint granules[IRIS_RACE_GRANULES]; /* 1: taken */
-    uint32_t num_lanes;
+    atomic_uint num_lanes;
     uint32_t num_sites;
-    uint32_t num_edges;
-    uint32_t num_words;
+    atomic_uint num_edges; /* edges below it never change */
+    atomic_uint num_words;
+    atomic_uint tables; /* lock of the arena's lists and for new edges */
     uint32_t arena_used;
     uint32_t arena_free[16]; /* free lists by size; 0: empty */
     struct iris_race_lane lanes[IRIS_RACE_LANES];
     struct iris_race_site sites[IRIS_RACE_SITES];
     /* Rank and offset of each word, + 1; 0: free. A separate array, for the
-     * search. */
-    uint64_t word_keys[IRIS_RACE_WORDS];
+     * search. Set once. */
+    _Atomic uint64_t word_keys[IRIS_RACE_WORDS];
     struct iris_race_word words[IRIS_RACE_WORDS];
     struct iris_race_group groups[IRIS_RACE_GROUPS];
     struct iris_race_edge edges[IRIS_RACE_EDGES];
@@ -218,10 +224,29 @@ void iris_i_race_memory_close(struct iris_race_memory *memory);
 void iris_i_race_lock(struct iris_race_shared *shared);
 void iris_i_race_unlock(struct iris_race_shared *shared);
 
-/* Locks one of `granules`, for a few instructions. Its holder takes no other
- * lock. If it is not released for seconds, its holder has died. */
-void iris_i_race_lock_granule(struct iris_race_shared *shared,
-                              atomic_uint *granule);
-void iris_i_race_unlock_granule(atomic_uint *granule);
+/* Takes a spin lock, for a short time. A thread that holds one takes another
+ * only in this order: a word's, a granule's, a lane's, `tables`. It does not take
+ * the common lock. If a lock is not released for seconds, its holder has
+ * died. */
+static inline bool iris_i_race_spin_try(atomic_uint *lock)
+{
+    return atomic_load_explicit(lock, memory_order_relaxed) == 0 &&
+           atomic_exchange_explicit(lock, 1, memory_order_acquire) == 0;
+}
+
+void iris_i_race_spin(struct iris_race_shared *shared, atomic_uint *lock);
+
+static inline void iris_i_race_spin_lock(struct iris_race_shared *shared,
+                                         atomic_uint *lock)
+{
+    if (!iris_i_race_spin_try(lock)) {
+        iris_i_race_spin(shared, lock);
+    }
+}
+
+static inline void iris_i_race_spin_unlock(atomic_uint *lock)
+{
+    atomic_store_explicit(lock, 0, memory_order_release);
+}
 
 #endif /* IRIS_SRC_CHECK_RACE_MEMORY_H */

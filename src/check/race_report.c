@@ -52,20 +52,24 @@ static uint32_t release_ahead(const struct iris_race_memory *memory,
                               uint32_t reader,
                               const struct iris_race_access *access)
 {
-    const struct iris_race_lane *lane = &memory->shared->lanes[access->lane];
-    const struct iris_race_moment *moment = iris_i_race_moment(
-        memory, &memory->shared->lanes[reader].clock, access->lane);
+    struct iris_race_lane *lanes = memory->shared->lanes;
+    struct iris_race_lane *lane = &lanes[access->lane];
+    const struct iris_race_moment *moment;
+    uint32_t acquired, site = 0;
 
-    if (moment == NULL || moment->strict == 0 ||
-        moment->strict + 1 != access->clock) {
+    iris_i_race_spin_lock(memory->shared, &lanes[reader].lock);
+    moment = iris_i_race_moment(memory, &lanes[reader].clock, access->lane);
+    acquired = moment == NULL ? 0 : moment->strict;
+    iris_i_race_spin_unlock(&lanes[reader].lock);
+    if (acquired == 0 || acquired + 1 != access->clock) {
         return 0;
     }
-    for (unsigned i = 0; i < IRIS_RACE_RELEASES; i++) {
-        if (lane->releases[i].clock == moment->strict) {
-            return lane->releases[i].site;
-        }
+    iris_i_race_spin_lock(memory->shared, &lane->lock);
+    for (unsigned i = 0; site == 0 && i < IRIS_RACE_RELEASES; i++) {
+        site = lane->releases[i].clock == acquired ? lane->releases[i].site : 0;
     }
-    return 0;
+    iris_i_race_spin_unlock(&lane->lock);
+    return site;
 }
 
 static struct iris_race_edge find_lack(const struct iris_race_memory *memory,

@@ -169,9 +169,9 @@ void iris_i_race_touch(struct iris_race_memory *memory,
         size_t stop = (at / GRANULE_BYTES + 1) * GRANULE_BYTES;
         atomic_uint *granule = granule_of(memory, range->rank, at);
 
-        iris_i_race_lock_granule(memory->shared, granule);
+        iris_i_race_spin_lock(memory->shared, granule);
         touch_words(&walk, at, end, stop);
-        iris_i_race_unlock_granule(granule);
+        iris_i_race_spin_unlock(granule);
         at = stop;
     }
 }
@@ -184,7 +184,7 @@ bool iris_i_race_last_plain(const struct iris_race_memory *memory, int rank,
     atomic_uint *granule = granule_of(memory, rank, offset);
     bool found = false;
 
-    iris_i_race_lock_granule(memory->shared, granule);
+    iris_i_race_spin_lock(memory->shared, granule);
     for (unsigned i = 0; i < IRIS_RACE_CELLS; i++) {
         if (cells[i].mask != 0 &&
             (cells[i].kind & (IRIS_RACE_IS_WRITE | IRIS_RACE_IS_ATOMIC |
@@ -194,7 +194,7 @@ bool iris_i_race_last_plain(const struct iris_race_memory *memory, int rank,
             break;
         }
     }
-    iris_i_race_unlock_granule(granule);
+    iris_i_race_spin_unlock(granule);
     return found;
 }
 

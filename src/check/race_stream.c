@@ -96,7 +96,7 @@ static void drop_work(struct iris_race *race, struct iris_race_stream *stream,
     for (size_t i = 0; i < count; i++) {
         iris_i_race_join(&race->memory, &stream->clock, &stream->work[i].clock,
                          0);
-        iris_i_race_clear(&race->memory, &stream->work[i].clock);
+        iris_i_race_free(&race->memory, &stream->work[i].clock);
     }
     stream->num_work -= count;
     memmove(stream->work, stream->work + count,
@@ -111,7 +111,7 @@ void iris_i_race_call_off(struct iris_race *race,
 
     for (size_t i = 0; stream != NULL && i < stream->num_work; i++) {
         if (stream->work[i].id == event->id) {
-            iris_i_race_clear(&race->memory, &stream->work[i].clock);
+            iris_i_race_free(&race->memory, &stream->work[i].clock);
             stream->num_work--;
             memmove(&stream->work[i], &stream->work[i + 1],
                     (stream->num_work - i) * sizeof *stream->work);

@@ -13,33 +13,51 @@
 #include "check/race_clock.h"
 #include "check/race_shadow.h"
 
-/* The word; creates it if `make` is set. NULL: not found. */
-static struct iris_race_word *find_word(struct iris_race_memory *memory,
-                                        const struct iris_race_atomic *atomic,
-                                        bool make)
+/* Whether one more word may be added. */
+static bool has_room(struct iris_race_shared *shared)
+{
+    bool has = atomic_load(&shared->num_words) < IRIS_RACE_WORDS / 2;
+
+    if (!has && !atomic_load(&shared->blind)) {
+        atomic_store(&shared->blind, true);
+    }
+    return has;
+}
+
+struct iris_race_word *iris_i_race_word(struct iris_race_memory *memory,
+                                        int rank, size_t offset, bool make)
 {
     struct iris_race_shared *shared = memory->shared;
-    uint64_t key =
-        ((uint64_t)atomic->rank * memory->heap_bytes + atomic->offset) + 1;
+    uint64_t key = (uint64_t)rank * memory->heap_bytes + offset + 1;
     size_t at = (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 40);
+    uint64_t seen;
 
-    at %= IRIS_RACE_WORDS;
-    while (shared->word_keys[at] != key && shared->word_keys[at] != 0) {
-        at = (at + 1) % IRIS_RACE_WORDS;
-    }
-    if (shared->word_keys[at] == key) {
-        return &shared->words[at];
-    }
-    if (!make) {
-        return NULL;
-    }
-    if (shared->num_words >= IRIS_RACE_WORDS / 4 * 3) {
-        atomic_store(&shared->blind, true);
-        return NULL;
-    }
-    shared->num_words++;
-    shared->word_keys[at] = key;
-    return &shared->words[at];
+    do {
+        at %= IRIS_RACE_WORDS;
+        seen = atomic_load(&shared->word_keys[at]);
+        if (seen == 0 && make && has_room(shared) &&
+            atomic_compare_exchange_strong(&shared->word_keys[at], &seen,
+                                           key)) {
+            atomic_fetch_add(&shared->num_words, 1);
+            seen = key;
+        }
+        if (seen == key) {
+            return &shared->words[at];
+        }
+        at++;
+    } while (seen != 0);
+    return NULL;
+}
+
+/* The lane acquires the contents of a clock. */
+static void acquire(struct iris_race_memory *memory, uint32_t lane,
+                    const struct iris_race_clock *from, uint32_t why)
+{
+    struct iris_race_lane *self = &memory->shared->lanes[lane];
+
+    iris_i_race_spin_lock(memory->shared, &self->lock);
+    iris_i_race_join(memory, &self->clock, from, why);
+    iris_i_race_spin_unlock(&self->lock);
 }
 
 static uint64_t low_bytes(uint64_t value, size_t bytes)
@@ -61,7 +79,7 @@ static bool acquires(iris_sem_t sem)
 static struct iris_race_write *find_own(struct iris_race_word *word,
                                         const struct iris_race_atomic *atomic)
 {
-    for (unsigned i = 0; word != NULL && i < IRIS_RACE_WRITES; i++) {
+    for (unsigned i = 0; i < IRIS_RACE_WRITES; i++) {
         struct iris_race_write *write = &word->writes[i];
 
         if (write->state == IRIS_RACE_PENDING && write->lane == atomic->lane &&
@@ -105,16 +123,32 @@ static struct iris_race_write *next_write(struct iris_race_memory *memory,
     return write;
 }
 
+/* Records a release by the lane, whose next operation has a new time. */
+static void note_release(struct iris_race_memory *memory,
+                         const struct iris_race_atomic *atomic)
+{
+    struct iris_race_lane *lane = &memory->shared->lanes[atomic->lane];
+    unsigned i = lane->num_releases % IRIS_RACE_RELEASES;
+
+    iris_i_race_spin_lock(memory->shared, &lane->lock);
+    lane->releases[i].clock = iris_i_race_now(memory, atomic->lane);
+    lane->releases[i].site = atomic->site;
+    lane->num_releases++;
+    iris_i_race_tick(memory, atomic->lane);
+    iris_i_race_spin_unlock(&lane->lock);
+}
+
 void iris_i_race_write(struct iris_race_memory *memory,
                        const struct iris_race_atomic *atomic)
 {
-    struct iris_race_word *word = find_word(memory, atomic, true);
+    struct iris_race_word *word = atomic->word;
     struct iris_race_lane *lane = &memory->shared->lanes[atomic->lane];
     struct iris_race_write *write;
 
     if (word == NULL) {
         return;
     }
+    iris_i_race_spin_lock(memory->shared, &word->lock);
     write = next_write(memory, word);
     write->state = IRIS_RACE_PENDING;
     write->lane = atomic->lane;
@@ -138,11 +172,8 @@ void iris_i_race_write(struct iris_race_memory *memory,
         iris_i_race_join(memory, &write->clock, &lane->clock,
                          iris_i_race_edge(memory, &none));
     }
-    lane->releases[lane->num_releases % IRIS_RACE_RELEASES].clock =
-        iris_i_race_now(memory, atomic->lane);
-    lane->releases[lane->num_releases % IRIS_RACE_RELEASES].site = atomic->site;
-    lane->num_releases++;
-    iris_i_race_tick(memory, atomic->lane);
+    iris_i_race_spin_unlock(&word->lock);
+    note_release(memory, atomic);
 }
 
 /* The edge from the write to the reader with its order; 0: a full one. */
@@ -187,7 +218,6 @@ static void take(struct iris_race_memory *memory,
                  const struct iris_race_write *write,
                  const struct iris_race_atomic *reader)
 {
-    struct iris_race_lane *lane = &memory->shared->lanes[reader->lane];
     bool acquired = acquires(reader->sem);
 
     if (write->lane == reader->lane) {
@@ -196,8 +226,8 @@ static void take(struct iris_race_memory *memory,
     if (!acquired) {
         keep_for_fence(memory, write, reader);
     }
-    iris_i_race_join(memory, &lane->clock, &write->clock,
-                     edge_to(memory, write, reader, acquired));
+    acquire(memory, reader->lane, &write->clock,
+            edge_to(memory, write, reader, acquired));
 }
 
 /* Whether the read may have seen this write. */
@@ -218,56 +248,73 @@ static bool may_be(const struct iris_race_write *write,
 static void take_plain(struct iris_race_memory *memory,
                        const struct iris_race_atomic *reader)
 {
+    struct iris_race_lane *lane = &memory->shared->lanes[reader->lane];
     struct iris_race_access plain;
     struct iris_race_edge edge = {IRIS_RACE_LACKS_ATOMIC, 0, reader->site};
 
     if (iris_i_race_last_plain(memory, reader->rank, reader->offset, &plain) &&
         plain.lane != reader->lane) {
+        uint32_t why;
+
         edge.release = plain.site;
-        iris_i_race_join_one(memory, &memory->shared->lanes[reader->lane].clock,
-                             plain.lane, plain.clock,
-                             iris_i_race_edge(memory, &edge));
+        why = iris_i_race_edge(memory, &edge);
+        iris_i_race_spin_lock(memory->shared, &lane->lock);
+        iris_i_race_join_one(memory, &lane->clock, plain.lane, plain.clock,
+                             why);
+        iris_i_race_spin_unlock(&lane->lock);
     }
+}
+
+/* Acquires from the writes of the word whose value the read may have seen.
+ * False: there is none. Under the word's lock. */
+static bool take_writes(struct iris_race_memory *memory,
+                        const struct iris_race_word *word,
+                        const struct iris_race_atomic *reader, uint64_t seen)
+{
+    bool found = false;
+
+    for (unsigned i = 0; i < IRIS_RACE_WRITES; i++) {
+        const struct iris_race_write *write = &word->writes[i];
+
+        if (may_be(write, reader, seen)) {
+            found |= write->state == IRIS_RACE_KNOWN || write->foreseen;
+            take(memory, write, reader);
+        }
+    }
+    if (!found && word->lost) {
+        acquire(memory, reader->lane, &word->old, 0);
+    }
+    return found || word->lost;
 }
 
 void iris_i_race_read(struct iris_race_memory *memory,
                       const struct iris_race_atomic *atomic, uint64_t seen)
 {
-    struct iris_race_word *word = find_word(memory, atomic, false);
-    struct iris_race_lane *lane = &memory->shared->lanes[atomic->lane];
+    struct iris_race_word *word = atomic->word;
     bool found = false;
 
-    seen = low_bytes(seen, atomic->bytes);
-    for (unsigned i = 0; word != NULL && i < IRIS_RACE_WRITES; i++) {
-        if (may_be(&word->writes[i], atomic, seen)) {
-            found |= word->writes[i].state == IRIS_RACE_KNOWN ||
-                     word->writes[i].foreseen;
-            take(memory, &word->writes[i], atomic);
-        }
+    if (word != NULL) {
+        iris_i_race_spin_lock(memory->shared, &word->lock);
+        found =
+            take_writes(memory, word, atomic, low_bytes(seen, atomic->bytes));
+        iris_i_race_spin_unlock(&word->lock);
     }
-    if (!found && word != NULL && word->lost) {
-        iris_i_race_join(memory, &lane->clock, &word->old, 0);
-    }
-    if (!found && (word == NULL || !word->lost)) {
+    if (!found) {
         take_plain(memory, atomic);
     }
 }
 
-void iris_i_race_written(struct iris_race_memory *memory,
-                         const struct iris_race_atomic *atomic,
-                         const uint64_t values[2], const uint64_t *seen)
+/* An update continues the releases of the writes that it may have seen. */
+static void continue_releases(struct iris_race_memory *memory,
+                              const struct iris_race_word *word,
+                              struct iris_race_write *own,
+                              const struct iris_race_atomic *atomic,
+                              uint64_t seen)
 {
-    struct iris_race_word *word = find_word(memory, atomic, false);
-    struct iris_race_write *own = find_own(word, atomic);
-
-    if (own == NULL) { /* it was dropped after many others */
-        return;
-    }
-    for (unsigned i = 0; seen != NULL && i < IRIS_RACE_WRITES; i++) {
+    for (unsigned i = 0; i < IRIS_RACE_WRITES; i++) {
         const struct iris_race_write *write = &word->writes[i];
 
-        if (write != own &&
-            may_be(write, atomic, low_bytes(*seen, atomic->bytes))) {
+        if (write != own && may_be(write, atomic, seen)) {
             iris_i_race_join(memory, &own->clock, &write->clock, 0);
             if (write->releases && !own->releases) {
                 own->releases = true;
@@ -275,26 +322,52 @@ void iris_i_race_written(struct iris_race_memory *memory,
             }
         }
     }
-    if (seen != NULL && word->lost) {
+    if (word->lost) {
         iris_i_race_join(memory, &own->clock, &word->old, 0);
     }
-    own->values[0] = low_bytes(values[0], atomic->bytes);
-    own->values[1] = low_bytes(values[1], atomic->bytes);
-    own->state = IRIS_RACE_KNOWN;
-    /* Renumbered, since others came in between. */
-    own->order = ++word->num_writes;
+}
+
+void iris_i_race_written(struct iris_race_memory *memory,
+                         const struct iris_race_atomic *atomic,
+                         const uint64_t values[2], const uint64_t *seen)
+{
+    struct iris_race_word *word = atomic->word;
+    struct iris_race_write *own;
+
+    if (word == NULL) {
+        return;
+    }
+    iris_i_race_spin_lock(memory->shared, &word->lock);
+    own = find_own(word, atomic);
+    if (own != NULL) { /* else it was dropped after many others */
+        if (seen != NULL) {
+            continue_releases(memory, word, own, atomic,
+                              low_bytes(*seen, atomic->bytes));
+        }
+        own->values[0] = low_bytes(values[0], atomic->bytes);
+        own->values[1] = low_bytes(values[1], atomic->bytes);
+        own->state = IRIS_RACE_KNOWN;
+        /* Renumbered, since others came in between. */
+        own->order = ++word->num_writes;
+    }
+    iris_i_race_spin_unlock(&word->lock);
 }
 
 void iris_i_race_unwritten(struct iris_race_memory *memory,
                            const struct iris_race_atomic *atomic)
 {
-    struct iris_race_write *own =
-        find_own(find_word(memory, atomic, false), atomic);
+    struct iris_race_word *word = atomic->word;
+    struct iris_race_write *own;
 
+    if (word == NULL) {
+        return;
+    }
+    iris_i_race_spin_lock(memory->shared, &word->lock);
+    own = find_own(word, atomic);
     if (own != NULL) {
         own->state = IRIS_RACE_NONE;
-        iris_i_race_clear(memory, &own->clock);
     }
+    iris_i_race_spin_unlock(&word->lock);
 }
 
 void iris_i_race_fence(struct iris_race_memory *memory,
@@ -303,15 +376,17 @@ void iris_i_race_fence(struct iris_race_memory *memory,
     struct iris_race_lane *lane = &memory->shared->lanes[atomic->lane];
 
     if (acquires(atomic->sem) && atomic->scope != IRIS_SCOPE_WG) {
-        iris_i_race_join(memory, &lane->clock, &lane->near, 0);
+        acquire(memory, atomic->lane, &lane->near, 0);
         if (atomic->scope == IRIS_SCOPE_SYSTEM) {
-            iris_i_race_join(memory, &lane->clock, &lane->far, 0);
+            acquire(memory, atomic->lane, &lane->far, 0);
         }
     }
     if (releases(atomic->sem)) {
         iris_i_race_clear(memory, &lane->fence);
         iris_i_race_join(memory, &lane->fence, &lane->clock, 0);
         lane->fence_scope = (uint32_t)atomic->scope + 1;
+        iris_i_race_spin_lock(memory->shared, &lane->lock);
         iris_i_race_tick(memory, atomic->lane);
+        iris_i_race_spin_unlock(&lane->lock);
     }
 }

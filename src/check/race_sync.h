@@ -9,6 +9,7 @@
 
 /* An atomic or a fence of a lane. */
 struct iris_race_atomic {
+    struct iris_race_word *word; /* iris_i_race_word() */
     uint32_t lane;
     uint32_t site;
     int rank; /* whose word */
@@ -21,7 +22,12 @@ struct iris_race_atomic {
     uint64_t value;
 };
 
-/* All under the lock. */
+/* The word at that place; `make`: creates it. NULL: not found. */
+struct iris_race_word *iris_i_race_word(struct iris_race_memory *memory,
+                                        int rank, size_t offset, bool make);
+
+/* The following are called by the thread that runs the lane, or under the
+ * lock. */
 
 /* Before a write or update: records its release. */
 void iris_i_race_write(struct iris_race_memory *memory,
