@@ -73,7 +73,7 @@ static int litmus_threads(const struct litmus_test *test)
 }
 
 /* The number of the test with that name; NUM_LITMUS: there is none. */
-static int litmus_number(const char *name)
+IRIS_UNUSED static int litmus_number(const char *name)
 {
     int number = 0;
 
@@ -96,8 +96,8 @@ static int litmus_ranks(const struct litmus_test *test)
 }
 
 /* Whether the registers are the test's outcome. */
-static int litmus_is_outcome(const struct litmus_test *test,
-                             const uint64_t *values)
+IRIS_UNUSED static int litmus_is_outcome(const struct litmus_test *test,
+                                         const uint64_t *values)
 {
     int is_it = 1;
 

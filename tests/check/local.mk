@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+rank_tests += %D%/test_litmus
 unit_tests += %D%/test_race %D%/test_stale %D%/test_weak
 EXTRA_DIST += %D%/bug.h %D%/bugs_collectives.h %D%/bugs_flags.h %D%/bugs_hosts.h %D%/bugs_order.h \
 	%D%/bugs_places.h %D%/bugs_published.h %D%/bugs_rma.h \
