@@ -206,6 +206,35 @@ kill_host() {
 }
 check "a host whose ranks all die is named" kill_host
 
+# A sweep: a rank, or each rank of a host, dies at any moment. Every other rank
+# names a dead rank of that host, and no process is left.
+sweep() { # JOBS [HOST TO BE NAMED]
+    local job_number victim blamed rank dead
+    RANDOM=7
+    for ((job_number = 1; job_number <= $1; job_number++)); do
+        victim=$((RANDOM % 4)) dead=" $victim "
+        blamed=${2-$((victim / 2))}
+        [ $((RANDOM % 4)) != 0 ] || dead+="$((victim ^ 1)) "
+        start 2 2 timeout -k 5 120 "$job" 0
+        await_round || return 1
+        sleep "0.0$((RANDOM % 10))"
+        for rank in $dead; do
+            kill -9 "$(pid_of "$rank")"
+        done
+        finish
+        for rank in 0 1 2 3; do
+            [[ $dead = *" $rank "* ]] ||
+                says $rank "^rank $rank: IRIS_ERR_PEER_LOST: .*rank [$((2 * blamed))$((2 * blamed + 1))] (pid" ||
+                { echo "job $job_number, killed:$dead" && return 1; }
+        done
+    done
+    ! pgrep -f "$job"
+}
+jobs=3
+[ "${IRIS_TEST_LONG-}" != 1 ] || jobs=300
+check "$jobs jobs of which ranks die" sweep $jobs
+never "a rank of the host whose ranks live is named" sweep 3 1
+
 # A kernel of rank 3 waits, and the other ranks wait for rank 3. The deadline is
 # that of the first host.
 hang() { # HOSTS COMMAND...
