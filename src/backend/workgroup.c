@@ -11,7 +11,7 @@
 #include <iris/device/kernel.h>
 #include <iris/device/value.h>
 
-#include "backend/far.h"
+#include "backend/far_steps.h"
 #include "backend/mismatch.h"
 #include "backend/cpu_series.h"
 #include "base/clock.h"
@@ -391,13 +391,10 @@ void iris_i_cpu_job_run(const struct iris_cpu_job *job, uint32_t id)
                  .grid = job->grid,
                  .own = job->own},
     };
-    const iris_wg_t wg = {
-        .id = id,
-        .num_wgs = job->grid,
-        .num_lanes = job->block,
-        .cpu = &self.cpu,
-    };
-
+    const iris_wg_t wg = {.id = id,
+                          .num_wgs = job->grid,
+                          .num_lanes = job->block,
+                          .cpu = &self.cpu};
     struct iris_cpu_series series[IRIS_CPU_SERIES]; /* used while watched */
 
     current = &self;

@@ -12,7 +12,7 @@
 #include <iris/random.h>
 
 #include "backend/calls.h"
-#include "backend/far.h"
+#include "backend/far_steps.h"
 #include "base/hooks.h"
 #include "base/settings.h"
 #include "base/host_wait.h"

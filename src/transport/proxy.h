@@ -6,7 +6,7 @@
 #ifndef IRIS_SRC_TRANSPORT_PROXY_H
 #define IRIS_SRC_TRANSPORT_PROXY_H
 
-#include "backend/far.h"
+#include "backend/far_steps.h"
 #include "heap/heap_parts.h"
 #include "transport/channel.h"
 

@@ -23,7 +23,30 @@ struct litmus_args {
     struct litmus_thread thread[LITMUS_THREADS];
 };
 
-/* The lanes begin each round together; nothing orders the rounds. */
+/* Begins once all threads have come to this round. Nothing else orders the
+ * rounds. */
+IRIS_DEVICE void litmus_round(iris_dev_t dev, const struct litmus_args *args,
+                              const struct litmus_thread *thread, int round)
+{
+    uint64_t values[LITMUS_REGISTERS] = {LITMUS_ANY, LITMUS_ANY, LITMUS_ANY,
+                                         LITMUS_ANY};
+
+    iris_atomic_add(dev, &args->starts[round], (uint64_t)1, 1, RLX, SYS);
+    while (iris_atomic_load(dev, &args->starts[round], 1, RLX, SYS) <
+           (uint64_t)args->threads) {
+    }
+    for (int k = 0; k < LITMUS_STEPS; k++) {
+        litmus_step(dev, &args->words[(size_t)round * LITMUS_WORDS],
+                    &thread->steps[k], values);
+    }
+    for (int reg = 0; reg < LITMUS_REGISTERS; reg++) {
+        if (values[reg] != LITMUS_ANY) {
+            iris_store(dev, &args->registers[round * LITMUS_REGISTERS + reg],
+                       values[reg], 0);
+        }
+    }
+}
+
 IRIS_KERNEL(litmus_rounds, struct litmus_args)
 {
     iris_dev_t dev = iris_dev_init(args->context);
@@ -36,25 +59,7 @@ IRIS_KERNEL(litmus_rounds, struct litmus_args)
             continue;
         }
         for (int round = 0; round < args->rounds; round++) {
-            uint64_t values[LITMUS_REGISTERS] = {LITMUS_ANY, LITMUS_ANY,
-                                                 LITMUS_ANY, LITMUS_ANY};
-
-            iris_atomic_add(dev, &args->starts[round], (uint64_t)1, 1, RLX,
-                            SYS);
-            while (iris_atomic_load(dev, &args->starts[round], 1, RLX, SYS) <
-                   (uint64_t)args->threads) {
-            }
-            for (int k = 0; k < LITMUS_STEPS; k++) {
-                litmus_step(dev, &args->words[(size_t)round * LITMUS_WORDS],
-                            &thread->steps[k], values);
-            }
-            for (int reg = 0; reg < LITMUS_REGISTERS; reg++) {
-                if (values[reg] != LITMUS_ANY) {
-                    iris_store(dev,
-                               &args->registers[round * LITMUS_REGISTERS + reg],
-                               values[reg], 0);
-                }
-            }
+            litmus_round(dev, args, thread, round);
         }
     }
 }

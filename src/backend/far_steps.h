@@ -2,8 +2,8 @@
  *
  * How kernels on CPU threads reach ranks of other nodes: by this rank's proxy.
  */
-#ifndef IRIS_SRC_BACKEND_FAR_H
-#define IRIS_SRC_BACKEND_FAR_H
+#ifndef IRIS_SRC_BACKEND_FAR_STEPS_H
+#define IRIS_SRC_BACKEND_FAR_STEPS_H
 
 #include <iris/device/op.h>
 
@@ -30,4 +30,4 @@ struct iris_far {
     void (*leave)(struct iris_steps *steps);
 };
 
-#endif /* IRIS_SRC_BACKEND_FAR_H */
+#endif /* IRIS_SRC_BACKEND_FAR_STEPS_H */
