@@ -25,9 +25,9 @@
  * number of polls. */
 #define POLLS_PER_LOOK 256
 
-/* In its first polls, a wait carries messages of other nodes once per this
- * number, which takes about a microsecond. */
-#define POLLS_PER_CARRY 16
+/* A poll that looks for messages of other nodes counts as this number: it takes
+ * longer. */
+#define POLLS_OF_CARRY 4
 
 /* A running workgroup. It lives in the stack frame that called the kernel. */
 struct workgroup {
@@ -317,16 +317,12 @@ void iris_cpu_posted(struct iris_cpu_wg *cpu, enum iris_op op, size_t bytes)
     far->posted(far->steps, op, bytes);
 }
 
-/* Carries requests and messages from time to time: in between, words of this
- * node are looked at more often. 1: there were some. */
+/* 1: it carried a request or a message. */
 static int carry(const struct workgroup *self)
 {
     const struct iris_far *far = self->job->params->far;
 
-    return self->cpu.ring != NULL &&
-           (self->cpu.polls % POLLS_PER_CARRY == 0 ||
-            self->cpu.polls > iris_i_paces[IRIS_PACE_WORKGROUP].pauses) &&
-           far->carry(far->steps) > 0;
+    return self->cpu.ring != NULL && far->carry(far->steps) > 0;
 }
 
 void iris_cpu_poll(struct iris_cpu_wg *cpu)
@@ -348,14 +344,14 @@ void iris_cpu_poll(struct iris_cpu_wg *cpu)
         cpu->polls++ % POLLS_PER_LOOK != 0) {
         return;
     }
-    if (cpu->polls++ < iris_i_paces[IRIS_PACE_WORKGROUP].pauses) {
+    cpu->polls += cpu->ring == NULL ? 1 : POLLS_OF_CARRY;
+    if (cpu->polls <= iris_i_paces[IRIS_PACE_WORKGROUP].pauses) {
         self->wait.type = NULL; /* a new wait, or possibly one */
         if (!carry(self)) {
             iris_d_pause();
         }
         return;
     }
-    (void)carry(self);
     if (self->wait.type == NULL) {
         begin_wait(self);
     }
@@ -365,6 +361,7 @@ void iris_cpu_poll(struct iris_cpu_wg *cpu)
              self->wait.now_ns < self->wait_end_ns ? IRIS_CPU_STOP_ASKED
                                                    : IRIS_CPU_STOP_EXPIRED);
     }
+    (void)carry(self);
 }
 
 void iris_i_cpu_job_run(const struct iris_cpu_job *job, uint32_t id)

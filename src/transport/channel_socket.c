@@ -30,6 +30,10 @@
  * costs more. */
 #define COPY_BYTES IRIS_RING_BYTES
 
+/* Up to this number of links, receiving from each takes less time than asking
+ * which have data. */
+#define FEW_LINKS 4
+
 /* The largest message; a link receives several at once. */
 #define MESSAGE_BYTES (sizeof(struct iris_far_message) + IRIS_RING_BYTES)
 #define IN_BYTES (2 * MESSAGE_BYTES)
@@ -228,9 +232,13 @@ static int give(struct socket_channel *s, struct link *link)
 
 static int receive(struct socket_channel *s, struct link *link)
 {
-    ssize_t got = recv(link->sock, link->in + link->in_bytes,
-                       IN_BYTES - link->in_bytes, MSG_DONTWAIT);
+    ssize_t got;
 
+    if (link->sock < 0) {
+        return 0;
+    }
+    got = recv(link->sock, link->in + link->in_bytes, IN_BYTES - link->in_bytes,
+               MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
         return 0;
     }
@@ -242,27 +250,37 @@ static int receive(struct socket_channel *s, struct link *link)
     return give(s, link);
 }
 
-static int socket_turn(struct iris_channel *channel)
+/* Receives from links that have data, and sends to links that take more. */
+static int ask_all(struct socket_channel *s)
 {
-    struct socket_channel *s = of(channel);
-    int count = 0, num_events;
+    int num_events = epoll_wait(s->watch, s->events, s->num_links + 1, 0);
+    int count = 0;
 
-    for (int i = 0; i < s->num_links; i++) {
-        count += s->links[i].is_stuck ? 0 : flush(s, &s->links[i]);
-    }
-    num_events = epoll_wait(s->watch, s->events, s->num_links + 1, 0);
     for (int i = 0; i < num_events; i++) {
         struct link *link = s->events[i].data.ptr;
-        uint32_t events = s->events[i].events;
 
-        if (link != NULL && link->sock >= 0 && (events & ~EPOLLOUT) != 0) {
+        if (link != NULL && (s->events[i].events & ~EPOLLOUT) != 0) {
             count += receive(s, link);
         }
-        if (link != NULL && (!link->is_stuck || (events & EPOLLOUT) != 0)) {
+        if (link != NULL) {
             count += flush(s, link);
         }
     }
     return count;
+}
+
+static int socket_turn(struct iris_channel *channel)
+{
+    struct socket_channel *s = of(channel);
+    int is_few = s->num_links <= FEW_LINKS, count = 0;
+
+    for (int i = 0; i < s->num_links; i++) {
+        struct link *link = &s->links[i];
+
+        count += is_few || !link->is_stuck ? flush(s, link) : 0;
+        count += is_few && receive(s, link) ? 1 + flush(s, link) : 0;
+    }
+    return is_few ? count : count + ask_all(s);
 }
 
 static void socket_wait(struct iris_channel *channel, int timeout_ms)
