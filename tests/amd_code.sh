@@ -4,7 +4,7 @@
 # Compiles device code for AMD GPUs and reads the result: a kernel's orders,
 # barriers and copies must be the right instructions. It needs no GPU. It prints
 # one line for each rule, GPU and compiler; amd/rules.awk has the rules. With
-# IRIS_TEST_LONG=1 it uses each compiler for each GPU.
+# IRIS_TEST_LONG=1 it uses each compiler for each GPU, and hipcc for all of the code.
 
 srcdir=${srcdir:-$(dirname "$0")/..}
 srcdir=$(cd "$srcdir" && pwd) || exit 1
@@ -17,15 +17,19 @@ amd_headers "$srcdir/device" "$dir/include" || exit 1
 
 narrow=(ccl_{reduce,matrix,move,packet,unordered} fill random matmul ccl_wg)
 
-# check WHAT GPU COMPILER OPTION...: `all`; `traced`, the library's kernels that
-# record what they do; or `narrow`, the library's for one type each.
+# check WHAT GPU COMPILER OPTION...: `all`; `calls`, all but the library's kernels of
+# many types; `traced`, the library's kernels that record what they do; or `narrow`,
+# the library's for one type each.
 check() {
     local what=$1 gpu=$2 name label options=() rules=()
     shift 2
     name=$(mktemp -d "$dir/check.XXXXXX")/code
     label="$gpu, $("$@" --version 2>/dev/null |
         sed -n 's/.*\(clang\) version \([0-9]*\).*/\1 \2/p' | head -n 1)"
-    if [ "$what" = all ]; then
+    if [ "$what" = calls ]; then
+        amd_kernels "[bs]*.h" amd/orders.h amd/protocols.h support/device_api.h
+        options=(-DAPI_LONG=0)
+    elif [ "$what" = all ]; then
         amd_kernels "*.h" amd/orders.h amd/protocols.h support/device_api.h
         rules=(-v all=1)
         options=(-DAPI_LONG="${IRIS_TEST_LONG:-0}")
@@ -61,7 +65,10 @@ if command -v clang-19 >/dev/null 2>&1; then
     fi
 fi
 if command -v hipcc >/dev/null 2>&1; then
-    amd_later check all gfx90a hipcc
+    # The phase amd compiles the library's kernels for the same GPU.
+    what=calls
+    [ "${IRIS_TEST_LONG-}" != 1 ] || what=all
+    amd_later check $what gfx90a hipcc
 fi
 if amd_newest_clang; then
     for gpu in gfx90a gfx942 gfx950; do
