@@ -188,6 +188,7 @@ struct iris_record {
                                       * in */
     atomic_uint gone;                /* of a copy: enum iris_record_gone */
     _Atomic uint64_t answers;        /* of a copy: the number of its query */
+    _Atomic uint64_t taken;          /* of a copy: its bytes in this answer */
     int64_t shift_ns;                /* of a copy: add this to its times */
     int32_t rank;
     int32_t pid;

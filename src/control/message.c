@@ -20,7 +20,8 @@ static const struct {
     [IRIS_MESSAGE_SHOWN] = {0, IRIS_MESSAGE_SHOWN_BYTES},
     [IRIS_MESSAGE_POST] = {0, IRIS_POST_BYTES},
     [IRIS_MESSAGE_RECORD] = {1, IRIS_POST_BYTES},
-    [IRIS_MESSAGE_ANSWERED] = {sizeof(int64_t), sizeof(int64_t)},
+    [IRIS_MESSAGE_ANSWERED] = {sizeof(struct iris_message_answered),
+                               sizeof(struct iris_message_answered)},
 };
 
 struct iris_message_head iris_i_message_head(enum iris_message_type type,

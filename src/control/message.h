@@ -35,7 +35,7 @@ enum iris_message_type {
                             * number of the query */
     IRIS_MESSAGE_RECORD,   /* value: an offset; body: those bytes of the
                             * record */
-    IRIS_MESSAGE_ANSWERED, /* value: number of the query; body: the time */
+    IRIS_MESSAGE_ANSWERED, /* value: number of the query */
     IRIS_MESSAGE_TYPES
 };
 
@@ -57,6 +57,12 @@ _Static_assert(IRIS_POST_BYTES <= UINT16_MAX, "a head says how long it is");
 struct iris_message_hello {
     uint32_t num_ranks;
     unsigned char secret[IRIS_SECRET_BYTES];
+};
+
+/* The end of an answer. Rank 0 may have dropped any part of it. */
+struct iris_message_answered {
+    int64_t now_ns;
+    uint64_t bytes; /* sum of its parts */
 };
 
 #define IRIS_MESSAGE_MOST (sizeof(struct iris_message_head) + IRIS_POST_BYTES)

@@ -26,7 +26,10 @@
 
 /* Two hosts' clocks differ by a constant. An estimate contains the time of the
  * message, so a new one is taken only if it is this far off. */
-#define SAME_SHIFT_NS (500 * IRIS_NS_PER_MS)
+#define SAME_SHIFT_NS ((uint64_t)500 * IRIS_NS_PER_MS)
+
+/* In `taken`: no answer has begun. */
+#define NOT_BEGUN (UINT64_MAX / 2)
 
 /* ---- Sending ---- */
 
@@ -75,6 +78,7 @@ struct answer {
     const struct iris_mirror_way *way;
     const struct iris_record *record;
     struct iris_message_head head;
+    uint64_t bytes; /* sum of the parts sent so far */
 };
 
 static void send_part(struct answer *answer, enum iris_message_type type,
@@ -96,6 +100,7 @@ static void send_range(struct answer *answer, size_t at, size_t bytes)
             bytes < IRIS_POST_BYTES ? bytes : IRIS_POST_BYTES};
 
         send_part(answer, IRIS_MESSAGE_RECORD, at, &part);
+        answer->bytes += part.bytes;
         at += part.bytes;
         bytes -= part.bytes;
     }
@@ -149,9 +154,9 @@ void iris_i_mirror_answer(const struct iris_records *records, int rank,
     struct iris_record_copy *copy = aligned_alloc(64, sizeof *copy);
     struct answer answer = {
         way, copy == NULL ? NULL : &copy->record,
-        iris_i_message_head(IRIS_MESSAGE_RECORD, rank, 0, 0, 0)};
-    const int64_t now_ns = iris_i_now_ns();
-    const struct iris_part now = {&now_ns, sizeof now_ns};
+        iris_i_message_head(IRIS_MESSAGE_RECORD, rank, 0, 0, 0), 0};
+    struct iris_message_answered answered = {.now_ns = iris_i_now_ns()};
+    const struct iris_part end = {&answered, sizeof answered};
 
     answer.head.members = query->from;
     if (copy != NULL &&
@@ -160,31 +165,53 @@ void iris_i_mirror_answer(const struct iris_records *records, int rank,
         settle(copy);
         copy->record.num_threads = iris_i_process_threads(copy->record.pid);
         send_record(&answer);
-        send_part(&answer, IRIS_MESSAGE_ANSWERED, query->value, &now);
+        answered.bytes = answer.bytes;
+        send_part(&answer, IRIS_MESSAGE_ANSWERED, query->value, &end);
     }
     free(copy);
 }
 
 /* ---- Receiving ---- */
 
-static void put(const struct iris_records *records, int rank, size_t at,
-                const struct iris_part *part)
+/* Returns whether all of it was written. */
+static int put(const struct iris_records *records, int rank, size_t at,
+               const struct iris_part *part)
 {
     off_t offset = (off_t)(iris_i_records_at(records->num_ranks, rank) + at);
+    ssize_t done;
 
-    while (pwrite(records->fd, part->data, part->bytes, offset) < 0 &&
-           errno == EINTR) {
-    }
+    do {
+        done = pwrite(records->fd, part->data, part->bytes, offset);
+    } while (done < 0 && errno == EINTR);
+    return done == (ssize_t)part->bytes;
 }
 
-#define PUT(records, rank, member, value)                    \
-    put(records, rank, offsetof(struct iris_record, member), \
-        &(const struct iris_part){&(value), sizeof(value)})
+/* A word of the copy; 0: it cannot be read. */
+static uint64_t get(const struct iris_records *records, int rank, size_t at)
+{
+    off_t offset = (off_t)(iris_i_records_at(records->num_ranks, rank) + at);
+    uint64_t value;
+
+    return pread(records->fd, &value, sizeof value, offset) ==
+                   (ssize_t)sizeof value
+               ? value
+               : 0;
+}
+
+#define PUT(records, rank, member, value)                          \
+    (void)put(records, rank, offsetof(struct iris_record, member), \
+              &(const struct iris_part){&(value), sizeof(value)})
 
 static void put_answers(const struct iris_records *records, int rank,
                         uint64_t answers)
 {
     PUT(records, rank, answers, answers);
+}
+
+static void put_taken(const struct iris_records *records, int rank,
+                      uint64_t taken)
+{
+    PUT(records, rank, taken, taken);
 }
 
 /* An answer begins. It has only some of the calls, so those of the last answer
@@ -195,24 +222,40 @@ static void begin(const struct iris_records *records, int rank)
                 offsetof(struct iris_record, calls_ring);
 
     put_answers(records, rank, IRIS_RECORD_CHANGES);
+    put_taken(records, rank, 0);
     (void)fallocate(records->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                     (off_t)at,
                     sizeof(struct iris_call_cell[IRIS_RECORD_CALLS]));
 }
 
-/* The waits of two readings are compared, so the shift stays the same. */
+/* The waits of two readings are compared, so the shift stays the same. The
+ * message may have any time in it. */
 static void put_shift(const struct iris_records *records, int rank,
-                      int64_t shift_ns)
+                      uint64_t shift_ns)
 {
-    size_t at = iris_i_records_at(records->num_ranks, rank) +
-                offsetof(struct iris_record, shift_ns);
-    int64_t old_ns = 0;
+    uint64_t old_ns =
+        get(records, rank, offsetof(struct iris_record, shift_ns));
 
-    if (pread(records->fd, &old_ns, sizeof old_ns, (off_t)at) !=
-            (ssize_t)sizeof old_ns ||
-        old_ns == 0 || shift_ns - old_ns > SAME_SHIFT_NS ||
-        old_ns - shift_ns > SAME_SHIFT_NS) {
+    if (old_ns == 0 || shift_ns - old_ns + SAME_SHIFT_NS > 2 * SAME_SHIFT_NS) {
         PUT(records, rank, shift_ns, shift_ns);
+    }
+}
+
+/* An answer of which a part is missing does not count. */
+static void finish(const struct iris_records *records,
+                   const struct iris_message_head *head,
+                   const struct iris_message_answered *answered)
+{
+    const unsigned opened = 1;
+    uint64_t taken =
+        get(records, head->from, offsetof(struct iris_record, taken));
+
+    put_taken(records, head->from, NOT_BEGUN);
+    if (taken == answered->bytes) {
+        put_shift(records, head->from,
+                  (uint64_t)iris_i_now_ns() - (uint64_t)answered->now_ns);
+        PUT(records, head->from, opened, opened);
+        put_answers(records, head->from, head->value);
     }
 }
 
@@ -221,15 +264,11 @@ void iris_i_mirror_take(const struct iris_records *records,
                         const unsigned char *body)
 {
     const struct iris_part part = {body, head->bytes};
-    const unsigned opened = 1;
-    int64_t sent_ns;
+    struct iris_message_answered answered;
 
     if (head->type == IRIS_MESSAGE_ANSWERED) {
-        memcpy(&sent_ns, body, sizeof sent_ns);
-        put_shift(records, head->from,
-                  (int64_t)((uint64_t)iris_i_now_ns() - (uint64_t)sent_ns));
-        PUT(records, head->from, opened, opened);
-        put_answers(records, head->from, head->value);
+        memcpy(&answered, body, sizeof answered);
+        finish(records, head, &answered);
         return;
     }
     if (head->value < FIRST || head->value > sizeof(struct iris_record) ||
@@ -239,7 +278,11 @@ void iris_i_mirror_take(const struct iris_records *records,
     if (head->value == FIRST) {
         begin(records, head->from);
     }
-    put(records, head->from, head->value, &part);
+    if (put(records, head->from, head->value, &part)) {
+        put_taken(records, head->from,
+                  head->bytes + get(records, head->from,
+                                    offsetof(struct iris_record, taken)));
+    }
 }
 
 void iris_i_mirror_end(const struct iris_records *records, int rank, int pid,

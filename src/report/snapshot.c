@@ -253,7 +253,7 @@ static void take_record(struct iris_record_copy *copy,
     rank->known = 1;
     rank->tid = record->tid;
     rank->process = process_of(record, rank->is_elsewhere);
-    rank->threads = record->num_threads;
+    rank->threads = record->num_threads > 0 ? record->num_threads : 0;
     rank->num_cus = record->num_cus;
     rank->heap_bytes = record->heap_bytes;
     rank->heap_used = atomic_load(&record->heap_used);

@@ -188,21 +188,26 @@ static void a_rank_that_does_not_answer_is_not_known(void **state)
     drop(hosts);
 }
 
-/* An answer whose end is lost does not count. */
-static void half_an_answer_does_not_count(void **state)
+/* Any part may be lost on the way: also the first one, after an older answer. */
+static void an_answer_with_a_missing_part_does_not_count(void **state)
 {
     struct hosts *hosts = make_hosts();
+    uint64_t query = 1;
     size_t whole;
 
     (void)state;
     call(hosts, 1, "step");
-    answer(hosts, 1);
+    answer(hosts, query++);
     whole = hosts->sent;
+    assert_true(whole > 3);
     assert_true(look(hosts).known);
-    hosts->lost = 2 * whole;
-    answer(hosts, 2);
-    assert_int_equal(hosts->sent, 2 * whole);
-    assert_false(look(hosts).known);
+    for (size_t part = 1; part <= whole; part++) {
+        hosts->lost = hosts->sent + part;
+        answer(hosts, query++);
+        assert_false(look(hosts).known);
+    }
+    answer(hosts, query);
+    assert_true(look(hosts).known);
     drop(hosts);
 }
 
@@ -251,15 +256,51 @@ static void a_message_writes_to_the_copy_only(void **state)
     drop(hosts);
 }
 
+static void say(struct hosts *hosts, enum iris_message_type type,
+                uint64_t value, const void *body, size_t bytes)
+{
+    const struct iris_message_head head =
+        iris_i_message_head(type, FAR, 0, value, bytes);
+
+    iris_i_mirror_take(&hosts->here->records, &head, body);
+}
+
+/* A sanitizer finds overflows. */
+static void an_answer_may_have_any_numbers(void **state)
+{
+    static const int64_t times[] = {0, INT64_MAX, INT64_MIN, INT64_MIN / 4 * 3,
+                                    INT64_MAX / 4 * 3};
+    const int32_t number = INT32_MIN;
+    struct hosts *hosts = make_hosts();
+
+    (void)state;
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        const struct iris_message_answered end = {times[i], 2 * sizeof number};
+        struct iris_report_rank rank;
+
+        say(hosts, IRIS_MESSAGE_RECORD, offsetof(struct iris_record, rank),
+            &number, sizeof number);
+        say(hosts, IRIS_MESSAGE_RECORD,
+            offsetof(struct iris_record, num_threads), &number, sizeof number);
+        say(hosts, IRIS_MESSAGE_ANSWERED, i + 1, &end, sizeof end);
+        rank = look(hosts);
+        assert_true(rank.known);
+        assert_int_equal(rank.threads, 0);
+        assert_int_equal(rank.helpers, 0);
+    }
+    drop(hosts);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_answer_reads_like_the_record),
         cmocka_unit_test(a_call_in_progress_is_sent_however_old_it_is),
         cmocka_unit_test(a_rank_that_does_not_answer_is_not_known),
-        cmocka_unit_test(half_an_answer_does_not_count),
+        cmocka_unit_test(an_answer_with_a_missing_part_does_not_count),
         cmocka_unit_test(a_rank_whose_connection_has_ended_is_lost),
         cmocka_unit_test(a_message_writes_to_the_copy_only),
+        cmocka_unit_test(an_answer_may_have_any_numbers),
     };
 
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
