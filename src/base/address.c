@@ -105,25 +105,40 @@ static const char *split(const char *text, char host[256], const char **port_p)
                : NULL;
 }
 
-/* The first IPv4 address of the host, else its first IPv6 address. */
+/* The first IPv4 address, else the first IPv6 address that is not link-local,
+ * else the first address. Resolvers may list a host's link-local addresses
+ * first. */
+static void choose(const struct addrinfo *all, struct iris_address *address_p)
+{
+    struct iris_address one;
+    int best = 0;
+
+    for (; all != NULL; all = all->ai_next) {
+        int good;
+
+        take(all->ai_addr, all->ai_addrlen, &one);
+        good = family_of(&one) == AF_INET ? 3 : is_link_local(&one) ? 1 : 2;
+        if (good > best) {
+            best = good;
+            *address_p = one;
+        }
+    }
+}
+
+/* Asks the system's resolver. Returns the reason if it has no usable address. */
 static const char *resolve(const char *host, const char *port,
                            struct iris_address *address_p)
 {
     const struct addrinfo hints = {.ai_family = AF_UNSPEC,
                                    .ai_socktype = SOCK_STREAM,
                                    .ai_flags = AI_NUMERICSERV};
-    struct addrinfo *all, *one;
+    struct addrinfo *all;
     int ret = getaddrinfo(host, port, &hints, &all);
 
     if (ret != 0) {
         return gai_strerror(ret);
     }
-    one = all;
-    while (one != NULL && one->ai_family != AF_INET) {
-        one = one->ai_next;
-    }
-    one = one == NULL ? all : one;
-    take(one->ai_addr, one->ai_addrlen, address_p);
+    choose(all, address_p);
     freeaddrinfo(all);
     return is_link_local(address_p)
                ? "a link-local address has a meaning on one host only"

@@ -11,11 +11,40 @@
 #include "base/error.h"
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* The resolver, of which "laptop" has two addresses and "cable" has one. Systems
+ * list link-local addresses first, with the number of the interface. */
+int getaddrinfo(const char *host, const char *port,
+                const struct addrinfo *hints, struct addrinfo **all)
+{
+    int (*resolve)(const char *, const char *, const struct addrinfo *,
+                   struct addrinfo **);
+    struct addrinfo *more = NULL;
+    struct sockaddr_in6 *first;
+    int ret;
+
+    *(void **)&resolve = dlsym(RTLD_NEXT, "getaddrinfo");
+    if (strcmp(host, "laptop") != 0 && strcmp(host, "cable") != 0) {
+        return resolve(host, port, hints, all);
+    }
+    ret = resolve("fe80::1", port, hints, all);
+    if (ret == 0) {
+        first = (struct sockaddr_in6 *)(*all)->ai_addr;
+        first->sin6_scope_id = 2;
+    }
+    if (ret == 0 && strcmp(host, "laptop") == 0) {
+        ret = resolve("::1", port, hints, &more);
+        (*all)->ai_next = more;
+    }
+    return ret;
+}
 
 static const char *const foreign[] = {
     "RANK",
@@ -322,6 +351,24 @@ static void an_ipv6_address_of_rank_0_stands_in_brackets(void **state)
     assert_string_equal(text_of(&bootstrap.own), "[::1]:0");
 }
 
+static void a_link_local_address_is_not_chosen_from_several(void **state)
+{
+    struct iris_bootstrap bootstrap;
+
+    (void)state;
+    if (access("/proc/net/if_inet6", R_OK) != 0) {
+        skip(); /* this system has no IPv6 */
+    }
+    setenv("IRIS_RANK", "0", 1);
+    setenv("IRIS_NUM_RANKS", "2", 1);
+    setenv("IRIS_ROOT", "cable:4000", 1);
+    refuse(IRIS_ERR_CONFIG, "cable", "a link-local address has a meaning");
+    setenv("IRIS_ROOT", "laptop:4000", 1);
+    bootstrap = find_ok();
+    assert_non_null(strstr(text_of(&bootstrap.root), ":4000"));
+    assert_null(strstr(text_of(&bootstrap.root), "fe80"));
+}
+
 static void a_malformed_address_of_rank_0_is_refused(void **state)
 {
     static const struct {
@@ -433,6 +480,7 @@ int main(void)
         TEST(ranks_on_several_hosts_need_rank_0s_address),
         TEST(steps_of_slurm_are_understood),
         TEST(an_ipv6_address_of_rank_0_stands_in_brackets),
+        TEST(a_link_local_address_is_not_chosen_from_several),
         TEST(a_malformed_address_of_rank_0_is_refused),
         TEST(a_launchers_variable_that_does_not_parse_is_named),
         TEST(more_ranks_than_a_job_can_have_are_refused),
