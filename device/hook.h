@@ -170,7 +170,7 @@ IRIS_CPU_COLD struct iris_cpu_event *iris_d_event(struct iris_cpu_wg *cpu,
 }
 
 /* Gives observers one side of the latest operation, unless it continues a
- * series. */
+ * series. Then the rest of the event is that of an earlier operation. */
 IRIS_CPU_COLD void iris_d_tell(struct iris_cpu_wg *cpu, const void *address,
                                uint64_t value, int rank, uint64_t what)
 {
@@ -178,6 +178,8 @@ IRIS_CPU_COLD void iris_d_tell(struct iris_cpu_wg *cpu, const void *address,
 
     if (iris_d_continues(cpu, address, rank, what)) {
         event->id = cpu->num_ops;
+        event->op = (enum iris_op)(what & IRIS_D_OP_MASK);
+        event->atomic = 0;
         event->after = 0;
         return;
     }

@@ -36,6 +36,30 @@ BUG(flag_tested_once)
     }
 }
 
+/* Rank 1 tests the flag amid the loads of a loop. One of them reads the value
+ * that the flag has by then. */
+BUG(flag_tested_in_loop)
+{
+    if (d.rank == 0) {
+        be_late(d, &f[1], wrong);
+        send(d, x, f);
+        iris_atomic_store(d, &f[2], 1, 1, RLX, SYS);
+    } else if (d.rank == 1) {
+        iris_store(d, &x[20], 1, 1);
+        for (int i = 1; i < 40; i++) {
+            (void)iris_load(d, &x[i], 1);
+            if (i == 10) {
+                while (iris_atomic_load(d, f, 1, ACQ, SYS) == 0 && !wrong) {
+                }
+                iris_atomic_store(d, &f[1], 1, 0, RLX, SYS);
+                while (iris_atomic_add(d, &f[2], 0, 1, RLX, SYS) == 0) {
+                }
+            }
+        }
+        consume(d, x);
+    }
+}
+
 BUG(flag_compared_wrongly)
 {
     if (d.rank == 0) {
@@ -389,6 +413,7 @@ BUG(collective_writes_what_is_read)
 #define BUGS_FLAGS(X)                                                          \
     X(flag_lost,                   NULL,            1, 2)                      \
     X(flag_tested_once,            NULL,            1, 2)                      \
+    X(flag_tested_in_loop,         NULL,            1, 2)                      \
     X(flag_compared_wrongly,       NULL,            1, 2)                      \
     X(flag_of_another,             NULL,            1, 2)                      \
     X(flag_plain,                  "atomic flag",   1, 2)                      \
