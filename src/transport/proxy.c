@@ -261,14 +261,16 @@ int iris_i_proxy_silent(const struct iris_proxy *proxy)
 static int step(void *arg)
 {
     struct iris_proxy *proxy = arg;
-    int count = 0;
+    int count = 0, messages;
 
     proxy->is_held = 0;
     while (count < BATCH && !proxy->is_held && is_posted(proxy)) {
         proxy->is_held = !take(proxy, slot_of(proxy, proxy->next));
         count += !proxy->is_held;
     }
-    return count + proxy->channel->ops->turn(proxy->channel);
+    messages = proxy->channel->ops->turn(proxy->channel);
+    proxy->is_held &= messages == 0; /* they may be those it waits for */
+    return count + messages;
 }
 
 static int has_work(void *arg)

@@ -38,13 +38,13 @@ static void end_step(struct iris_steps *steps)
     atomic_store(&steps->stepping, 0);
 }
 
-/* 0, too, while another thread is in a step. */
+/* -1: another thread is in a step. */
 static int step(struct iris_steps *steps, unsigned by_lane)
 {
     int count;
 
     if (!begin_step(steps)) {
-        return 0;
+        return -1;
     }
     atomic_fetch_add(&steps->lane_steps, by_lane);
     count = steps->step(steps->arg);
@@ -86,7 +86,7 @@ static void *run(void *arg)
 {
     struct iris_steps *steps = arg;
     unsigned seen = 0;
-    int idle = 0;
+    int idle = 0, count;
 
     while (!atomic_load(&steps->quit)) {
         unsigned lane_steps = atomic_load(&steps->lane_steps);
@@ -95,10 +95,11 @@ static void *run(void *arg)
             seen = nap(steps) ? atomic_load(&steps->lane_steps) : lane_steps;
             continue;
         }
-        idle = step(steps, 0) != 0 ? 0 : idle + 1;
-        if (idle > IDLE_TURNS) {
+        count = step(steps, 0);
+        idle = count > 0 ? 0 : idle + (count == 0);
+        if (count == 0 && idle > IDLE_TURNS) {
             listen(steps);
-        } else if (idle != 0) {
+        } else if (count <= 0) {
             sched_yield();
         }
     }
@@ -135,9 +136,23 @@ int iris_i_steps_stop(struct iris_steps *steps)
 
 /* ---- Lanes ---- */
 
+static void wake(struct iris_steps *steps, atomic_int *sleeps)
+{
+    if (atomic_exchange(sleeps, 0)) {
+        iris_i_bell_ring(steps->channel->bell);
+    }
+}
+
+/* A message that the lane took may be the one for which a request waits, and
+ * with which the thread would have woken. */
 int iris_i_steps_carry(struct iris_steps *steps)
 {
-    return steps->channel->any_thread ? step(steps, 1) : 0;
+    int count = steps->channel->any_thread ? step(steps, 1) : 0;
+
+    if (count > 0) {
+        wake(steps, &steps->listens);
+    }
+    return count > 0 ? count : 0;
 }
 
 /* Nobody needs to see a put before the release that follows it, so puts collect
@@ -151,14 +166,10 @@ void iris_i_steps_posted(struct iris_steps *steps, enum iris_op op,
     } else if (bytes == IRIS_RING_BYTES) {
         iris_i_steps_leave(steps);
     }
-    if (atomic_exchange(&steps->listens, 0)) {
-        iris_i_bell_ring(steps->channel->bell);
-    }
+    wake(steps, &steps->listens);
 }
 
 void iris_i_steps_leave(struct iris_steps *steps)
 {
-    if (atomic_exchange(&steps->naps, 0)) {
-        iris_i_bell_ring(steps->channel->bell);
-    }
+    wake(steps, &steps->naps);
 }

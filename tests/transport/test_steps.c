@@ -32,7 +32,9 @@ static struct {
     atomic_int overlaps;
     atomic_int turns[2];
     atomic_int sends[2];
-    atomic_int waits; /* 1: the thread waits */
+    atomic_int waits;    /* 1: the thread waits */
+    atomic_int full;     /* 1: requests wait until a lane takes a message */
+    atomic_int refusals; /* number of requests that wait, or did */
     atomic_int closes;
 } fake;
 
@@ -49,6 +51,13 @@ static int never(struct iris_channel *channel, int rank)
     return 0;
 }
 
+static int fake_is_full(struct iris_channel *channel, int rank)
+{
+    (void)channel, (void)rank;
+    atomic_fetch_add(&fake.refusals, fake.full);
+    return fake.full;
+}
+
 static int fake_turn(struct iris_channel *channel)
 {
     (void)channel;
@@ -56,7 +65,7 @@ static int fake_turn(struct iris_channel *channel)
     sched_yield();
     atomic_fetch_add(&fake.turns[is_lane], 1);
     atomic_fetch_sub(&fake.inside, 1);
-    return 0;
+    return is_lane && atomic_exchange(&fake.full, 0);
 }
 
 /* Only a ring ends it. */
@@ -81,7 +90,7 @@ static struct iris_proxy *proxy;
 static int begin(int any_thread)
 {
     static const struct iris_channel_ops ops = {.send = fake_send,
-                                                .is_full = never,
+                                                .is_full = fake_is_full,
                                                 .is_open = never,
                                                 .turn = fake_turn,
                                                 .wait = fake_wait,
@@ -190,6 +199,29 @@ static void a_put_wakes_a_thread_that_listens(void **state)
     end();
 }
 
+/* The message would have woken the thread, but a lane took it. */
+static void a_message_wakes_a_thread_that_listens(void **state)
+{
+    (void)state;
+    assert_int_equal(begin(1), IRIS_OK);
+    while (!fake.waits) {
+        sched_yield();
+    }
+    fake.full = 1;
+    post(IRIS_OP_PUT, 8);
+    while (!fake.refusals || !fake.waits) {
+        sched_yield();
+    }
+    assert_int_equal(sent(), 0);
+    is_lane = 1;
+    assert_int_equal(carry(), 1);
+    is_lane = 0;
+    while (sent() != 1) {
+        sched_yield();
+    }
+    end();
+}
+
 /* If the thread is in a step when the lane posts, it may send the request. */
 static void lanes_send_signals(void **state)
 {
@@ -228,6 +260,7 @@ int main(void)
         cmocka_unit_test(lanes_and_the_thread_exclude_each_other),
         cmocka_unit_test(the_thread_sends_puts_after_a_nap),
         cmocka_unit_test(a_put_wakes_a_thread_that_listens),
+        cmocka_unit_test(a_message_wakes_a_thread_that_listens),
         cmocka_unit_test(lanes_send_signals),
         cmocka_unit_test(lanes_leave_other_channels_to_the_thread),
     };
