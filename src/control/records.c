@@ -350,13 +350,25 @@ int iris_i_records_take(const struct iris_record_copy *copy, size_t at,
     return 1;
 }
 
+/* Another reader's answer may be arriving. A rank that has ended, or whose answer
+ * was lost, leaves it like that. */
+static void await_answer(int fd, size_t at)
+{
+    uint64_t answers = IRIS_RECORD_CHANGES;
+
+    for (int i = 0; i < TRIES && answers == IRIS_RECORD_CHANGES; i++) {
+        if (!read_at(fd, &answers, sizeof answers,
+                     at + offsetof(struct iris_record, answers))) {
+            return;
+        }
+    }
+}
+
 /* Whether a copy of another host's record changed during the readings. */
 static int has_changed(const struct iris_record_copy *copy)
 {
-    uint64_t before = atomic_load(&copy->first.answers);
-
-    return before == IRIS_RECORD_CHANGES ||
-           before != atomic_load(&copy->last.answers);
+    return atomic_load(&copy->first.answers) !=
+           atomic_load(&copy->last.answers);
 }
 
 int iris_i_records_copy(int fd, int num_ranks, int rank,
@@ -367,6 +379,7 @@ int iris_i_records_copy(int fd, int num_ranks, int rank,
     copy_p->fd = fd;
     copy_p->at = iris_i_records_at(num_ranks, rank);
     do {
+        await_answer(fd, copy_p->at);
         if (!read_at(fd, &copy_p->first, sizeof copy_p->first, copy_p->at) ||
             !read_at(fd, &copy_p->record, sizeof copy_p->record, copy_p->at) ||
             !read_at(fd, &copy_p->last, sizeof copy_p->last, copy_p->at)) {
