@@ -42,7 +42,8 @@ static void usage(FILE *file)
         "Changes nothing.\n\n"
         "  -j, --json      the report as JSON\n"
         "  -c, --calls     the last 1,024 host calls of each rank, dead or "
-        "not\n"
+        "not;\n"
+        "                  of ranks of other hosts the last 64\n"
         "  -l, --live      a table that follows the job, until it ends\n"
         "  -V, --version   the version\n"
         "  -h, --help      this text\n\n"
@@ -158,7 +159,9 @@ static int print_calls(int fd)
     printf("%4s %10s %12s %10s  %s\n", "RANK", "CALL", "SECONDS", "TOOK ms",
            "WHAT");
     for (int rank = 0; rank < report->num_ranks; rank++) {
-        int count = iris_i_report_calls(fd, rank, calls);
+        const struct iris_report_rank *r = &report->ranks[rank];
+        int is_old = r->is_elsewhere && !r->known;
+        int count = is_old ? 0 : iris_i_report_calls(fd, rank, calls);
 
         for (int i = 0; i < count; i++) {
             print_call(report, rank, &calls[i]);

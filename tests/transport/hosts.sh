@@ -256,6 +256,17 @@ report() {
     reports
 }
 check "a report names what a kernel of the other host waits for" report
+# The calls of rank 3, but not once it is stopped and cannot answer.
+calls() {
+    local ret
+    on 0 ./iris-top --calls "$(pid_of 0)" | grep -q "^ *3 " || return 1
+    kill -STOP "$(pid_of 3)"
+    on 0 ./iris-top --calls "$(pid_of 0)" >"$tmp/outcalls"
+    grep -q "^ *2 " "$tmp/outcalls" && ! grep "^ *3 " "$tmp/outcalls"
+    ret=$?
+    kill -CONT "$(pid_of 3)"
+    return $ret
+}
 look() {
     local ret
     start 2 2 timeout -k 5 60 env IRIS_TEST_HANG=3 "$job" 0
@@ -266,6 +277,7 @@ look() {
         ret=$?
         [ $ret != 0 ] || break
     done
+    calls || ret=1
     kill -9 "$(pid_of 1)"
     finish
     return $ret
