@@ -18,6 +18,9 @@
 /* The most processes between a rank and the process that started the job. */
 #define DEPTH 64
 
+/* The most pids that are printed for a job. */
+#define MAX_PIDS 8
+
 /* The visited jobs. Each job is found in every one of its processes. */
 struct visit {
     struct iris_report_seen seen;
@@ -42,6 +45,19 @@ static int is_wanted(const struct visit *visit,
     return 0;
 }
 
+/* The first processes of this host: a reader can pass their pids. */
+static void print_pids(const struct iris_report *report)
+{
+    int count = 0;
+
+    for (int i = 0; i < report->num_ranks; i++) {
+        if (!report->ranks[i].is_elsewhere && count++ < MAX_PIDS) {
+            printf("%s%d", count == 1 ? "" : ",", report->ranks[i].pid);
+        }
+    }
+    printf("%s\n", count > MAX_PIDS ? ",..." : "");
+}
+
 static void print_job(const struct iris_report *report)
 {
     const char *id = report->ranks[0].job;
@@ -51,10 +67,7 @@ static void print_job(const struct iris_report *report)
     printf("%-16s %5d %9.1f  %-20s", name, report->num_ranks,
            (double)(report->now_ns - report->start_ns) / 1e9,
            id[0] == '\0' ? "-" : id);
-    for (int i = 0; i < report->num_ranks && i < 8; i++) {
-        printf("%s%d", i == 0 ? "" : ",", report->ranks[i].pid);
-    }
-    printf("%s\n", report->num_ranks > 8 ? ",..." : "");
+    print_pids(report);
 }
 
 /* Keeps or closes fd. */

@@ -277,7 +277,7 @@ look() {
         ret=$?
         [ $ret != 0 ] || break
     done
-    calls || ret=1
+    calls && on 0 ./iris-top | grep " $(pid_of 0),$(pid_of 1)$" || ret=1
     kill -9 "$(pid_of 1)"
     finish
     return $ret
