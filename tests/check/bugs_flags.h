@@ -36,8 +36,18 @@ BUG(flag_tested_once)
     }
 }
 
-/* Rank 1 tests the flag amid the loads of a loop. One of them reads the value
- * that the flag has by then. */
+/* Rank 1 tests the flag. When this returns the flag is set, perhaps later. */
+static inline void test_flag(iris_dev_t d, uint64_t *f, int wrong)
+{
+    while (iris_atomic_load(d, f, 1, ACQ, SYS) == 0 && !wrong) {
+    }
+    iris_atomic_store(d, &f[1], 1, 0, RLX, SYS);
+    while (iris_atomic_add(d, &f[2], 0, 1, RLX, SYS) == 0) {
+    }
+}
+
+/* The test comes amid the loads of a loop. One of them reads the value that the
+ * flag has by then. */
 BUG(flag_tested_in_loop)
 {
     if (d.rank == 0) {
@@ -49,11 +59,7 @@ BUG(flag_tested_in_loop)
         for (int i = 1; i < 40; i++) {
             (void)iris_load(d, &x[i], 1);
             if (i == 10) {
-                while (iris_atomic_load(d, f, 1, ACQ, SYS) == 0 && !wrong) {
-                }
-                iris_atomic_store(d, &f[1], 1, 0, RLX, SYS);
-                while (iris_atomic_add(d, &f[2], 0, 1, RLX, SYS) == 0) {
-                }
+                test_flag(d, f, wrong);
             }
         }
         consume(d, x);
