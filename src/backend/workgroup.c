@@ -402,8 +402,8 @@ void iris_i_cpu_job_run(const struct iris_cpu_job *job, uint32_t id)
         }
         (void)iris_i_hooks_turn(params->hooks, &self.cpu, IRIS_TURN_BEGIN);
     }
-    /* end_workgroup() returns to here. The code below uses no variable that
-     * changed in between. */
+    /* end_workgroup() returns to here. Variables that change in between
+     * are in memory, since kernels have their address. */
     if (_setjmp(self.end) == 0) {
         job->kernel->cpu_entry(&wg, job->args);
         if (self.cpu.posted) { /* the end of a kernel releases */
