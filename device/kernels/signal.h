@@ -37,19 +37,18 @@ IRIS_KERNEL(iris_k_wait, struct iris_wait_args)
     }
 }
 
+/* A row for each workgroup. */
 IRIS_KERNEL(iris_k_transfer, struct iris_transfer_args)
 {
     iris_dev_t dev = iris_dev_init(args->context);
-    char *symmetric = (char *)args->symmetric, *other = (char *)args->other;
+    char *symmetric =
+        (char *)args->symmetric + (int64_t)wg.id * args->symmetric_step;
+    char *other = (char *)args->other + (int64_t)wg.id * args->other_step;
 
-    for (uint64_t row = 0; row < args->rows; row++) {
-        if (args->gets) {
-            iris_wg_get(wg, dev, symmetric, other, args->bytes, args->rank);
-        } else {
-            iris_wg_put(wg, dev, other, symmetric, args->bytes, args->rank);
-        }
-        symmetric += args->symmetric_step;
-        other += args->other_step;
+    if (args->gets) {
+        iris_wg_get(wg, dev, symmetric, other, args->bytes, args->rank);
+    } else {
+        iris_wg_put(wg, dev, other, symmetric, args->bytes, args->rank);
     }
 }
 

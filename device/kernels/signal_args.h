@@ -25,10 +25,9 @@ struct iris_wait_args {
 
 struct iris_transfer_args {
     const int64_t *context;
-    void *symmetric; /* in this rank's address space */
-    void *other;     /* the near side, used as it is */
-    uint64_t bytes;  /* of each row */
-    uint64_t rows;
+    void *symmetric;        /* in this rank's address space */
+    void *other;            /* the near side, used as it is */
+    uint64_t bytes;         /* of each row */
     int64_t symmetric_step; /* bytes from row to row */
     int64_t other_step;
     int32_t rank;

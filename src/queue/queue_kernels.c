@@ -46,17 +46,14 @@ iris_status_t iris_i_kernel_transfer(struct iris_queue *queue,
                                      const struct iris_transfer_rows *rows,
                                      iris_stream_t *stream)
 {
-    struct iris_transfer_args args = {iris_i_queue_context(queue),
-                                      what->symmetric,
-                                      what->other,
-                                      what->bytes,
-                                      rows->count,
-                                      rows->symmetric_step,
-                                      rows->other_step,
-                                      what->rank,
-                                      what->gets};
+    struct iris_transfer_args args = {
+        iris_i_queue_context(queue), what->symmetric,  what->other, what->bytes,
+        rows->symmetric_step,        rows->other_step, what->rank,  what->gets};
 
-    return launch(queue, iris_k_transfer, 1, &args, stream);
+    struct iris_launch_request request = {iris_k_transfer, rows->count, 1,
+                                          &args,           sizeof args, true};
+
+    return iris_i_launch(queue, &request, stream);
 }
 
 const struct iris_kernel *iris_i_wait_kernel(void)

@@ -38,7 +38,7 @@ iris_status_t iris_i_kernel_signal(struct iris_queue *queue,
 /* Puts or gets to or from a rank of another node: the bytes of `what`, again
  * for each row. Steps are in bytes, from row to row. */
 struct iris_transfer_rows {
-    uint64_t count;
+    unsigned count;
     int64_t symmetric_step;
     int64_t other_step;
 };

@@ -167,7 +167,8 @@ static iris_status_t enqueue_by_proxy(struct iris_queue *queue,
                                           .rank = what->rank,
                                           .gets = what->gets};
         const struct iris_transfer_rows rows = {
-            plan.rows.count, what->gets ? plan.rows.src : plan.rows.dst,
+            (unsigned)plan.rows.count,
+            what->gets ? plan.rows.src : plan.rows.dst,
             what->gets ? plan.rows.dst : plan.rows.src};
 
         status = iris_i_kernel_transfer(queue, &row, &rows, stream);

@@ -113,7 +113,7 @@ const struct emu_name emu_members[] = {
     MEMBER(iris_matmul_args, k),
     ALL(iris_transfer_args), MEMBER(iris_transfer_args, context),
     MEMBER(iris_transfer_args, symmetric), MEMBER(iris_transfer_args, other),
-    MEMBER(iris_transfer_args, bytes), MEMBER(iris_transfer_args, rows),
+    MEMBER(iris_transfer_args, bytes),
     MEMBER(iris_transfer_args, symmetric_step),
     MEMBER(iris_transfer_args, other_step), MEMBER(iris_transfer_args, rank),
     MEMBER(iris_transfer_args, gets),

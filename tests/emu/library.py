@@ -181,8 +181,8 @@ def transfers():
         yield with_context(Packed(
             "copies of streams", "iris_k_transfer", "iris_transfer_args",
             {"symmetric": heap(HEAP_AT), "other": local(LOCAL_AT),
-             "bytes": bytes_, "rows": 2, "symmetric_step": bytes_ + 3,
-             "other_step": bytes_ + 1, "rank": 1, "gets": gets}))
+             "bytes": bytes_, "symmetric_step": bytes_ + 3,
+             "other_step": bytes_ + 1, "rank": 1, "gets": gets}, grid=2))
 
 
 # A struct iris_ops_words: 8 sent, 8 awaited, 8 arrived, and one more.
