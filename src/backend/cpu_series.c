@@ -8,8 +8,6 @@
 
 #include "backend/cpu_series.h"
 
-#include <iris/device/hook.h>
-
 static void tell(struct iris_cpu_series *series, struct iris_hooks *hooks)
 {
     if (series->event.bytes != 0) {
@@ -17,15 +15,6 @@ static void tell(struct iris_cpu_series *series, struct iris_hooks *hooks)
         series->event.address = series->next;
         series->event.bytes = 0;
     }
-}
-
-static uint64_t pack(const struct iris_cpu_event *event)
-{
-    iris_d_access_t access = iris_d_reads(event->op, 0, event->bytes);
-
-    access.write = event->write;
-    access.order = iris_d_order(event->sem, event->scope);
-    return iris_d_packed(access);
 }
 
 /* The series that ends for a new one: an earlier block of the same, else each
@@ -45,9 +34,8 @@ static struct iris_cpu_series *choose(struct iris_cpu_wg *cpu,
 }
 
 void iris_i_cpu_series_begin(struct iris_cpu_wg *cpu, struct iris_hooks *hooks,
-                             const struct iris_cpu_event *event)
+                             const struct iris_cpu_event *event, uint64_t what)
 {
-    uint64_t what = pack(event);
     struct iris_cpu_series *series = choose(cpu, event, what);
 
     tell(series, hooks);

@@ -9,9 +9,10 @@
 
 #include "base/hooks.h"
 
-/* Begins a series behind a plain access, of which observers have the event. */
+/* Begins a series behind a plain access, of which observers have the event.
+ * `what` is iris_d_packed() of it. */
 void iris_i_cpu_series_begin(struct iris_cpu_wg *cpu, struct iris_hooks *hooks,
-                             const struct iris_cpu_event *event);
+                             const struct iris_cpu_event *event, uint64_t what);
 
 /* Gives observers the accesses that they have not got. `cpu` may have no
  * series. */

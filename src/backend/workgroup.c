@@ -8,6 +8,7 @@
 #include "backend/workgroup.h"
 
 #include <iris/device/far.h>
+#include <iris/device/hook.h>
 #include <iris/device/kernel.h>
 #include <iris/device/value.h>
 
@@ -258,6 +259,15 @@ static iris_status_t check_access(const struct iris_cpu_wg *cpu,
     return IRIS_OK;
 }
 
+static uint64_t pack(const struct iris_cpu_event *event)
+{
+    iris_d_access_t access = iris_d_reads(event->op, 0, event->bytes);
+
+    access.write = event->write;
+    access.order = iris_d_order(event->sem, event->scope);
+    return iris_d_packed(access);
+}
+
 void iris_cpu_observe(struct iris_cpu_wg *cpu,
                       const struct iris_cpu_event *event)
 {
@@ -275,7 +285,7 @@ void iris_cpu_observe(struct iris_cpu_wg *cpu,
         status = check_access(cpu, event);
     }
     if (status == IRIS_OK && is_plain && cpu->series != NULL) {
-        iris_i_cpu_series_begin(cpu, hooks, event);
+        iris_i_cpu_series_begin(cpu, hooks, event, pack(event));
     }
     if (status != IRIS_OK) {
         stop(current, status, IRIS_CPU_STOP_REFUSED);
