@@ -217,7 +217,8 @@ struct iris_backend_params {
     const struct iris_kernel *wait;
     /* Observers of CPU kernels, read at each launch; NULL: none. */
     struct iris_hooks *hooks;
-    /* How CPU kernels reach ranks of other nodes; NULL: there are none. */
+    /* How CPU kernels reach ranks of other nodes; NULL: all ranks are on
+     * this node. */
     const struct iris_far *far;
 };
 

@@ -266,7 +266,7 @@ static void take_plain(struct iris_race_memory *memory,
 }
 
 /* Acquires from the writes of the word whose value the read may have seen.
- * False: there is none. Under the word's lock. */
+ * False: no write has that value. Under the word's lock. */
 static bool take_writes(struct iris_race_memory *memory,
                         const struct iris_race_word *word,
                         const struct iris_race_atomic *reader, uint64_t seen)

@@ -100,7 +100,7 @@ unsigned long long iris_i_records_number(const struct iris_records *records);
 void iris_i_records_mark_elsewhere(const struct iris_records *records,
                                    int rank);
 
-/* The number of a query that this rank now has to send; 0: there is none.
+/* The number of a query that this rank now has to send; 0: it has sent all.
  * `records` may be NULL. */
 uint64_t iris_i_records_take_query(const struct iris_records *records);
 

@@ -63,7 +63,8 @@ static void close_known(struct iris_extension *extension)
     free(known);
 }
 
-int iris_i_ops_are_threads(const iris_t *iris, const struct iris_group *group)
+/* Whether every member is a rank of this process. */
+static int are_threads(const iris_t *iris, const struct iris_group *group)
 {
     for (int i = 0; i < group->members.count; i++) {
         if (iris_i_control_is_remote(iris->control, group->ranks[i])) {
@@ -73,12 +74,9 @@ int iris_i_ops_are_threads(const iris_t *iris, const struct iris_group *group)
     return group->members.count > 1;
 }
 
-/* Adds the sizes of a call. *new_p: they were not known. */
-static iris_status_t remember(const iris_t *iris,
-                              const struct iris_ops_call *call, int *new_p)
+static struct known *known_of(const struct iris_ops_call *call)
 {
     struct known *known = (struct known *)call->group->ops;
-    struct sizes *sizes = calloc(1, sizeof *sizes), **found;
 
     if (known == NULL) {
         known = calloc(1, sizeof *known);
@@ -87,22 +85,33 @@ static iris_status_t remember(const iris_t *iris,
             call->group->ops = &known->extension;
         }
     }
-    if (known == NULL || sizes == NULL) {
-        free(sizes);
-        return iris_i_fail(iris_i_log(iris), IRIS_ERR_NO_MEMORY,
-                           "%s: no memory for its sizes", call->name);
+    return known;
+}
+
+/* Adds the sizes of a call. *new_p: they were not known. */
+static iris_status_t remember(const iris_t *iris,
+                              const struct iris_ops_call *call, int *new_p)
+{
+    const struct sizes own = {{call->op, call->m, call->n, call->k,
+                               (int64_t)call->b->dtype, call->by_column}};
+    struct known *known = known_of(call);
+    struct sizes *sizes;
+
+    if (known != NULL && tfind(&own, &known->sizes, compare) != NULL) {
+        return IRIS_OK;
     }
-    *sizes = (struct sizes){{call->op, call->m, call->n, call->k,
-                             (int64_t)call->b->dtype, call->by_column}};
-    found = tsearch(sizes, &known->sizes, compare);
-    *new_p = found != NULL && *found == sizes;
+    sizes = malloc(sizeof *sizes);
+    if (sizes != NULL) {
+        *sizes = own;
+    }
+    *new_p = known != NULL && sizes != NULL &&
+             tsearch(sizes, &known->sizes, compare) != NULL;
     if (!*new_p) {
         free(sizes);
     }
-    return found != NULL
-               ? IRIS_OK
-               : iris_i_fail(iris_i_log(iris), IRIS_ERR_NO_MEMORY,
-                             "%s: no memory for its sizes", call->name);
+    return *new_p ? IRIS_OK
+                  : iris_i_fail(iris_i_log(iris), IRIS_ERR_NO_MEMORY,
+                                "%s: no memory for its sizes", call->name);
 }
 
 iris_status_t iris_i_ops_first(iris_t *iris, struct iris_ops_call *call)
@@ -112,7 +121,7 @@ iris_status_t iris_i_ops_first(iris_t *iris, struct iris_ops_call *call)
     iris_status_t status = iris_i_ops_blas(iris, &blas, &state);
 
     if (status != IRIS_OK || blas == NULL || !blas->on_gpu ||
-        !iris_i_ops_are_threads(iris, call->group)) {
+        !are_threads(iris, call->group)) {
         return status;
     }
     return remember(iris, call, &call->is_first);

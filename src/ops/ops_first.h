@@ -7,9 +7,6 @@
 
 #include "ops/ops_types.h"
 
-/* Whether every member is a rank of this process. */
-int iris_i_ops_are_threads(const iris_t *iris, const struct iris_group *group);
-
 /* Sets call->is_first: the group has not made this call with these sizes yet,
  * and it uses a GPU's library that loads kernels by and by. The same on all
  * members. */
