@@ -7,7 +7,7 @@
 BEGIN {
     max_lines = 60
     max_nesting = 3
-    max_params = 5
+    max_params = 7
 }
 
 FNR == 1 {

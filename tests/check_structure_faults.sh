@@ -142,13 +142,13 @@ plant_waits() {
 plant_sizes() {
     plant src/base/long.c "function of 63 lines" \
         "void iris_i_long(void)\n{\n$(lines 60 '    call();')\n}"
-    plant src/base/many.c "iris_i_many() has 6 parameters" \
-        "void iris_i_many(int a, int b, int c, int d, int e, int f);"
+    plant src/base/many.c "iris_i_many() has 8 parameters" \
+        "void iris_i_many(int a, int b, int c, int d, int e, int f, int g, int h);"
     { echo "void iris_i_deep(int a)" && echo "{" && lines 4 "    if (a) {" &&
         lines 4 "    }" && echo "}"; } >src/base/deep.c
     echo "src/base/deep.c:6: nesting 4" >>expected
-    lines 501 "" >src/base/file.c
-    echo "src/base/file.c:500: file of 501 lines" >>expected
+    lines 1201 "" >src/base/file.c
+    echo "src/base/file.c:1200: file of 1201 lines" >>expected
     mkdir -p src/base/part && lines 81 "# all" >src/base/part/local.mk
     echo "src/base/part/local.mk:80: fragment of 81 lines" >>expected
 }
