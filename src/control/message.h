@@ -7,12 +7,12 @@
 #ifndef IRIS_SRC_CONTROL_MESSAGE_H
 #define IRIS_SRC_CONTROL_MESSAGE_H
 
+#include "base/secret.h"
 #include "control/control.h"
 
 #define IRIS_MESSAGE_MAGIC \
     UINT32_C(0x69726973) /* differs in another byte order */
 #define IRIS_MESSAGE_VERSION 3u
-#define IRIS_SECRET_BYTES 32
 #define IRIS_MESSAGE_WHY_BYTES 160
 
 /*   peer -> 0    HELLO: secret, and the number of ranks
