@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "info.h"
+#include "base/settings_table.h"
 
 #include "backend/calls.h"
 #include "backend/registry.h"
@@ -55,6 +56,9 @@ static void gather_rows(struct info *info)
         /* unsetenv() leaves the text where it is. */
         one->value =
             one->is_bad ? getenv(one->row.env) : one->row.setting->text;
+        if (iris_i_setting_is_secret(&one->row) && one->value[0] != '\0') {
+            one->value = "(set)";
+        }
     }
 }
 

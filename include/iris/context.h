@@ -148,7 +148,14 @@ typedef struct iris_context iris_t;
     X(device_delay, STRING, "IRIS_DEVICE_DELAY", "",                           \
       "", "for tests: RANK:MICROSECONDS, separated by commas; kernels on GPUs "\
           "compiled with iriscc --trace wait at random up to that long before "\
-          "each operation")
+          "each operation")                                                    \
+    X(job_secret, STRING, "IRIS_JOB_SECRET", "",                               \
+      "", "16 or more characters that all ranks of a job of several hosts "    \
+          "share and no other user knows")                                     \
+    X(job_secret_file, STRING, "IRIS_JOB_SECRET_FILE", "",                     \
+      "", "file with such a secret, readable only by its owner, on each host") \
+    X(insecure, FLAG, "IRIS_INSECURE", "0",                                    \
+      "", "1: no warning if a job of several hosts has no secret")
 /* clang-format on */
 
 #define IRIS_CONFIG_STRING(field) const char *field;

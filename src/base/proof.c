@@ -6,10 +6,11 @@
  *   acceptor:  greeting = magic, nonce A
  *   connector: claim    = magic, nonce C, claims, HMAC(secret, "connector",
  *                         nonce A, nonce C, claims)
- *   acceptor:  answer   = 1, claims, HMAC(secret, "acceptor", nonce A, nonce C,
- *                         the connector's claims, claims)
- *              or, if the claim's HMAC is wrong: 0, zeros
+ *   acceptor:  answer   = verdict, claims, HMAC(secret, "acceptor", nonce A,
+ *                         nonce C, the connector's claims, verdict, claims)
+ *              or, if the claim's HMAC is wrong: zeros
  *
+ * - An acceptor without descriptors sends another magic and closes.
  * - The magic contains the version of the protocol.
  * - The secret is not sent. The acceptor sends nothing that depends on it
  *   before the connector has proven that it knows it.
@@ -40,6 +41,9 @@
 #define CLAIMS_BYTES sizeof(struct iris_proof_claims)
 
 static const unsigned char magic[IRIS_PROOF_MAGIC_BYTES] = "irisprf1";
+static const unsigned char full[IRIS_PROOF_MAGIC_BYTES] = "irisfull";
+
+enum { WRONG, WELCOME, REFUSED };
 
 enum { GREETING, CLAIM, DECIDING, ANSWER, ENDED };
 
@@ -59,7 +63,7 @@ static void make_mac(const struct iris_proof *proof, enum iris_proof_role role,
         {proof->greeting.nonce, IRIS_PROOF_NONCE_BYTES},
         {proof->claim.greeting.nonce, IRIS_PROOF_NONCE_BYTES},
         {&proof->claim.claims, CLAIMS_BYTES},
-        {&proof->answer.claims, role == IRIS_PROOF_ACCEPTOR ? CLAIMS_BYTES : 0},
+        {&proof->answer, role == IRIS_PROOF_ACCEPTOR ? CLAIMS_BYTES + 1 : 0},
     };
     size_t bytes = 0;
 
@@ -94,6 +98,11 @@ static void set_claims(struct iris_proof_claims *claims, const void *data,
 static int is_greeting(const struct iris_proof_greeting *greeting)
 {
     return memcmp(greeting->magic, magic, sizeof magic) == 0;
+}
+
+static int is_full(const struct iris_proof_greeting *greeting)
+{
+    return memcmp(greeting->magic, full, sizeof full) == 0;
 }
 
 static enum iris_proof_result fail_proof(struct iris_proof *proof,
@@ -178,19 +187,28 @@ static enum iris_proof_result check_claim(struct iris_proof *proof)
     return IRIS_PROOF_CLAIMED;
 }
 
+/* Both sides have the answer. */
+static enum iris_proof_result end_answer(struct iris_proof *proof)
+{
+    if (proof->answer.verdict == REFUSED) {
+        return fail_proof(proof, IRIS_PROOF_REFUSED);
+    }
+    proof->stage = ENDED;
+    return IRIS_PROOF_PROVEN;
+}
+
 static enum iris_proof_result check_answer(struct iris_proof *proof)
 {
-    if (proof->answer.is_proven > 1 ||
+    if (proof->answer.verdict > REFUSED ||
         proof->answer.claims.bytes > IRIS_PROOF_CLAIMS_MOST) {
         return fail_proof(proof, IRIS_PROOF_FOREIGN);
     }
-    if (!proof->answer.is_proven ||
+    if (proof->answer.verdict == WRONG ||
         !is_mac(proof, IRIS_PROOF_ACCEPTOR, proof->answer.mac)) {
         return fail_proof(proof, IRIS_PROOF_WRONG);
     }
     proof->theirs = proof->answer.claims;
-    proof->stage = ENDED;
-    return IRIS_PROOF_PROVEN;
+    return end_answer(proof);
 }
 
 /* A stage's message has passed. PENDING: the next stage follows. */
@@ -200,7 +218,9 @@ static enum iris_proof_result end_stage(struct iris_proof *proof)
 
     if (proof->stage == GREETING && !accepts) {
         if (!is_greeting(&proof->greeting)) {
-            return fail_proof(proof, IRIS_PROOF_FOREIGN);
+            return fail_proof(proof, is_full(&proof->greeting)
+                                         ? IRIS_PROOF_FULL
+                                         : IRIS_PROOF_FOREIGN);
         }
         make_mac(proof, IRIS_PROOF_CONNECTOR, proof->claim.mac);
     }
@@ -208,11 +228,7 @@ static enum iris_proof_result end_stage(struct iris_proof *proof)
         return check_claim(proof);
     }
     if (proof->stage == ANSWER) {
-        if (!accepts) {
-            return check_answer(proof);
-        }
-        proof->stage = ENDED;
-        return IRIS_PROOF_PROVEN;
+        return accepts ? end_answer(proof) : check_answer(proof);
     }
     proof->stage = proof->stage == GREETING ? CLAIM : ANSWER;
     return IRIS_PROOF_PENDING;
@@ -262,13 +278,32 @@ iris_status_t iris_i_proof_begin(struct iris_proof *proof,
     return iris_i_secret_random(own->nonce, sizeof own->nonce);
 }
 
-void iris_i_proof_answer(struct iris_proof *proof, const void *claims,
-                         size_t bytes)
+static void decide(struct iris_proof *proof, unsigned char verdict,
+                   const void *claims, size_t bytes)
 {
-    proof->answer.is_proven = 1;
+    proof->answer.verdict = verdict;
     set_claims(&proof->answer.claims, claims, bytes);
     make_mac(proof, IRIS_PROOF_ACCEPTOR, proof->answer.mac);
     proof->stage = ANSWER;
+}
+
+void iris_i_proof_answer(struct iris_proof *proof, const void *claims,
+                         size_t bytes)
+{
+    decide(proof, WELCOME, claims, bytes);
+}
+
+void iris_i_proof_refuse(struct iris_proof *proof, const char *reason)
+{
+    decide(proof, REFUSED, reason, strnlen(reason, IRIS_PROOF_CLAIMS_MOST - 1));
+}
+
+void iris_i_proof_tell_full(int sock)
+{
+    struct iris_proof_greeting greeting = {{0}, {0}};
+
+    memcpy(greeting.magic, full, sizeof full);
+    (void)send(sock, &greeting, sizeof greeting, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 short iris_i_proof_events(const struct iris_proof *proof)
@@ -295,6 +330,10 @@ const char *iris_i_proof_reason(const struct iris_proof *proof)
         return "closed the connection";
     case IRIS_PROOF_FOREIGN:
         return "is not a process of Iris, or of another version of it";
+    case IRIS_PROOF_FULL:
+        return "has no file descriptor left";
+    case IRIS_PROOF_REFUSED: /* zeros follow the text */
+        return (const char *)proof->theirs.data;
     case IRIS_PROOF_WRONG:
         return "has another secret: it belongs to another job, or its "
                "IRIS_JOB_SECRET or IRIS_JOB_ID differs";

@@ -24,7 +24,8 @@ enum iris_proof_result {
     IRIS_PROOF_PENDING = 0, /* call again once the socket is ready */
     IRIS_PROOF_PROVEN = 1,  /* both sides; `theirs` has the other's claims */
     IRIS_PROOF_CLAIMED = 2, /* acceptor: `theirs` has the connector's proven
-                             * claims; call iris_i_proof_answer(), then
+                              * claims; call iris_i_proof_answer() or
+                             * iris_i_proof_refuse(), then
                              * iris_i_proof_step() again */
 };
 
@@ -34,6 +35,9 @@ enum iris_proof_why {
     IRIS_PROOF_GONE,    /* the other side has closed, or the connection broke */
     IRIS_PROOF_FOREIGN, /* the other side does not speak this protocol */
     IRIS_PROOF_WRONG,   /* the other side has another secret */
+    IRIS_PROOF_FULL,    /* the acceptor's process has no descriptor left */
+    IRIS_PROOF_REFUSED, /* the acceptor knows the secret but does not want this
+                         * connection; `theirs` has its reason, as text */
 };
 
 /* Opaque bytes that a side asserts about itself. */
@@ -53,7 +57,8 @@ struct iris_proof_claim {
     unsigned char mac[IRIS_DIGEST_BYTES];
 };
 struct iris_proof_answer {
-    unsigned char is_proven; /* 0: the connector has another secret */
+    unsigned char verdict; /* 0: the connector has another secret; 1: welcome;
+                            * 2: refused, and the claims are the reason */
     struct iris_proof_claims claims;
     unsigned char mac[IRIS_DIGEST_BYTES];
 };
@@ -90,6 +95,14 @@ enum iris_proof_result iris_i_proof_step(struct iris_proof *proof);
 /* Acceptor: sets its own claims, after IRIS_PROOF_CLAIMED. */
 void iris_i_proof_answer(struct iris_proof *proof, const void *claims,
                          size_t bytes);
+
+/* Acceptor: refuses instead, with a reason of at most IRIS_PROOF_CLAIMS_MOST - 1
+ * characters. The step then ends with IRIS_PROOF_FAILED. */
+void iris_i_proof_refuse(struct iris_proof *proof, const char *reason);
+
+/* Acceptor without a free descriptor: tells a connection so. The other side
+ * fails with IRIS_PROOF_FULL. */
+void iris_i_proof_tell_full(int sock);
 
 /* The events of poll() for which the handshake waits. */
 short iris_i_proof_events(const struct iris_proof *proof);

@@ -70,12 +70,13 @@ static iris_status_t load_row(const struct iris_setting_entry *row,
         return IRIS_OK;
     }
     if (!iris_i_setting_parse(row, text, &given)) {
-        return iris_i_fail(NULL, IRIS_ERR_CONFIG,
-                           "%s%s=\"%.60s\" does not parse; it takes: %s",
-                           origin == IRIS_ORIGIN_ARGUMENT
-                               ? "configuration value for "
-                               : "environment variable ",
-                           row->help.env, text, iris_i_setting_accepts(row));
+        return iris_i_fail(
+            NULL, IRIS_ERR_CONFIG,
+            "%s%s=\"%.60s\" does not parse; it takes: %s",
+            origin == IRIS_ORIGIN_ARGUMENT ? "configuration value for "
+                                           : "environment variable ",
+            row->help.env, iris_i_setting_is_secret(&row->help) ? "..." : text,
+            iris_i_setting_accepts(row));
     }
     setting->number = given.number;
     set(row, text, origin, setting);

@@ -119,7 +119,9 @@ static iris_status_t set(const struct iris_setting_entry *row, void *field,
         return iris_i_fail(NULL, IRIS_ERR_CONFIG,
                            "iris_config_set: %s=\"%.60s\" does not parse; it "
                            "takes: %s",
-                           row->field, value, iris_i_setting_accepts(row));
+                           row->field,
+                           iris_i_setting_is_secret(&row->help) ? "..." : value,
+                           iris_i_setting_accepts(row));
     }
     if (iris_i_setting_is_text(row)) {
         *(const char **)field = value;

@@ -31,6 +31,11 @@ int iris_i_setting_is_text(const struct iris_setting_entry *row)
     return row->kind == STRING || row->kind == CHOICE;
 }
 
+int iris_i_setting_is_secret(const struct iris_setting_row *row)
+{
+    return strcmp(row->env, "IRIS_JOB_SECRET") == 0;
+}
+
 /* Whether `text` is one of the space-separated words of `choices`. *number_p is
  * then its index. */
 static int find_choice(const char *choices, const char *text, int64_t *number_p)

@@ -24,6 +24,9 @@ extern const size_t iris_i_settings_count;
 /* Whether values are texts; they are numbers otherwise. */
 int iris_i_setting_is_text(const struct iris_setting_entry *row);
 
+/* Whether nobody may print the row's value. */
+int iris_i_setting_is_secret(const struct iris_setting_row *row);
+
 /* The values that a row accepts, for messages. */
 const char *iris_i_setting_accepts(const struct iris_setting_entry *row);
 

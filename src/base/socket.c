@@ -6,6 +6,7 @@
 
 #include "base/socket.h"
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/error.h"
 #include "base/shm.h"
@@ -20,14 +21,14 @@
 
 /* The user id is part of the name, so that different users' names never
  * collide. */
-static socklen_t make_address(const char *key, struct sockaddr_un *address)
+static socklen_t make_address(const char *name, struct sockaddr_un *address)
 {
     int length;
 
     memset(address, 0, sizeof *address);
     address->sun_family = AF_UNIX;
     length = snprintf(address->sun_path + 1, sizeof address->sun_path - 1,
-                      "iris/%lu/%s", (unsigned long)geteuid(), key);
+                      "iris/%lu/%s", (unsigned long)geteuid(), name);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
                        (size_t)length);
 }
@@ -62,12 +63,12 @@ static struct ucred peer_of(int sock)
     return peer;
 }
 
-/* Reports the owner of the key that we could not bind. It may not listen
+/* Reports the owner of the name that we could not bind. It may not listen
  * yet. */
-static iris_status_t fail_in_use(const char *key)
+static iris_status_t fail_in_use(const char *name)
 {
     struct sockaddr_un address;
-    socklen_t length = make_address(key, &address);
+    socklen_t length = make_address(name, &address);
     struct ucred peer = {.pid = 0, .uid = (uid_t)-1};
     char holder[64] = "a process that does not answer";
     int sock = -1, ret = -1;
@@ -87,16 +88,16 @@ static iris_status_t fail_in_use(const char *key)
         close(sock);
     }
     return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
-                       "rank 0 of job \"%s\" is already there: %s; is rank 0 "
-                       "started twice, or another job under the same name? set "
-                       "IRIS_JOB_ID to a unique name",
-                       key, holder);
+                       "this rank's local socket is already there: %s; is the "
+                       "rank started twice, or another job under the same "
+                       "name? set IRIS_JOB_ID to a unique name",
+                       holder);
 }
 
-iris_status_t iris_i_socket_listen(const char *key, int backlog, int *sock_p)
+iris_status_t iris_i_socket_listen(const char *name, int backlog, int *sock_p)
 {
     struct sockaddr_un address;
-    socklen_t length = make_address(key, &address);
+    socklen_t length = make_address(name, &address);
     iris_status_t status;
     int sock = -1;
 
@@ -110,17 +111,17 @@ iris_status_t iris_i_socket_listen(const char *key, int backlog, int *sock_p)
         return IRIS_OK;
     }
     status = errno == EADDRINUSE
-                 ? fail_in_use(key)
+                 ? fail_in_use(name)
                  : iris_i_fail_errno(NULL, IRIS_ERR_SYSTEM, errno,
                                      "cannot listen for ranks");
     close(sock);
     return status;
 }
 
-iris_status_t iris_i_socket_try_connect(int sock, const char *key)
+iris_status_t iris_i_socket_try_connect(int sock, const char *name)
 {
     struct sockaddr_un address;
-    socklen_t length = make_address(key, &address);
+    socklen_t length = make_address(name, &address);
     struct ucred peer;
 
     if (connect(sock, (struct sockaddr *)&address, length) != 0) {
@@ -133,24 +134,23 @@ iris_status_t iris_i_socket_try_connect(int sock, const char *key)
     peer = peer_of(sock);
     if (peer.uid != geteuid()) {
         return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
-                           "job \"%s\" is held by uid %ld (pid %ld), not by "
-                           "us, uid %ld; choose another IRIS_JOB_ID",
-                           key, (long)peer.uid, (long)peer.pid,
-                           (long)geteuid());
+                           "the job's name is held by uid %ld (pid %ld), not "
+                           "by us, uid %ld; choose another IRIS_JOB_ID",
+                           (long)peer.uid, (long)peer.pid, (long)geteuid());
     }
     return IRIS_OK;
 }
 
-iris_status_t iris_i_socket_connect(int sock, const char *key,
+iris_status_t iris_i_socket_connect(int sock, const char *name,
                                     struct iris_wait *wait)
 {
-    iris_status_t status = iris_i_socket_try_connect(sock, key),
+    iris_status_t status = iris_i_socket_try_connect(sock, name),
                   waited = IRIS_OK;
 
     while (status == IRIS_ERR_STATE && waited == IRIS_OK) {
         waited = iris_i_wait_tick(wait);
         status =
-            waited == IRIS_OK ? iris_i_socket_try_connect(sock, key) : waited;
+            waited == IRIS_OK ? iris_i_socket_try_connect(sock, name) : waited;
     }
     return status;
 }
@@ -202,6 +202,7 @@ iris_status_t iris_i_socket_send(int sock, const void *data, size_t bytes,
     union iris_socket_control control;
     struct iovec iov = {.iov_base = (void *)(uintptr_t)data, .iov_len = bytes};
     struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
+    int64_t deadline_ns = iris_i_deadline(IRIS_SOCKET_PATIENCE_MS);
     struct iris_wait wait;
     ssize_t sent;
 
@@ -209,16 +210,22 @@ iris_status_t iris_i_socket_send(int sock, const void *data, size_t bytes,
     iris_i_wait_moment(&wait, IRIS_SOCKET_PATIENCE_MS);
     do { /* the system limits the number of descriptors in transit */
         sent = sendmsg(sock, &message, MSG_NOSIGNAL);
-    } while (sent < 0 &&
-             (errno == EINTR ||
+        if (sent > 0) { /* a stream may take a part */
+            iov.iov_base = (char *)iov.iov_base + sent;
+            iov.iov_len -= (size_t)sent;
+            message.msg_control = NULL;
+            message.msg_controllen = 0;
+        }
+    } while (iov.iov_len > 0 && iris_i_now_ns() < deadline_ns &&
+             (sent > 0 || errno == EINTR ||
               (errno == ETOOMANYREFS && iris_i_wait_tick(&wait) == IRIS_OK)));
-    if (sent == (ssize_t)bytes) {
+    if (iov.iov_len == 0) {
         return IRIS_OK;
     }
-    if (errno == EPIPE || errno == ECONNRESET) {
+    if (sent < 0 && (errno == EPIPE || errno == ECONNRESET)) {
         return iris_i_fail(NULL, IRIS_ERR_PEER_LOST, "a rank left the meeting");
     }
-    if (sent >= 0 || errno == EAGAIN) {
+    if (sent >= 0 || errno == EAGAIN || errno == EINTR) {
         return iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
                            "a rank fell silent in the meeting");
     }
@@ -232,57 +239,98 @@ int iris_i_socket_is_readable(int sock)
     return poll(&pollfd, 1, 0) > 0;
 }
 
-iris_status_t iris_i_socket_receive(int sock, void *data, size_t bytes,
-                                    struct iris_wait *wait, int *fd_p)
+/* Receives what is there, at most the rest of the message. A side that closes
+ * with unread data resets the connection, but its earlier message can still be
+ * read. */
+static ssize_t receive_part(int sock, struct iris_socket_message *message)
 {
-    union {
-        struct cmsghdr header;
-        char space[CMSG_SPACE(sizeof(int))];
-    } control = {0};
-    struct iovec iov = {.iov_base = data, .iov_len = bytes};
-    struct msghdr message = {.msg_iov = &iov,
-                             .msg_iovlen = 1,
-                             .msg_control = &control,
-                             .msg_controllen = CMSG_LEN(sizeof(int))};
-    iris_status_t status = IRIS_OK;
-    struct cmsghdr *header;
-    ssize_t received;
-    int fd = -1, resets = 0, lost = 0;
+    union iris_socket_control control = {.space = {0}};
+    struct iovec iov = {.iov_base =
+                            (unsigned char *)message->data + message->done,
+                        .iov_len = message->bytes - message->done};
+    struct msghdr header = {.msg_iov = &iov,
+                            .msg_iovlen = 1,
+                            .msg_control = &control,
+                            .msg_controllen = CMSG_LEN(sizeof(int))};
+    struct cmsghdr *one;
+    ssize_t got;
+    int resets = 0;
 
-    wait->fd = sock;
-    while (status == IRIS_OK && !iris_i_socket_is_readable(sock)) {
-        status = iris_i_wait_tick(wait);
-    }
-    if (status != IRIS_OK) {
-        return status;
-    }
-    /* A side that closes with unread data resets the connection, but its
-     * earlier message can still be read. */
     do {
-        received = recvmsg(sock, &message, MSG_CMSG_CLOEXEC | MSG_WAITALL);
-    } while (received < 0 &&
+        got = recvmsg(sock, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    } while (got < 0 &&
              (errno == EINTR || (errno == ECONNRESET && resets++ == 0)));
-    header = received < 0 ? NULL : CMSG_FIRSTHDR(&message);
-    if (header != NULL && header->cmsg_type == SCM_RIGHTS) {
-        memcpy(&fd, CMSG_DATA(header), sizeof fd);
-        lost = (fd = iris_i_fd_above_stdio(fd)) < 0;
+    one = got < 0 ? NULL : CMSG_FIRSTHDR(&header);
+    if (one != NULL && one->cmsg_type == SCM_RIGHTS && message->fd < 0) {
+        memcpy(&message->fd, CMSG_DATA(one), sizeof message->fd);
+        message->fd = iris_i_fd_above_stdio(message->fd);
+        message->is_lost |= message->fd < 0;
     }
-    if (received <= 0) {
-        return iris_i_fail(NULL, IRIS_ERR_PEER_LOST, "a rank left the meeting");
+    if (got > 0) {
+        message->is_lost |= (header.msg_flags & MSG_CTRUNC) != 0;
+        message->is_long |= (header.msg_flags & MSG_TRUNC) != 0;
+        message->done += (size_t)got;
     }
-    if (lost || message.msg_flags & MSG_CTRUNC) {
+    return got;
+}
+
+/* Whether a part of a message may follow later. */
+static int is_stream(int sock)
+{
+    int type = 0;
+    socklen_t bytes = sizeof type;
+
+    getsockopt(sock, SOL_SOCKET, SO_TYPE, &type, &bytes);
+    return type == SOCK_STREAM;
+}
+
+iris_status_t iris_i_socket_take(int sock, struct iris_socket_message *message)
+{
+    iris_status_t status = IRIS_OK;
+    ssize_t got;
+
+    do {
+        got = receive_part(sock, message);
+    } while (got > 0 && message->done < message->bytes && is_stream(sock));
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+        return IRIS_ERR_STATE;
+    }
+    if (got <= 0) {
+        status =
+            iris_i_fail(NULL, IRIS_ERR_PEER_LOST, "a rank left the meeting");
+    } else if (message->is_lost) {
         status = iris_i_fail_fd(EMFILE, "cannot take a peer's descriptor");
-    } else if (received != (ssize_t)bytes || message.msg_flags & MSG_TRUNC) {
+    } else if (message->done != message->bytes || message->is_long) {
         status = iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
                              "a message in the meeting that is not of %zu "
                              "bytes: do all ranks use the same version of "
                              "Iris?",
-                             bytes);
+                             message->bytes);
+    }
+    if (status != IRIS_OK && message->fd >= 0) {
+        close(message->fd);
+        message->fd = -1;
+    }
+    return status;
+}
+
+iris_status_t iris_i_socket_receive(int sock, void *data, size_t bytes,
+                                    struct iris_wait *wait, int *fd_p)
+{
+    struct iris_socket_message message = {
+        .data = data, .bytes = bytes, .fd = -1};
+    iris_status_t status = iris_i_socket_take(sock, &message), waited = IRIS_OK;
+
+    wait->fd = sock;
+    while (status == IRIS_ERR_STATE && waited == IRIS_OK) {
+        waited = iris_i_wait_tick(wait);
+        status =
+            waited == IRIS_OK ? iris_i_socket_take(sock, &message) : waited;
     }
     if (status == IRIS_OK) {
-        *fd_p = fd;
-    } else if (fd >= 0) {
-        close(fd);
+        *fd_p = message.fd;
+    } else if (message.fd >= 0) {
+        close(message.fd);
     }
     return status;
 }

@@ -16,23 +16,23 @@
 
 #include "base/host_wait.h"
 
-/* Listens under the job's key, in the abstract namespace (no file). The caller
- * closes *sock_p. IRIS_ERR_BOOTSTRAP: the key is in use; the message names the
- * owner. */
-iris_status_t iris_i_socket_listen(const char *key, int backlog, int *sock_p);
+/* Listens under a name in the abstract namespace (no file). Other users see the
+ * name, so it is no secret. The caller closes *sock_p. IRIS_ERR_BOOTSTRAP: the
+ * name is in use; the message names the owner. */
+iris_status_t iris_i_socket_listen(const char *name, int backlog, int *sock_p);
 
 /* Makes a socket for iris_i_socket_connect(); the caller closes it.
  * IRIS_ERR_LIMIT, IRIS_ERR_SYSTEM */
 iris_status_t iris_i_socket_make(int *sock_p);
 
-/* One attempt to connect `sock` to the listener of `key`. IRIS_ERR_STATE, with
+/* One attempt to connect `sock` to the listener of that name. IRIS_ERR_STATE, with
  * no message: nobody listens. IRIS_ERR_BOOTSTRAP: the listener is another
  * user's. */
-iris_status_t iris_i_socket_try_connect(int sock, const char *key);
+iris_status_t iris_i_socket_try_connect(int sock, const char *name);
 
 /* Repeats iris_i_socket_try_connect() until there is a listener or the wait has
  * to end. */
-iris_status_t iris_i_socket_connect(int sock, const char *key,
+iris_status_t iris_i_socket_connect(int sock, const char *name,
                                     struct iris_wait *wait);
 
 /* Accepts a waiting connection of this user. *pid_p is the other side's
@@ -62,6 +62,21 @@ iris_status_t iris_i_socket_send(int sock, const void *data, size_t bytes,
 
 /* 1 if there is something to receive, or to accept; never waits. */
 int iris_i_socket_is_readable(int sock);
+
+/* A message that is being received, with a descriptor or -1. */
+struct iris_socket_message {
+    void *data;
+    size_t bytes;
+    size_t done; /* bytes that have come */
+    int fd;      /* begins as -1; the caller closes it */
+    int is_lost; /* the process had no room for the descriptor */
+    int is_long; /* it has more bytes */
+};
+
+/* Receives as much of one message of exactly `bytes` as is there, and never
+ * waits. IRIS_ERR_STATE, without a message: call again later. The other results
+ * are those of iris_i_socket_receive(). */
+iris_status_t iris_i_socket_take(int sock, struct iris_socket_message *message);
 
 /* Receives one message of exactly `bytes`, and waits for it. *fd_p gets its
  * descriptor or -1; the caller closes it. Returns the wait's status,

@@ -8,28 +8,43 @@
 #include "control/bootstrap.h"
 
 #include "base/error.h"
+#include "base/fd.h"
 #include "control/bootstrap_mpi.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+/* The fewest characters of a secret that cannot be found by trying. */
+#define SECRET_LEAST 16
 
 /* ---- Ranks this process makes ---- */
 
 iris_status_t iris_i_bootstrap_random_key(char key[IRIS_KEY_BYTES])
 {
     uint64_t random[2];
+    iris_status_t status = iris_i_secret_random(random, sizeof random);
 
-    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random) {
-        return iris_i_fail_errno(NULL, IRIS_ERR_SYSTEM, errno,
-                                 "no random numbers for the job's key");
+    if (status != IRIS_OK) {
+        return status;
     }
     snprintf(key, IRIS_KEY_BYTES, "%016llx%016llx",
              (unsigned long long)random[0], (unsigned long long)random[1]);
     return IRIS_OK;
+}
+
+/* The name of a job with a random secret. */
+static void name_random(struct iris_bootstrap *bootstrap)
+{
+    char name[IRIS_SECRET_NAME_BYTES];
+
+    iris_i_secret_name(&bootstrap->secret, "job", name);
+    snprintf(bootstrap->job, sizeof bootstrap->job, "%s-%.8s", bootstrap->how,
+             name);
 }
 
 void iris_i_bootstrap_thread(const char *key, int rank, int num_ranks,
@@ -40,7 +55,95 @@ void iris_i_bootstrap_thread(const char *key, int rank, int num_ranks,
     bootstrap_p->rank = rank;
     bootstrap_p->num_ranks = num_ranks;
     bootstrap_p->local_rank = rank;
-    snprintf(bootstrap_p->key, sizeof bootstrap_p->key, "%s", key);
+    iris_i_sha256(key, strlen(key), bootstrap_p->secret.bytes);
+    name_random(bootstrap_p);
+}
+
+/* ---- Secrets ---- */
+
+static iris_status_t fail_file(const char *path, const char *why)
+{
+    return iris_i_fail(NULL, IRIS_ERR_CONFIG,
+                       "IRIS_JOB_SECRET_FILE=\"%.200s\" %s", path, why);
+}
+
+static iris_status_t check_file(const char *path, int fd)
+{
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st) != 0) {
+        return fail_file(path, strerror(errno));
+    }
+    if (!S_ISREG(st.st_mode)) {
+        return fail_file(path, "is not a regular file");
+    }
+    if (st.st_uid != geteuid()) {
+        return fail_file(path, "belongs to another user; use a file of yours");
+    }
+    return (st.st_mode & 077) == 0
+               ? IRIS_OK
+               : fail_file(path, "can be read by other users; run chmod 600");
+}
+
+/* Reads the secret, without the end of its line. */
+static iris_status_t read_secret(const char *path,
+                                 char secret[IRIS_SETTING_BYTES])
+{
+    int fd = iris_i_fd_above_stdio(open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY));
+    iris_status_t status = check_file(path, fd);
+    size_t bytes = 0;
+    ssize_t got = 1;
+
+    while (status == IRIS_OK && got != 0 && bytes < IRIS_SETTING_BYTES) {
+        got = read(fd, secret + bytes, IRIS_SETTING_BYTES - bytes);
+        if (got < 0 && errno != EINTR) {
+            status = fail_file(path, strerror(errno));
+        }
+        bytes += got > 0 ? (size_t)got : 0;
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (status == IRIS_OK && bytes == IRIS_SETTING_BYTES) {
+        status = fail_file(path, "has a longer text than 511 bytes");
+    }
+    if (status == IRIS_OK) {
+        secret[bytes] = '\0';
+        secret[strcspn(secret, "\r\n")] = '\0';
+    }
+    return status;
+}
+
+/* Mixes the secret of the settings, if there is one, into the bootstrap's. */
+static iris_status_t add_secret(const struct iris_settings *settings,
+                                struct iris_bootstrap *bootstrap)
+{
+    const char *path = settings->job_secret_file.text;
+    char text[IRIS_SETTING_BYTES];
+    iris_status_t status = IRIS_OK;
+
+    snprintf(text, sizeof text, "%s", settings->job_secret.text);
+    if (path[0] != '\0' && text[0] != '\0') {
+        return iris_i_fail(NULL, IRIS_ERR_CONFIG,
+                           "IRIS_JOB_SECRET and IRIS_JOB_SECRET_FILE are both "
+                           "set; unset one of them");
+    }
+    if (path[0] != '\0') {
+        status = read_secret(path, text);
+    }
+    if (status != IRIS_OK || (path[0] == '\0' && text[0] == '\0')) {
+        return status;
+    }
+    if (strlen(text) < SECRET_LEAST) {
+        return iris_i_fail(NULL, IRIS_ERR_CONFIG,
+                           "the job's secret has %zu characters and needs %d: "
+                           "take the output of \"openssl rand -hex 32\"",
+                           strlen(text), SECRET_LEAST);
+    }
+    iris_i_hmac_sha256(text, strlen(text), bootstrap->secret.bytes,
+                       sizeof bootstrap->secret.bytes, bootstrap->secret.bytes);
+    bootstrap->is_guessable = 0;
+    return IRIS_OK;
 }
 
 /* ---- Environment variables ---- */
@@ -109,8 +212,8 @@ int iris_i_bootstrap_env_applies(const struct iris_settings *settings)
 
 /* "job-NAME" if the name fits, else its beginning and a hash (64-bit FNV-1a) of
  * the whole name. So long names with the same beginning differ. */
-static void make_named_key(const char *kind, const char *name, const char *port,
-                           char key[IRIS_KEY_BYTES])
+static void name_after(const char *kind, const char *name, const char *port,
+                       char key[IRIS_KEY_BYTES])
 {
     uint64_t hash = UINT64_C(14695981039346656037);
     int length = snprintf(key, IRIS_KEY_BYTES, "%s-%s%s%s", kind, name,
@@ -126,22 +229,25 @@ static void make_named_key(const char *kind, const char *name, const char *port,
              (unsigned long long)hash, port);
 }
 
-/* Ranks that one shell or agent starts side by side have the same parent. With
+/* A launcher's name for the job, else its address, since all hosts share these.
+ * Ranks that one shell or agent starts side by side have the same parent. With
  * torchrun, the port distinguishes jobs of one agent; with srun, the step
  * does. */
-static void make_key(const struct iris_settings *settings, const char *job,
+static void name_job(const struct iris_settings *settings, const char *job,
                      char key[IRIS_KEY_BYTES])
 {
-    const char *port = getenv("MASTER_PORT");
+    const char *port = getenv("MASTER_PORT"), *host = getenv("MASTER_ADDR");
 
     port = port == NULL ? getenv("SLURM_STEP_ID") : port;
     port = port == NULL ? "" : port;
     if (settings->job_id.text[0] != '\0') {
-        make_named_key("job", settings->job_id.text, "", key);
+        name_after("job", settings->job_id.text, "", key);
     } else if (job != NULL && job[0] != '\0' && strcmp(job, "none") != 0) {
-        make_named_key("run", job, port, key);
+        name_after("run", job, port, key);
     } else if (settings->root.text[0] != '\0') {
-        make_named_key("root", settings->root.text, port, key);
+        name_after("root", settings->root.text, port, key);
+    } else if (host != NULL && getenv("MASTER_PORT") != NULL) {
+        name_after("master", host, port, key);
     } else {
         snprintf(key, IRIS_KEY_BYTES, "parent-%ld-%.8s", (long)getppid(), port);
     }
@@ -261,7 +367,9 @@ iris_status_t iris_i_bootstrap_env(const struct iris_settings *settings,
             launcher == NULL ? "IRIS_RANK" : launcher->rank,
             launcher == NULL ? "IRIS_NUM_RANKS" : launcher->num_ranks);
     }
-    make_key(settings, job, bootstrap.key);
+    name_job(settings, job, bootstrap.job);
+    iris_i_sha256(bootstrap.job, strlen(bootstrap.job), bootstrap.secret.bytes);
+    bootstrap.is_guessable = 1;
     *bootstrap_p = bootstrap;
     return IRIS_OK;
 }
@@ -291,14 +399,16 @@ static iris_status_t alone(struct iris_bootstrap *bootstrap_p)
     return status;
 }
 
-/* Rank 0's key counts. If rank 0 has no key, all ranks learn that through
- * MPI. */
-static iris_status_t mpi(const struct iris_settings *settings,
-                         struct iris_bootstrap *bootstrap_p)
+/* All ranks get rank 0's random secret. */
+static iris_status_t join_mpi(const struct iris_settings *settings,
+                              struct iris_bootstrap *bootstrap_p)
 {
-    bootstrap_p->key[0] = '\0';
-    (void)iris_i_bootstrap_random_key(bootstrap_p->key);
-    return iris_i_bootstrap_mpi(settings, bootstrap_p);
+    iris_status_t status = iris_i_bootstrap_mpi(settings, bootstrap_p);
+
+    if (status == IRIS_OK) {
+        name_random(bootstrap_p);
+    }
+    return status;
 }
 
 static iris_status_t find_out(const struct iris_settings *settings,
@@ -308,13 +418,13 @@ static iris_status_t find_out(const struct iris_settings *settings,
     int has_rank = settings->rank.origin != IRIS_ORIGIN_DEFAULT;
 
     if (how == IRIS_CHOICE_BOOTSTRAP_MPI) {
-        return mpi(settings, bootstrap_p);
+        return join_mpi(settings, bootstrap_p);
     }
     if (how == IRIS_CHOICE_BOOTSTRAP_ENV || has_rank) {
         return iris_i_bootstrap_env(settings, bootstrap_p);
     }
     if (iris_i_bootstrap_mpi_applies()) {
-        return mpi(settings, bootstrap_p);
+        return join_mpi(settings, bootstrap_p);
     }
     if (iris_i_bootstrap_env_applies(settings)) {
         return iris_i_bootstrap_env(settings, bootstrap_p);
@@ -330,6 +440,9 @@ iris_status_t iris_i_bootstrap(const struct iris_settings *settings,
 
     if (status == IRIS_OK) {
         status = iris_i_bootstrap_check(bootstrap.num_ranks);
+    }
+    if (status == IRIS_OK) {
+        status = add_secret(settings, &bootstrap);
     }
     if (status == IRIS_OK) {
         *bootstrap_p = bootstrap;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How ranks meet: this rank's number, the number of ranks, and a key that only
- * the job's ranks know. The rendezvous (rendezvous.h) is then the same for
+ * How ranks meet: this rank's number, the number of ranks, the job's name, and
+ * a secret that only the job's ranks know. The rendezvous (rendezvous.h) is then the same for
  * every launcher.
  */
 #ifndef IRIS_SRC_CONTROL_BOOTSTRAP_H
@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #include "base/address.h"
+#include "base/secret.h"
 #include "base/settings.h"
 
 #define IRIS_KEY_BYTES 80
@@ -23,7 +24,12 @@ struct iris_bootstrap {
     int rank;
     int num_ranks;
     int local_rank;           /* on this node; picks the device */
-    char key[IRIS_KEY_BYTES]; /* the job's name; only its ranks have it */
+    char job[IRIS_KEY_BYTES]; /* the job's name, for messages */
+    /* Names of local sockets and the keys of connections are derived from it
+     * (iris_i_secret_name(), iris_i_rendezvous_key()). It never leaves the
+     * process, except that MPI passes it. */
+    struct iris_secret secret;
+    int is_guessable;         /* the secret is only a hash of the job's name */
     struct iris_address root; /* address at which rank 0 meets ranks of other
                                * hosts; size 0: the job has one host */
     struct iris_address own;  /* this host's address, for connections from
@@ -51,8 +57,8 @@ int iris_i_bootstrap_launched(const struct iris_settings *settings);
 /* A key that nobody can guess, for ranks that this process makes. */
 iris_status_t iris_i_bootstrap_random_key(char key[IRIS_KEY_BYTES]);
 
-/* Rank `rank` of num_ranks that this process makes, under `key`; all other
- * members are 0. */
+/* Rank `rank` of num_ranks that this process makes; the secret is a hash of
+ * `key`, and all other members are 0. */
 void iris_i_bootstrap_thread(const char *key, int rank, int num_ranks,
                              struct iris_bootstrap *bootstrap_p);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Bootstrap by MPI: it gives the rank, the number of ranks, and transfers one
- * key. After that only IRIS_TRANSPORT=mpi uses MPI.
+ * Bootstrap by MPI: it gives the rank, the number of ranks, and transfers the
+ * job's secret. After that only IRIS_TRANSPORT=mpi uses MPI.
  */
 #include "config.h"
 
@@ -171,16 +171,26 @@ static iris_status_t meet(const struct iris_settings *settings)
     return status;
 }
 
-static iris_status_t share_key(struct iris_bootstrap *bootstrap)
+/* Rank 0 makes the job's secret. The other ranks get zeros if it cannot. */
+static iris_status_t share_secret(struct iris_bootstrap *bootstrap)
 {
-    if (MPI_Bcast(bootstrap->key, IRIS_KEY_BYTES, MPI_CHAR, 0,
-                  MPI_COMM_WORLD) != MPI_SUCCESS) {
+    static const struct iris_secret nothing = {{0}};
+    struct iris_secret *secret = &bootstrap->secret;
+    iris_status_t status = IRIS_OK;
+
+    if (bootstrap->rank == 0) {
+        status = iris_i_secret_random(secret, sizeof *secret);
+    }
+    if (MPI_Bcast(secret, (int)sizeof *secret, MPI_BYTE, 0, MPI_COMM_WORLD) !=
+        MPI_SUCCESS) {
         return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP, "MPI_Bcast failed");
     }
-    return bootstrap->key[0] != '\0'
-               ? IRIS_OK
-               : iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
-                             "rank 0 could not make a key for the job");
+    if (status == IRIS_OK &&
+        iris_i_secret_equal(secret, &nothing, sizeof *secret)) {
+        status = iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
+                             "rank 0 could not make a secret for the job");
+    }
+    return status;
 }
 
 /* The number of ranks on this node, and this rank's index among them. */
@@ -251,8 +261,7 @@ static iris_status_t bootstrap_mpi(const struct iris_settings *settings,
     MPI_Comm_rank(MPI_COMM_WORLD, &bootstrap.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &bootstrap.num_ranks);
     local_place(&bootstrap.local_rank, &local_ranks);
-    memcpy(bootstrap.key, bootstrap_p->key, sizeof bootstrap.key);
-    status = share_key(&bootstrap);
+    status = share_secret(&bootstrap);
     if (status == IRIS_OK && (local_ranks != bootstrap.num_ranks ||
                               settings->root.text[0] != '\0')) {
         status = share_root(settings, &bootstrap);

@@ -10,8 +10,7 @@
 /* Whether the program has initialised MPI, or mpirun started us. */
 int iris_i_bootstrap_mpi_applies(void);
 
-/* On entry, bootstrap_p->key is this rank's key; on return, it is rank 0's.
- * Empty: rank 0 has no key. IRIS_ERR_BOOTSTRAP, IRIS_ERR_TIMEOUT,
+/* All ranks get rank 0's random secret. IRIS_ERR_BOOTSTRAP, IRIS_ERR_TIMEOUT,
  * IRIS_ERR_UNSUPPORTED */
 iris_status_t iris_i_bootstrap_mpi(const struct iris_settings *settings,
                                    struct iris_bootstrap *bootstrap_p);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-libirisi_la_SOURCES += %D%/agree.c %D%/agree.h %D%/board.c %D%/board.h \
+libirisi_la_SOURCES += %D%/agree.c %D%/agree.h %D%/arrivals.c %D%/arrivals.h %D%/board.c %D%/board.h \
 	%D%/bootstrap.c %D%/bootstrap.h %D%/bootstrap_mpi.h \
 	%D%/call.c %D%/call.h %D%/circle.c %D%/circle.h \
 	%D%/control.c %D%/control.h %D%/control_open.c %D%/control_open.h \

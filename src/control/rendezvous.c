@@ -84,7 +84,7 @@ static iris_status_t receive_root(struct iris_rendezvous *rendezvous,
         return status;
     }
     return iris_i_fail(NULL, status, "rank 0 of job \"%s\" %s during init",
-                       rendezvous->bootstrap->key,
+                       rendezvous->bootstrap->job,
                        status == IRIS_ERR_PEER_LOST ? "died" : "fell silent");
 }
 
@@ -173,15 +173,15 @@ static iris_status_t agree_as_peer(struct iris_rendezvous *rendezvous,
     return status == IRIS_OK ? iris_i_rendezvous_accept(&joint) : status;
 }
 
-/* ---- A rank 0 that cannot have its key ---- */
+/* ---- A rank 0 that cannot have its name ---- */
 
-/* If another process has the key, rank 0 tells that under another key. IRIS_OK
+/* If another process has the name, rank 0 tells that under another name. IRIS_OK
  * if it does not, else the status that it sends. */
 static iris_status_t hear_refusal(void *arg)
 {
     const struct iris_rendezvous *rendezvous = arg;
     struct iris_verdict verdict = {.status = IRIS_OK};
-    char key[IRIS_REFUSAL_KEY_BYTES];
+    char name[IRIS_SECRET_NAME_BYTES];
     struct iris_wait wait;
     iris_status_t status;
     int sock, fd = -1;
@@ -190,8 +190,8 @@ static iris_status_t hear_refusal(void *arg)
         iris_i_socket_make(&sock) != IRIS_OK) {
         return IRIS_OK;
     }
-    iris_i_rendezvous_refusal_key(rendezvous, key);
-    status = iris_i_socket_try_connect(sock, key);
+    iris_i_secret_name(&rendezvous->bootstrap->secret, "refusal", name);
+    status = iris_i_socket_try_connect(sock, name);
     if (status == IRIS_OK) {
         iris_i_wait_moment(&wait, IRIS_SOCKET_PATIENCE_MS);
         status =
@@ -224,8 +224,15 @@ static iris_status_t fail_absent(const struct iris_wait *wait)
     return iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
                        "rank 0 of job \"%s\" has not come before the deadline "
                        "(IRIS_TIMEOUT_MS); was it started, with the same "
-                       "IRIS_JOB_ID?",
-                       rendezvous->bootstrap->key);
+                       "IRIS_JOB_ID and IRIS_JOB_SECRET?",
+                       rendezvous->bootstrap->job);
+}
+
+/* The name of rank 0's local socket. */
+static void name_socket(const struct iris_rendezvous *rendezvous,
+                        char name[IRIS_SECRET_NAME_BYTES])
+{
+    iris_i_secret_name(&rendezvous->bootstrap->secret, "rank 0", name);
 }
 
 /* Connects to rank 0, which may start much later. */
@@ -235,14 +242,15 @@ static iris_status_t connect_root(struct iris_rendezvous *rendezvous)
                                                    .fate = root_fate,
                                                    .describe = describe_absent,
                                                    .late = fail_absent};
+    char name[IRIS_SECRET_NAME_BYTES];
     struct iris_wait wait;
     iris_status_t status;
 
+    name_socket(rendezvous, name);
     iris_i_rendezvous_wait_begin(rendezvous, &for_root, &wait);
     status = rendezvous->is_far
                  ? iris_i_rendezvous_far_connect(rendezvous, &wait)
-                 : iris_i_socket_connect(rendezvous->sock,
-                                         rendezvous->bootstrap->key, &wait);
+                 : iris_i_socket_connect(rendezvous->sock, name, &wait);
     iris_i_rendezvous_wait_end(rendezvous, &wait, status);
     return status;
 }
@@ -329,6 +337,7 @@ static void leave(struct iris_rendezvous *rendezvous)
             iris_i_rendezvous_close(&rendezvous->socks[rank]);
         }
     }
+    iris_i_arrivals_close(&rendezvous->arrivals);
     iris_i_rendezvous_close(&rendezvous->sock);
     iris_i_rendezvous_close(&rendezvous->spare);
     iris_i_rendezvous_close(&rendezvous->far_sock);
@@ -354,6 +363,7 @@ static iris_status_t make_socket(struct iris_rendezvous *rendezvous)
 /* Rank 0 listens from now on, so an early rank need not try again. */
 static iris_status_t open_sockets(struct iris_rendezvous *rendezvous)
 {
+    char name[IRIS_SECRET_NAME_BYTES];
     struct iris_address root;
     iris_status_t status;
 
@@ -370,14 +380,14 @@ static iris_status_t open_sockets(struct iris_rendezvous *rendezvous)
             return iris_i_rendezvous_root_refuse(rendezvous, status);
         }
     }
-    status =
-        iris_i_socket_listen(rendezvous->bootstrap->key,
-                             rendezvous->num_ranks + 16, &rendezvous->sock);
+    name_socket(rendezvous, name);
+    status = iris_i_socket_listen(name, rendezvous->num_ranks + 16,
+                                  &rendezvous->sock);
     if (status != IRIS_OK) {
         return iris_i_rendezvous_root_refuse(rendezvous, status);
     }
     rendezvous->spare = fcntl(rendezvous->sock, F_DUPFD_CLOEXEC, 0);
-    return IRIS_OK;
+    return iris_i_rendezvous_open_arrivals(rendezvous);
 }
 
 /* Parts that only rank 0 needs: room for every peer. */
@@ -413,6 +423,7 @@ iris_status_t iris_i_rendezvous_open(const struct iris_bootstrap *bootstrap,
         .deadline = iris_i_deadline(settings->timeout_ms.number),
         .warn_at = iris_i_deadline(settings->warn_ms.number),
         .sock = -1,
+        .arrivals = {.poll = -1},
         .spare = -1,
         .far_sock = bootstrap->listener > 0 ? bootstrap->listener : -1};
     iris_status_t status = IRIS_OK;

@@ -8,6 +8,7 @@
 #define IRIS_SRC_CONTROL_RENDEZVOUS_H
 
 #include "backend/backend.h"
+#include "control/arrivals.h"
 #include "control/bootstrap.h"
 #include "control/endpoint.h"
 #include "base/address.h"
@@ -38,8 +39,8 @@ struct iris_hello {
     struct iris_address control_address; /* rank 0's */
     struct iris_address far_address;     /* for ranks of other nodes; size 0:
                                        * they cannot reach this rank */
-    unsigned char control_secret[32];    /* rank 0's: the secret that others
-                                       * have to send there */
+    unsigned char control_secret[32];    /* rank 0's random bytes, which
+                                       * iris_i_rendezvous_key() takes */
     char backend[16];
     char endpoint[IRIS_ENDPOINT_NAME_BYTES]; /* name of its endpoint; empty:
                                               * none */
@@ -77,6 +78,7 @@ struct iris_rendezvous {
     int far_sock; /* rank 0: the listener for ranks of other hosts; -1 */
     int is_far;   /* others: rank 0 is on another host */
     int spare; /* rank 0: a reserved descriptor, to tell peers that no others are left */
+    struct iris_arrivals arrivals; /* rank 0: connections without a hello */
     int *socks; /* rank 0: connections to the peers, or -1; others: NULL */
     iris_status_t announced; /* rank 0: whether it could tell every peer */
     char announced_message[IRIS_MESSAGE_BYTES];
@@ -113,6 +115,13 @@ iris_status_t iris_i_rendezvous_join(struct iris_rendezvous *rendezvous,
  * descriptors and frees the hellos; the control segment stays. */
 iris_status_t iris_i_rendezvous_agree(struct iris_rendezvous *rendezvous,
                                       iris_status_t status);
+
+/* After iris_i_rendezvous_join(): the key for one purpose, such as "control".
+ * It is derived from the job's secret and from rank 0's random bytes. The latter
+ * protect a job of one host with a guessable secret, since they pass a local
+ * socket there. */
+void iris_i_rendezvous_key(const struct iris_rendezvous *rendezvous,
+                           const char *label, struct iris_secret *key_p);
 
 /* Drops the reference to the segment if the control plane has not taken it. */
 void iris_i_rendezvous_drop(struct iris_rendezvous *rendezvous);

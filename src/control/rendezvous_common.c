@@ -82,11 +82,17 @@ iris_i_rendezvous_announce(const struct iris_rendezvous *rendezvous, int rank,
     return status;
 }
 
-void iris_i_rendezvous_refusal_key(const struct iris_rendezvous *rendezvous,
-                                   char key[IRIS_REFUSAL_KEY_BYTES])
+void iris_i_rendezvous_key(const struct iris_rendezvous *rendezvous,
+                           const char *label, struct iris_secret *key_p)
 {
-    snprintf(key, IRIS_REFUSAL_KEY_BYTES, "refusal/%s",
-             rendezvous->bootstrap->key);
+    const struct iris_bootstrap *bootstrap = rendezvous->bootstrap;
+    struct iris_secret salted;
+
+    iris_i_hmac_sha256(bootstrap->secret.bytes, sizeof bootstrap->secret.bytes,
+                       rendezvous->hellos[0].control_secret,
+                       sizeof rendezvous->hellos[0].control_secret,
+                       salted.bytes);
+    iris_i_secret_derive(&salted, label, key_p);
 }
 
 iris_status_t

@@ -10,8 +10,6 @@
 /* A status that is not a verdict yet: rank 0 has heard this rank's hello. */
 #define IRIS_VERDICT_HEARD 1
 
-#define IRIS_REFUSAL_KEY_BYTES 128
-
 /* A result: from rank 0 to all, and at the end from each rank to rank 0. */
 struct iris_verdict {
     int32_t status;
@@ -43,11 +41,6 @@ void iris_i_rendezvous_send(int sock, const struct iris_verdict *verdict,
 iris_status_t
 iris_i_rendezvous_announce(const struct iris_rendezvous *rendezvous, int rank,
                            const struct iris_verdict *verdict);
-
-/* The key under which a rank 0 that cannot have its own key tells the others
- * the reason. */
-void iris_i_rendezvous_refusal_key(const struct iris_rendezvous *rendezvous,
-                                   char key[IRIS_REFUSAL_KEY_BYTES]);
 
 /* IRIS_ERR_PEER_LOST: the creator of the ranks has noted that one failed. */
 iris_status_t

@@ -7,7 +7,7 @@
 #include "control/rendezvous_hosts.h"
 
 #include "base/error.h"
-#include "base/fd.h"
+#include "base/proof.h"
 #include "base/shm.h"
 #include "base/socket.h"
 #include "control/rendezvous_common.h"
@@ -16,19 +16,15 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
-#define KNOCK_MAGIC 0x6b6e6f63u
-
-/* The first message of a connection to rank 0. Any process can send one. */
-struct knock {
-    uint32_t magic;
-    char key[IRIS_KEY_BYTES];
-};
+/* Connections to rank 0 that have no proof or no hello yet, besides one of each
+ * rank. */
+#define STRANGERS 64
 
 int iris_i_hello_same_host(const struct iris_hello *a,
                            const struct iris_hello *b)
@@ -50,28 +46,21 @@ int iris_i_hello_same_process(const struct iris_hello *a,
 
 /* ---- Connections between hosts ---- */
 
-/* No call on it blocks forever, even if the other side has sent only a part. */
-static void bound(int sock)
-{
-    const struct timeval patience = {.tv_sec = IRIS_SOCKET_PATIENCE_MS / 1000};
-
-    setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-    setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-}
-
 iris_status_t iris_i_rendezvous_far_listen(struct iris_address *root_p,
                                            int *sock_p)
 {
     int sock = iris_i_stream_socket(IRIS_CONTROL_TCP, root_p);
-    struct iris_address all = *root_p;
+    struct iris_address own = *root_p;
     char why[IRIS_MESSAGE_BYTES];
     iris_status_t status;
 
     if (sock < 0) {
         return iris_i_fail_fd(errno, "cannot make a socket for other hosts");
     }
-    iris_i_address_widen(&all);
-    status = iris_i_stream_listen(sock, IRIS_CONTROL_TCP, &all);
+    if (!iris_i_address_is_own(&own)) {
+        iris_i_address_widen(&own);
+    }
+    status = iris_i_stream_listen(sock, IRIS_CONTROL_TCP, &own);
     if (status != IRIS_OK) {
         close(sock);
         snprintf(why, sizeof why, "%s", iris_last_error());
@@ -81,7 +70,7 @@ iris_status_t iris_i_rendezvous_far_listen(struct iris_address *root_p,
                            "host and a free port",
                            why);
     }
-    iris_i_address_set_port(root_p, &all);
+    iris_i_address_set_port(root_p, &own);
     *sock_p = sock;
     return IRIS_OK;
 }
@@ -102,99 +91,110 @@ static int may_come(int ret)
     return 0;
 }
 
-iris_status_t
-iris_i_rendezvous_far_connect(const struct iris_rendezvous *rendezvous,
-                              struct iris_wait *wait)
+/* Connects. Each attempt has a new socket, since a failed one cannot always be
+ * used again. */
+static iris_status_t dial_root(struct iris_rendezvous *rendezvous,
+                               struct iris_wait *wait)
 {
-    const struct iris_bootstrap *bootstrap = rendezvous->bootstrap;
-    struct knock knock = {.magic = KNOCK_MAGIC};
+    const struct iris_address *root = &rendezvous->bootstrap->root;
     iris_status_t status = IRIS_OK;
-    int ret = EAGAIN;
+    int ret = iris_i_stream_connect(rendezvous->sock, root);
 
-    bound(rendezvous->sock);
-    while (status == IRIS_OK && may_come(ret)) {
-        ret = iris_i_stream_connect(rendezvous->sock, &bootstrap->root);
-        status = may_come(ret) ? iris_i_wait_tick(wait) : IRIS_OK;
+    while (ret != 0 && may_come(ret) && status == IRIS_OK) {
+        iris_i_rendezvous_close(&rendezvous->sock);
+        status = iris_i_wait_tick(wait);
+        rendezvous->sock = iris_i_stream_socket(IRIS_CONTROL_TCP, root);
+        if (rendezvous->sock < 0) {
+            return iris_i_fail_fd(errno, "cannot make a socket");
+        }
+        ret = status == IRIS_OK ? iris_i_stream_connect(rendezvous->sock, root)
+                                : ret;
     }
-    if (status != IRIS_OK) {
+    if (status != IRIS_OK || ret == 0) {
         return status;
     }
-    if (ret != 0 && ret != EISCONN) {
-        return iris_i_fail_errno(NULL, IRIS_ERR_BOOTSTRAP, ret,
-                                 "cannot connect to rank 0's host; check "
-                                 "IRIS_ROOT");
-    }
-    memcpy(knock.key, bootstrap->key, sizeof knock.key);
-    return iris_i_socket_send(rendezvous->sock, &knock, sizeof knock, -1);
+    return iris_i_fail_errno(NULL, IRIS_ERR_BOOTSTRAP, ret,
+                             "cannot connect to rank 0's host; check "
+                             "IRIS_ROOT");
 }
 
-int iris_i_rendezvous_watch(const struct iris_rendezvous *rendezvous)
+static iris_status_t fail_proof(const struct iris_proof *proof)
 {
-    const int socks[] = {rendezvous->sock, rendezvous->far_sock};
-    int watch = iris_i_fd_above_stdio(epoll_create1(EPOLL_CLOEXEC));
-
-    for (int i = 0; watch >= 0 && i < 2; i++) {
-        struct epoll_event event = {.events = EPOLLIN};
-
-        (void)epoll_ctl(watch, EPOLL_CTL_ADD, socks[i], &event);
-    }
-    return watch;
+    return iris_i_fail(
+        NULL, IRIS_ERR_BOOTSTRAP,
+        proof->why == IRIS_PROOF_WRONG
+            ? "rank 0 of another job listens at IRIS_ROOT, or it %s; give each "
+              "job its own port, and all ranks of a job the same IRIS_JOB_ID "
+              "and IRIS_JOB_SECRET"
+            : "the process that listens at IRIS_ROOT %s",
+        iris_i_proof_reason(proof));
 }
 
-int iris_i_rendezvous_has_come(const struct iris_rendezvous *rendezvous)
+/* Proves the secret on a new connection. IRIS_ERR_STATE: rank 0 has dropped the
+ * connection. */
+static iris_status_t prove_rank(const struct iris_rendezvous *rendezvous,
+                                struct iris_wait *wait)
 {
-    return iris_i_socket_is_readable(rendezvous->sock) ||
-           (rendezvous->far_sock >= 0 &&
-            iris_i_socket_is_readable(rendezvous->far_sock));
+    const struct iris_rank_claims claims = {.rank = rendezvous->rank,
+                                            .num_ranks = rendezvous->num_ranks,
+                                            .host = iris_i_host_id()};
+    enum iris_proof_result result = IRIS_PROOF_PENDING;
+    struct iris_secret key;
+    struct iris_proof proof;
+    iris_status_t status;
+
+    iris_i_secret_derive(&rendezvous->bootstrap->secret, "rendezvous", &key);
+    status = iris_i_proof_begin(&proof, IRIS_PROOF_CONNECTOR, rendezvous->sock,
+                                &key, &claims, sizeof claims, 0);
+    wait->fd = rendezvous->sock;
+    while (status == IRIS_OK && result == IRIS_PROOF_PENDING) {
+        result = iris_i_proof_step(&proof);
+        if (result == IRIS_PROOF_PENDING) {
+            status = iris_i_wait_tick(wait);
+        }
+    }
+    wait->fd = -1;
+    if (status != IRIS_OK || result == IRIS_PROOF_PROVEN) {
+        return status;
+    }
+    return proof.why == IRIS_PROOF_GONE ? IRIS_ERR_STATE : fail_proof(&proof);
 }
 
-/* Tells a rank of another job the reason. Any other process gets a few
- * bytes. */
-static iris_status_t turn_away(int sock)
+iris_status_t iris_i_rendezvous_far_connect(struct iris_rendezvous *rendezvous,
+                                            struct iris_wait *wait)
 {
-    struct iris_verdict verdict = {.status = IRIS_OK};
+    const struct timeval patience = {.tv_sec = IRIS_SOCKET_PATIENCE_MS / 1000};
+    iris_status_t status;
 
-    iris_i_rendezvous_judge(
-        &verdict,
-        iris_i_fail(
-            NULL, IRIS_ERR_BOOTSTRAP,
-            "rank 0 of another job listens at IRIS_ROOT; give each job its own "
-            "port, and all ranks of a job the same IRIS_JOB_ID"));
-    iris_i_rendezvous_send(sock, &verdict, -1);
-    shutdown(sock, SHUT_WR);
-    close(sock);
-    return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
-                       "turned away a connection from another host that does "
-                       "not know the job's key");
+    do {
+        status = dial_root(rendezvous, wait);
+        if (status == IRIS_OK) {
+            status = prove_rank(rendezvous, wait);
+        }
+        if (status == IRIS_ERR_STATE) {
+            iris_i_rendezvous_close(&rendezvous->sock);
+            rendezvous->sock = iris_i_stream_socket(
+                IRIS_CONTROL_TCP, &rendezvous->bootstrap->root);
+            status = rendezvous->sock < 0
+                         ? iris_i_fail_fd(errno, "cannot make a socket")
+                         : iris_i_wait_tick(wait);
+            status = status == IRIS_OK ? IRIS_ERR_STATE : status;
+        }
+    } while (status == IRIS_ERR_STATE);
+    setsockopt(rendezvous->sock, SOL_SOCKET, SO_SNDTIMEO, &patience,
+               sizeof patience);
+    return status;
 }
 
-iris_status_t iris_i_rendezvous_accept_peer(struct iris_rendezvous *rendezvous,
-                                            int *sock_p, pid_t *pid_p)
+iris_status_t
+iris_i_rendezvous_open_arrivals(struct iris_rendezvous *rendezvous)
 {
-    struct knock knock = {0};
-    int sock;
+    struct iris_secret key;
 
-    if (rendezvous->far_sock < 0 ||
-        iris_i_socket_is_readable(rendezvous->sock)) {
-        return iris_i_socket_accept(rendezvous->sock, sock_p, pid_p);
-    }
-    sock = iris_i_fd_above_stdio(
-        accept4(rendezvous->far_sock, NULL, NULL, SOCK_CLOEXEC));
-    if (sock < 0) {
-        return errno == EINTR || errno == ECONNABORTED
-                   ? IRIS_ERR_STATE
-                   : iris_i_fail_fd(errno, "cannot accept a rank");
-    }
-    bound(sock);
-    if (recv(sock, &knock, sizeof knock, MSG_WAITALL) !=
-            (ssize_t)sizeof knock ||
-        knock.magic != KNOCK_MAGIC ||
-        strncmp(knock.key, rendezvous->bootstrap->key, sizeof knock.key) != 0) {
-        return turn_away(sock);
-    }
-    *sock_p = sock;
-    *pid_p = 0;
-    return IRIS_OK;
+    iris_i_secret_derive(&rendezvous->bootstrap->secret, "rendezvous", &key);
+    return iris_i_arrivals_open(
+        &rendezvous->arrivals, rendezvous->sock, rendezvous->far_sock, &key,
+        sizeof(struct iris_hello), rendezvous->num_ranks + STRANGERS);
 }
 
 /* ---- Descriptors within a host ---- */
@@ -221,9 +221,22 @@ static void describe_host(void *arg, char *text, size_t bytes)
 static const struct iris_wait_type for_host = {.pace = IRIS_PACE_CONNECT,
                                                .describe = describe_host};
 
+/* Notes a rank's descriptor. */
+static iris_status_t keep_heap(struct iris_rendezvous *rendezvous, int rank,
+                               int fd)
+{
+    if (rank < 0 || rank >= rendezvous->num_ranks ||
+        !is_here(rendezvous, rank) || rendezvous->hellos[rank].handle.fd >= 0) {
+        iris_i_rendezvous_close(&fd);
+        return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
+                           "rank %d sends no descriptor of this host", rank);
+    }
+    rendezvous->hellos[rank].handle.fd = fd;
+    return IRIS_OK;
+}
+
 /* Receives a rank's number and its heap's descriptor. */
-static iris_status_t receive_heap(struct iris_rendezvous *rendezvous, int sock,
-                                  int *rank_p)
+static iris_status_t receive_heap(struct iris_rendezvous *rendezvous, int sock)
 {
     struct iris_wait wait;
     iris_status_t status;
@@ -233,19 +246,7 @@ static iris_status_t receive_heap(struct iris_rendezvous *rendezvous, int sock,
     iris_i_rendezvous_wait_begin(rendezvous, &for_host, &wait);
     status = iris_i_socket_receive(sock, &rank, sizeof rank, &wait, &fd);
     iris_i_rendezvous_wait_end(rendezvous, &wait, status);
-    if (status == IRIS_OK && (rank < 0 || rank >= rendezvous->num_ranks ||
-                              !is_here(rendezvous, rank) ||
-                              rendezvous->hellos[rank].handle.fd >= 0)) {
-        status = iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
-                             "rank %d sends no descriptor of this host", rank);
-    }
-    if (status != IRIS_OK) {
-        iris_i_rendezvous_close(&fd);
-        return status;
-    }
-    rendezvous->hellos[rank].handle.fd = fd;
-    *rank_p = rank;
-    return IRIS_OK;
+    return status == IRIS_OK ? keep_heap(rendezvous, rank, fd) : status;
 }
 
 static iris_status_t send_heap(int sock, int rank, int fd)
@@ -255,38 +256,52 @@ static iris_status_t send_heap(int sock, int rank, int fd)
     return iris_i_socket_send(sock, &number, sizeof number, fd);
 }
 
+/* Takes the number and the descriptor of one rank that has come, if any. */
+static iris_status_t take_follower(struct host *host,
+                                   struct iris_arrivals *arrivals, int *socks)
+{
+    struct iris_arrival *arrival;
+    iris_status_t status = iris_i_arrivals_take(arrivals, &arrival);
+    int32_t rank;
+
+    if (arrival == NULL) {
+        return status == IRIS_ERR_BOOTSTRAP ? IRIS_OK : status;
+    }
+    memcpy(&rank, arrival->data, sizeof rank);
+    if (status == IRIS_OK) {
+        status = keep_heap(host->rendezvous, rank, arrival->message.fd);
+    }
+    if (status == IRIS_OK) {
+        socks[rank] = arrival->sock;
+        host->num_missing--;
+    } else {
+        close(arrival->sock);
+    }
+    free(arrival);
+    return status;
+}
+
 /* The lowest rank: takes every other rank's descriptor, then sends them to
  * all. */
 static iris_status_t gather_host(struct host *host, int listener, int *socks)
 {
     struct iris_rendezvous *rendezvous = host->rendezvous;
-    iris_status_t status = IRIS_OK;
+    struct iris_arrivals arrivals;
     struct iris_wait wait;
+    iris_status_t status =
+        iris_i_arrivals_open(&arrivals, listener, -1, NULL, sizeof(int32_t),
+                             rendezvous->num_ranks + STRANGERS);
 
     iris_i_rendezvous_wait_begin(rendezvous, &for_host, &wait);
-    wait.fd = listener;
+    wait.fd = arrivals.poll;
     while (status == IRIS_OK && host->num_missing > 0) {
-        int sock, rank;
-        pid_t pid;
-
         status = iris_i_wait_tick(&wait);
-        if (status != IRIS_OK || !iris_i_socket_is_readable(listener)) {
-            continue;
-        }
-        status = iris_i_socket_accept(listener, &sock, &pid);
         if (status == IRIS_OK) {
-            status = receive_heap(rendezvous, sock, &rank);
-            if (status != IRIS_OK) {
-                close(sock);
-                break;
-            }
-            socks[rank] = sock;
-            host->num_missing--;
-        } else if (status == IRIS_ERR_STATE || status == IRIS_ERR_BOOTSTRAP) {
-            status = IRIS_OK;
+            status = take_follower(host, &arrivals, socks);
         }
     }
     iris_i_rendezvous_wait_end(rendezvous, &wait, status);
+    iris_i_arrivals_close(&arrivals);
     for (int to = 0; status == IRIS_OK && to < rendezvous->num_ranks; to++) {
         if (socks[to] < 0) {
             continue;
@@ -305,7 +320,7 @@ static iris_status_t gather_host(struct host *host, int listener, int *socks)
     return status;
 }
 
-static iris_status_t lead_host(struct host *host, const char *key)
+static iris_status_t lead_host(struct host *host, const char *name)
 {
     struct iris_rendezvous *rendezvous = host->rendezvous;
     int socks[rendezvous->num_ranks], listener = -1;
@@ -316,9 +331,9 @@ static iris_status_t lead_host(struct host *host, const char *key)
         socks[rank] = -1;
     }
     if (status == IRIS_OK && host->num_missing > 0) {
-        status = iris_i_socket_listen(key, rendezvous->num_ranks, &listener);
+        status = iris_i_socket_listen(name, rendezvous->num_ranks, &listener);
     }
-    if (status == IRIS_OK) {
+    if (status == IRIS_OK && host->num_missing > 0) {
         status = gather_host(host, listener, socks);
     }
     for (int rank = 0; rank < rendezvous->num_ranks; rank++) {
@@ -348,20 +363,20 @@ static iris_status_t attach(struct iris_rendezvous *rendezvous, int sock)
     return status;
 }
 
-static iris_status_t follow_host(struct host *host, const char *key)
+static iris_status_t follow_host(struct host *host, const char *name)
 {
     struct iris_rendezvous *rendezvous = host->rendezvous;
     int own_fd = rendezvous->hellos[rendezvous->rank].handle.fd;
     iris_status_t status;
     struct iris_wait wait;
-    int sock, rank;
+    int sock;
 
     status = iris_i_socket_make(&sock);
     if (status != IRIS_OK) {
         return status;
     }
     iris_i_rendezvous_wait_begin(rendezvous, &for_host, &wait);
-    status = iris_i_socket_connect(sock, key, &wait);
+    status = iris_i_socket_connect(sock, name, &wait);
     iris_i_rendezvous_wait_end(rendezvous, &wait, status);
     if (status == IRIS_OK) {
         status = send_heap(sock, rendezvous->rank, own_fd);
@@ -370,7 +385,7 @@ static iris_status_t follow_host(struct host *host, const char *key)
         status = attach(rendezvous, sock);
     }
     for (int i = 0; status == IRIS_OK && i < host->num_missing; i++) {
-        status = receive_heap(rendezvous, sock, &rank);
+        status = receive_heap(rendezvous, sock);
     }
     close(sock);
     return status;
@@ -380,7 +395,7 @@ iris_status_t iris_i_rendezvous_meet_host(struct iris_rendezvous *rendezvous,
                                           int fd)
 {
     struct host host = {.rendezvous = rendezvous, .lowest = -1};
-    char key[IRIS_REFUSAL_KEY_BYTES];
+    char name[IRIS_SECRET_NAME_BYTES], label[32];
 
     for (int rank = 0; rank < rendezvous->num_ranks; rank++) {
         if (is_here(rendezvous, rank)) {
@@ -389,8 +404,8 @@ iris_status_t iris_i_rendezvous_meet_host(struct iris_rendezvous *rendezvous,
         }
     }
     rendezvous->hellos[rendezvous->rank].handle.fd = fd;
-    snprintf(key, sizeof key, "host-%d/%s", host.lowest,
-             rendezvous->bootstrap->key);
-    return host.lowest == rendezvous->rank ? lead_host(&host, key)
-                                           : follow_host(&host, key);
+    snprintf(label, sizeof label, "host %d", host.lowest);
+    iris_i_secret_name(&rendezvous->bootstrap->secret, label, name);
+    return host.lowest == rendezvous->rank ? lead_host(&host, name)
+                                           : follow_host(&host, name);
 }

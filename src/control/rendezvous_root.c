@@ -16,6 +16,7 @@
 #include "control/segment.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -56,92 +57,92 @@ static void note_turned_away(struct iris_rendezvous *rendezvous)
     }
 }
 
-/* Accepts. Without a free descriptor the verdict is an error, and the reserved
- * descriptor is used to send it. Returns the socket, or -1. */
-static int accept_peer(struct iris_rendezvous *rendezvous, pid_t *pid_p,
-                       struct iris_verdict *verdict)
+/* Without a free descriptor the verdict is an error. The reserved descriptor is
+ * used to send it. */
+static void judge_trouble(struct iris_rendezvous *rendezvous,
+                          iris_status_t status, struct iris_verdict *verdict)
 {
-    iris_status_t status;
-    int sock;
-
-    status = iris_i_rendezvous_accept_peer(rendezvous, &sock, pid_p);
-    if (status == IRIS_OK) {
-        return sock;
+    iris_i_rendezvous_judge(verdict, own_trouble(rendezvous, status));
+    dismiss(rendezvous, verdict);
+    if (rendezvous->spare < 0) {
+        iris_i_wait_apart(IRIS_DESCRIPTORS_MS);
     }
-    if (status == IRIS_ERR_BOOTSTRAP) {
-        note_turned_away(rendezvous);
-    } else if (status != IRIS_ERR_STATE) {
-        iris_i_rendezvous_judge(verdict, own_trouble(rendezvous, status));
-        dismiss(rendezvous, verdict);
-        if (rendezvous->spare < 0) {
-            iris_i_wait_apart(IRIS_DESCRIPTORS_MS);
-        }
-        iris_i_rendezvous_close(&rendezvous->spare);
-    }
-    return -1;
+    iris_i_rendezvous_close(&rendezvous->spare);
 }
 
-/* Receives the hello of a connection. IRIS_OK: it belongs to this job, even if
- * its rank has an error. */
-static iris_status_t receive_hello(int sock, pid_t pid,
-                                   struct iris_hello *hello_p)
+/* Whether a rank of another host is the one that it has proven to be. */
+static int is_claimed(const struct iris_arrival *arrival,
+                      const struct iris_hello *hello)
 {
-    struct iris_wait wait;
-    iris_status_t status;
-    int fd = -1;
-
-    iris_i_wait_moment(&wait, IRIS_SOCKET_PATIENCE_MS);
-    status = iris_i_socket_receive(sock, hello_p, sizeof *hello_p, &wait, &fd);
-    if (status == IRIS_OK || status == IRIS_ERR_LIMIT) {
-        hello_p->handle.fd = fd;
-        hello_p->pid = pid != 0 ? pid : hello_p->pid;
-    }
-    return status;
+    return !arrival->is_far || (arrival->claims.rank == hello->rank &&
+                                arrival->claims.num_ranks == hello->num_ranks &&
+                                arrival->claims.host == hello->host);
 }
 
-/* Takes one connection. Errors go into the verdict. Returns 1 if it received a
- * rank. */
-static int take_peer(struct iris_rendezvous *rendezvous,
-                     struct iris_verdict *verdict)
+/* Takes a hello. `status` is OK, or tells in what way it is incomplete. Errors
+ * go into the verdict. Returns 1 if a rank sent it. */
+static int take_hello(struct iris_rendezvous *rendezvous,
+                      struct iris_arrival *arrival, iris_status_t status,
+                      struct iris_verdict *verdict)
 {
     const struct iris_verdict heard = {.status = IRIS_VERDICT_HEARD};
+    iris_status_t judgement = status;
     struct iris_hello hello;
-    iris_status_t status, judgement;
-    pid_t pid = 0;
-    int sock;
 
-    sock = accept_peer(rendezvous, &pid, verdict);
-    if (sock < 0) {
-        return 0;
+    memcpy(&hello, arrival->data, sizeof hello);
+    hello.handle.fd = arrival->message.fd;
+    hello.pid = arrival->pid != 0 ? arrival->pid : hello.pid;
+    if (status == IRIS_OK && !is_claimed(arrival, &hello)) {
+        judgement = iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
+                                "a rank has proven to be rank %d of %d and "
+                                "says that it is rank %d of %d",
+                                arrival->claims.rank, arrival->claims.num_ranks,
+                                hello.rank, hello.num_ranks);
+    } else if (status == IRIS_OK) {
+        judgement = iris_i_rendezvous_check_hello(rendezvous, &hello);
+    } else if (status == IRIS_ERR_LIMIT) {
+        judgement = own_trouble(rendezvous, status);
     }
-    status = receive_hello(sock, pid, &hello);
-    if (status == IRIS_ERR_TIMEOUT || status == IRIS_ERR_PEER_LOST) {
-        close(sock); /* a dropped or incomplete connection is no rank yet */
-        return 0;
-    }
-    judgement = status == IRIS_OK
-                    ? iris_i_rendezvous_check_hello(rendezvous, &hello)
-                : status == IRIS_ERR_LIMIT ? own_trouble(rendezvous, status)
-                                           : status;
     if (status == IRIS_OK && hello.status == IRIS_OK &&
         hello.num_ranks > rendezvous->num_expected) {
         rendezvous->num_expected = hello.num_ranks;
     }
     if (judgement == IRIS_OK) {
-        iris_i_rendezvous_send(sock, &heard, -1);
+        iris_i_rendezvous_send(arrival->sock, &heard, -1);
         rendezvous->hellos[hello.rank] = hello;
-        rendezvous->socks[hello.rank] = sock;
+        rendezvous->socks[hello.rank] = arrival->sock;
         iris_i_rendezvous_judge(verdict,
                                 iris_i_rendezvous_compare(rendezvous, &hello));
         return 1;
     }
     iris_i_rendezvous_judge(verdict, judgement);
-    iris_i_rendezvous_send(sock, verdict, -1);
-    close(sock);
-    if (status == IRIS_OK) {
-        iris_i_rendezvous_close(&hello.handle.fd);
-    }
+    iris_i_rendezvous_send(arrival->sock, verdict, -1);
+    close(arrival->sock);
+    iris_i_rendezvous_close(&hello.handle.fd);
     return status == IRIS_OK || status == IRIS_ERR_LIMIT;
+}
+
+/* Takes one connection that has sent its hello. Returns 1 if it received a
+ * rank. */
+static int take_peer(struct iris_rendezvous *rendezvous,
+                     struct iris_verdict *verdict)
+{
+    struct iris_arrival *arrival;
+    iris_status_t status =
+        iris_i_arrivals_take(&rendezvous->arrivals, &arrival);
+    int is_rank;
+
+    if (arrival != NULL) {
+        is_rank = take_hello(rendezvous, arrival, status, verdict);
+        free(arrival);
+        return is_rank;
+    }
+    if (status == IRIS_ERR_BOOTSTRAP) {
+        note_turned_away(rendezvous);
+    } else if (status != IRIS_OK) {
+        judge_trouble(rendezvous, status, verdict);
+    }
+    return 0;
 }
 
 /* After its hello, a peer sends nothing until the verdict. Anything to read
@@ -256,33 +257,31 @@ static void gather(struct iris_rendezvous *rendezvous,
                                                     .late = fail_absent};
     iris_status_t status = IRIS_OK;
     struct iris_wait wait;
-    int num_received = 1, watch = -1;
+    int num_received = 1;
+    int64_t patience_ns;
 
     iris_i_rendezvous_wait_begin(rendezvous, &for_ranks, &wait);
-    if (rendezvous->far_sock >= 0) {
-        watch = iris_i_rendezvous_watch(rendezvous);
-    }
-    wait.fd = watch >= 0 ? watch : rendezvous->sock;
+    wait.fd = rendezvous->arrivals.poll;
     while (status == IRIS_OK && num_received < rendezvous->num_expected) {
         if (verdict->status != IRIS_OK) {
             dismiss(rendezvous, verdict);
             hurry(rendezvous, &wait);
         }
+        patience_ns = iris_i_gate_patience_ns(&rendezvous->arrivals.gate);
+        wait.nap_ns = patience_ns > 0 ? patience_ns : wait.nap_ns;
         status = rest(rendezvous, &wait, verdict);
-        if (status == IRIS_OK && iris_i_rendezvous_has_come(rendezvous) &&
-            take_peer(rendezvous, verdict)) {
+        if (status == IRIS_OK && take_peer(rendezvous, verdict)) {
             num_received++;
             wait.ending = IRIS_OK; /* late, but present */
         }
     }
     iris_i_rendezvous_wait_end(rendezvous, &wait, status);
-    iris_i_rendezvous_close(&watch);
     if (verdict->status != IRIS_OK) {
         dismiss(rendezvous, verdict);
     }
     if (rendezvous->num_turned_away > 1) {
         iris_i_warning(rendezvous->waiter.log,
-                       "turned away %u connections of other users in all",
+                       "turned away %u connections of strangers in all",
                        rendezvous->num_turned_away);
     }
 }
@@ -330,7 +329,7 @@ static void announce(struct iris_rendezvous *rendezvous,
     }
 }
 
-/* Tells the reason to ranks that ask under the key for that, until all have
+/* Tells the reason to ranks that ask under the name for that, until all have
  * been told. */
 static void tell_refusal(const struct iris_rendezvous *rendezvous, int listener,
                          const struct iris_verdict *verdict)
@@ -363,7 +362,7 @@ iris_i_rendezvous_root_refuse(const struct iris_rendezvous *rendezvous,
                               iris_status_t status)
 {
     struct iris_verdict verdict = {.status = IRIS_OK};
-    char key[IRIS_REFUSAL_KEY_BYTES], own[IRIS_MESSAGE_BYTES];
+    char name[IRIS_SECRET_NAME_BYTES], own[IRIS_MESSAGE_BYTES];
     int listener;
 
     if (rendezvous->bootstrap->failed != NULL) {
@@ -371,8 +370,8 @@ iris_i_rendezvous_root_refuse(const struct iris_rendezvous *rendezvous,
     }
     snprintf(own, sizeof own, "%s", iris_last_error());
     iris_i_rendezvous_judge(&verdict, own_trouble(rendezvous, status));
-    iris_i_rendezvous_refusal_key(rendezvous, key);
-    if (iris_i_socket_listen(key, rendezvous->num_ranks, &listener) ==
+    iris_i_secret_name(&rendezvous->bootstrap->secret, "refusal", name);
+    if (iris_i_socket_listen(name, rendezvous->num_ranks, &listener) ==
         IRIS_OK) {
         tell_refusal(rendezvous, listener, &verdict);
         close(listener);
@@ -388,6 +387,7 @@ iris_status_t iris_i_rendezvous_root_join(struct iris_rendezvous *rendezvous)
                                           rendezvous, &rendezvous->hellos[0]));
     gather(rendezvous, &verdict);
     iris_i_wait_pause(); /* until iris_i_rendezvous_agree() ends it */
+    iris_i_arrivals_close(&rendezvous->arrivals);
     iris_i_rendezvous_close(&rendezvous->sock);
     iris_i_rendezvous_close(&rendezvous->far_sock);
     iris_i_rendezvous_close(&rendezvous->spare);

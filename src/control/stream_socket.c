@@ -6,14 +6,17 @@
 
 #include "control/stream_socket.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/timing.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -103,13 +106,40 @@ iris_status_t iris_i_stream_listen(int sock, enum iris_control_kind kind,
     return IRIS_OK;
 }
 
+/* Waits until a connection is made or has failed. */
+static int await_connected(int sock)
+{
+    int64_t deadline_ns = iris_i_deadline(IRIS_SOCKET_PATIENCE_MS), left_ms;
+    struct pollfd pollfd = {.fd = sock, .events = POLLOUT};
+    int ready, ret = 0;
+    socklen_t bytes = sizeof ret;
+
+    do {
+        left_ms = (deadline_ns - iris_i_now_ns()) / IRIS_NS_PER_MS;
+        ready = poll(&pollfd, 1, left_ms > 0 ? (int)left_ms + 1 : 0);
+    } while (ready < 0 && errno == EINTR);
+    if (ready == 0) {
+        return ETIMEDOUT;
+    }
+    return getsockopt(sock, SOL_SOCKET, SO_ERROR, &ret, &bytes) == 0 ? ret
+                                                                     : errno;
+}
+
 int iris_i_stream_connect(int sock, const struct iris_address *address)
 {
+    int flags = fcntl(sock, F_GETFL), ret;
+
     if (address->bytes > sizeof address->data) {
         return EINVAL;
     }
-    return connect(sock, (const struct sockaddr *)address->data,
-                   address->bytes) == 0
-               ? 0
-               : errno;
+    (void)fcntl(sock, F_SETFL, flags | O_NONBLOCK);
+    ret = connect(sock, (const struct sockaddr *)address->data,
+                  address->bytes) == 0
+              ? 0
+              : errno;
+    if (ret == EINPROGRESS || ret == EINTR) {
+        ret = await_connected(sock);
+    }
+    (void)fcntl(sock, F_SETFL, flags);
+    return ret;
 }

@@ -27,7 +27,8 @@ int iris_i_stream_socket(enum iris_control_kind kind,
 iris_status_t iris_i_stream_listen(int sock, enum iris_control_kind kind,
                                    struct iris_address *address_p);
 
-/* Returns 0 or an errno. */
+/* Returns 0 or an errno, within IRIS_SOCKET_PATIENCE_MS. Signals do not interrupt
+ * it. EAGAIN: a local listener's backlog is full. */
 int iris_i_stream_connect(int sock, const struct iris_address *address);
 
 #endif /* IRIS_SRC_CONTROL_STREAM_SOCKET_H */

@@ -137,6 +137,7 @@ static const char claims[] = "rank 1 of 2", reply[] = "rank 0";
 struct pair {
     struct iris_proof acceptor;
     struct iris_proof connector;
+    const char *refusal; /* the acceptor's; NULL: it welcomes */
     int socks[4]; /* acceptor, its relay, the connector's relay, connector */
 };
 
@@ -145,6 +146,7 @@ static void open_pair(struct pair *pair, const struct iris_secret *acceptors,
 {
     int *socks = pair->socks;
 
+    pair->refusal = NULL;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, &socks[0]), 0);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, &socks[2]), 0);
     assert_int_equal(iris_i_proof_begin(&pair->acceptor, IRIS_PROOF_ACCEPTOR,
@@ -168,7 +170,10 @@ static enum iris_proof_result step_acceptor(struct pair *pair)
 {
     enum iris_proof_result result = iris_i_proof_step(&pair->acceptor);
 
-    if (result == IRIS_PROOF_CLAIMED) {
+    if (result == IRIS_PROOF_CLAIMED && pair->refusal != NULL) {
+        iris_i_proof_refuse(&pair->acceptor, pair->refusal);
+        result = iris_i_proof_step(&pair->acceptor);
+    } else if (result == IRIS_PROOF_CLAIMED) {
         iris_i_proof_answer(&pair->acceptor, reply, sizeof reply);
         result = iris_i_proof_step(&pair->acceptor);
     }
@@ -309,6 +314,27 @@ static void a_changed_byte_proves_nothing(void **state)
     }
 }
 
+static void a_refusal_is_proven_and_has_a_reason(void **state)
+{
+    enum iris_proof_result results[2];
+    struct pair pair;
+
+    (void)state;
+    open_pair(&pair, &secret, &secret);
+    pair.refusal = "rank 1 is here already";
+    run_pair(&pair, 512, unspoiled, results);
+    assert_int_equal(results[0], IRIS_PROOF_FAILED);
+    assert_int_equal(results[1], IRIS_PROOF_FAILED);
+    assert_int_equal(pair.connector.why, IRIS_PROOF_REFUSED);
+    assert_string_equal(iris_i_proof_reason(&pair.connector), pair.refusal);
+    close_pair(&pair);
+    open_pair(&pair, &secret, &secret);
+    iris_i_proof_tell_full(pair.socks[2]);
+    assert_int_equal(iris_i_proof_step(&pair.connector), IRIS_PROOF_FAILED);
+    assert_int_equal(pair.connector.why, IRIS_PROOF_FULL);
+    close_pair(&pair);
+}
+
 /* Sends these bytes to a new acceptor. */
 static enum iris_proof_result feed_acceptor(const void *data, size_t bytes,
                                             enum iris_proof_why *why_p)
@@ -405,6 +431,7 @@ int main(void)
         cmocka_unit_test(both_sides_prove_the_secret_and_learn_the_claims),
         cmocka_unit_test(bytes_behind_the_handshake_stay_unread),
         cmocka_unit_test(another_secret_fails_on_both_sides),
+        cmocka_unit_test(a_refusal_is_proven_and_has_a_reason),
         cmocka_unit_test(a_changed_byte_proves_nothing),
         cmocka_unit_test(recorded_and_reflected_messages_prove_nothing),
         cmocka_unit_test(garbage_oversized_claims_and_silence_have_reasons),

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The resolver, of which "laptop" has two addresses and "cable" has one. Systems
@@ -130,7 +131,7 @@ static void a_program_by_itself_is_alone(void **state)
     assert_string_equal(one.how, "alone");
     assert_int_equal(one.rank, 0);
     assert_int_equal(one.num_ranks, 1);
-    assert_string_not_equal(one.key, other.key);
+    assert_string_not_equal(one.job, other.job);
 }
 
 static void our_own_variables_say_who_we_are(void **state)
@@ -148,7 +149,7 @@ static void our_own_variables_say_who_we_are(void **state)
     assert_int_equal(bootstrap.rank, 3);
     assert_int_equal(bootstrap.num_ranks, 5);
     assert_int_equal(bootstrap.local_rank, 3);
-    assert_string_equal(bootstrap.key, "job-a job");
+    assert_string_equal(bootstrap.job, "job-a job");
 }
 
 static void without_a_job_id_the_parent_is_the_job(void **state)
@@ -161,7 +162,7 @@ static void without_a_job_id_the_parent_is_the_job(void **state)
     setenv("IRIS_NUM_RANKS", "2", 1);
     bootstrap = find_ok();
     snprintf(key, sizeof key, "parent-%ld-", (long)getppid());
-    assert_string_equal(bootstrap.key, key);
+    assert_string_equal(bootstrap.job, key);
 }
 
 static void torchrun_is_understood(void **state)
@@ -182,14 +183,17 @@ static void torchrun_is_understood(void **state)
     assert_int_equal(bootstrap.rank, 2);
     assert_int_equal(bootstrap.num_ranks, 4);
     assert_int_equal(bootstrap.local_rank, 1);
-    assert_string_equal(bootstrap.key, "run-run7-29500");
+    assert_string_equal(bootstrap.job, "run-run7-29500");
     /* What torchrun says when it was given no id. */
     setenv("TORCHELASTIC_RUN_ID", "none", 1);
     bootstrap = find_ok();
     snprintf(key, sizeof key, "parent-%ld-29500", (long)getppid());
-    assert_string_equal(bootstrap.key, key);
+    assert_string_equal(bootstrap.job, key);
+    /* The parents of two hosts differ, and the address does not. */
+    setenv("MASTER_ADDR", "node0", 1);
+    assert_string_equal(find_ok().job, "master-node0-29500");
     setenv("IRIS_JOB_ID", "mine", 1);
-    assert_string_equal(find_ok().key, "job-mine");
+    assert_string_equal(find_ok().job, "job-mine");
 }
 
 static void open_mpis_variables_do_without_mpi(void **state)
@@ -206,7 +210,7 @@ static void open_mpis_variables_do_without_mpi(void **state)
     assert_int_equal(bootstrap.rank, 1);
     assert_int_equal(bootstrap.num_ranks, 2);
     assert_int_equal(bootstrap.local_rank, 0);
-    assert_string_equal(bootstrap.key, "run-12345");
+    assert_string_equal(bootstrap.job, "run-12345");
 }
 
 static void our_own_variables_go_before_a_launchers(void **state)
@@ -322,7 +326,7 @@ static void steps_of_slurm_are_understood(void **state)
     assert_int_equal(bootstrap.rank, 5);
     assert_int_equal(bootstrap.num_ranks, 8);
     assert_int_equal(bootstrap.local_rank, 1);
-    assert_string_equal(bootstrap.key, "run-77-3");
+    assert_string_equal(bootstrap.job, "run-77-3");
     assert_string_equal(text_of(&bootstrap.root), "127.0.0.1:4000");
     assert_string_equal(text_of(&bootstrap.own), "127.0.0.1:0");
 }
@@ -458,11 +462,79 @@ static void long_job_ids_make_keys_that_differ_as_they_do(void **state)
     id[sizeof id - 1] = '\0';
     setenv("IRIS_RANK", "0", 1);
     setenv("IRIS_JOB_ID", id, 1);
-    snprintf(key, sizeof key, "%s", find_ok().key);
-    assert_string_equal(find_ok().key, key);
+    snprintf(key, sizeof key, "%s", find_ok().job);
+    assert_string_equal(find_ok().job, key);
     id[sizeof id - 2] = 'k';
     setenv("IRIS_JOB_ID", id, 1);
-    assert_string_not_equal(find_ok().key, key);
+    assert_string_not_equal(find_ok().job, key);
+}
+
+/* Whether the settings give the bootstrap this secret. */
+static int has_secret(const struct iris_bootstrap *bootstrap)
+{
+    struct iris_bootstrap now = find_ok();
+
+    assert_false(now.is_guessable);
+    return iris_i_secret_equal(&now.secret, &bootstrap->secret,
+                               sizeof now.secret);
+}
+
+static void a_secret_comes_from_a_variable_or_a_private_file(void **state)
+{
+    static const char secret[] = "0123456789abcdef";
+    char path[] = "/tmp/iris-secret-XXXXXX";
+    struct iris_bootstrap plain, locked;
+    int fd = mkstemp(path);
+
+    (void)state;
+    setenv("IRIS_RANK", "0", 1);
+    setenv("IRIS_NUM_RANKS", "2", 1);
+    setenv("IRIS_JOB_ID", "locked", 1);
+    plain = find_ok();
+    assert_true(plain.is_guessable);
+    setenv("IRIS_JOB_SECRET", secret, 1);
+    locked = find_ok();
+    assert_string_equal(locked.job, plain.job);
+    assert_false(has_secret(&plain));
+    setenv("IRIS_JOB_SECRET_FILE", path, 1);
+    assert_int_equal(find(&plain), IRIS_ERR_CONFIG);
+    assert_true(harness_message_has("both set"));
+    unsetenv("IRIS_JOB_SECRET");
+    assert_int_equal(write(fd, secret, 16), 16);
+    assert_int_equal(write(fd, "\n", 1), 1);
+    assert_true(has_secret(&locked));
+    setenv("IRIS_JOB_ID", "another", 1);
+    assert_false(has_secret(&locked));
+    fchmod(fd, 0640);
+    assert_int_equal(find(&plain), IRIS_ERR_CONFIG);
+    assert_true(harness_message_has("can be read by other users"));
+    fchmod(fd, 0600);
+    if (fchown(fd, 12345, 12345) == 0) { /* as root */
+        assert_int_equal(find(&plain), IRIS_ERR_CONFIG);
+        assert_true(harness_message_has("belongs to another user"));
+    }
+    unlink(path);
+    close(fd);
+    assert_int_equal(find(&plain), IRIS_ERR_CONFIG);
+    assert_true(harness_message_has("No such file"));
+}
+
+static void
+a_short_secret_is_refused_and_no_message_shows_a_long_one(void **state)
+{
+    char secret[IRIS_SETTING_BYTES + 1] = "short";
+    struct iris_settings settings;
+    struct iris_bootstrap bootstrap;
+
+    (void)state;
+    setenv("IRIS_JOB_SECRET", secret, 1);
+    assert_int_equal(find(&bootstrap), IRIS_ERR_CONFIG);
+    assert_true(harness_message_has("has 5 characters and needs 16"));
+    memset(secret, 's', sizeof secret - 1);
+    setenv("IRIS_JOB_SECRET", secret, 1);
+    assert_int_equal(iris_i_settings_load(NULL, &settings), IRIS_ERR_CONFIG);
+    assert_true(harness_message_has("IRIS_JOB_SECRET"));
+    assert_false(harness_message_has("sss"));
 }
 
 int main(void)
@@ -485,6 +557,8 @@ int main(void)
         TEST(a_launchers_variable_that_does_not_parse_is_named),
         TEST(more_ranks_than_a_job_can_have_are_refused),
         TEST(init_blames_the_value_before_the_rank),
+        TEST(a_secret_comes_from_a_variable_or_a_private_file),
+        TEST(a_short_secret_is_refused_and_no_message_shows_a_long_one),
         TEST(long_job_ids_make_keys_that_differ_as_they_do),
     };
 

@@ -51,7 +51,7 @@ static iris_status_t start(const struct iris_bootstrap *bootstrap,
     return iris_i_rendezvous_open(bootstrap, &settings, &log, rendezvous_p);
 }
 
-static char key[IRIS_KEY_BYTES];
+static char name[IRIS_SECRET_NAME_BYTES];
 
 static struct iris_hello hello_of(int rank)
 {
@@ -149,7 +149,7 @@ static int connect_to_root(void)
 
     REQUIRE(iris_i_socket_make(&sock) == IRIS_OK);
     iris_i_wait_moment(&wait, 1000);
-    REQUIRE(iris_i_socket_connect(sock, key, &wait) == IRIS_OK);
+    REQUIRE(iris_i_socket_connect(sock, name, &wait) == IRIS_OK);
     return sock;
 }
 
@@ -216,7 +216,7 @@ static void be_peer(const struct iris_bootstrap *bootstrap, struct input *input)
     pthread_t thread;
 
     read_script(&stranger.script, input);
-    REQUIRE(iris_i_socket_listen(key, 4, &stranger.listener) == IRIS_OK);
+    REQUIRE(iris_i_socket_listen(name, 4, &stranger.listener) == IRIS_OK);
     REQUIRE(pthread_create(&thread, NULL, pose_as_root, &stranger) == 0);
     REQUIRE(start(bootstrap, 1000, &rendezvous) == IRIS_OK);
     status = iris_i_rendezvous_join(&rendezvous, &hello);
@@ -245,12 +245,14 @@ static uint64_t open_fds(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct input input = {data, size};
-    struct iris_bootstrap bootstrap = {.how = "fuzz", .num_ranks = NUM_RANKS};
+    struct iris_bootstrap bootstrap;
     uint64_t before = open_fds();
+    char key[IRIS_KEY_BYTES];
+    int rank = (int)(input_number(&input, 1) % NUM_RANKS);
 
-    bootstrap.rank = (int)(input_number(&input, 1) % NUM_RANKS);
     snprintf(key, sizeof key, "fuzz-%ld", (long)getpid());
-    snprintf(bootstrap.key, sizeof bootstrap.key, "%s", key);
+    iris_i_bootstrap_thread(key, rank, NUM_RANKS, &bootstrap);
+    iris_i_secret_name(&bootstrap.secret, "rank 0", name);
     if (bootstrap.rank == 0) {
         be_root(&bootstrap, &input);
     } else {
