@@ -88,9 +88,9 @@ static iris_status_t fail_in_use(const char *name)
         close(sock);
     }
     return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
-                       "this rank's local socket is already there: %s; is the "
-                       "rank started twice, or another job under the same "
-                       "name? set IRIS_JOB_ID to a unique name",
+                       "its local socket is already there: %s; was the rank "
+                       "started twice, or another job under the same name? set "
+                       "IRIS_JOB_ID to a unique name",
                        holder);
 }
 

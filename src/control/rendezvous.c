@@ -363,7 +363,7 @@ static iris_status_t make_socket(struct iris_rendezvous *rendezvous)
 /* Rank 0 listens from now on, so an early rank need not try again. */
 static iris_status_t open_sockets(struct iris_rendezvous *rendezvous)
 {
-    char name[IRIS_SECRET_NAME_BYTES];
+    char name[IRIS_SECRET_NAME_BYTES], why[IRIS_MESSAGE_BYTES];
     struct iris_address root;
     iris_status_t status;
 
@@ -383,6 +383,11 @@ static iris_status_t open_sockets(struct iris_rendezvous *rendezvous)
     name_socket(rendezvous, name);
     status = iris_i_socket_listen(name, rendezvous->num_ranks + 16,
                                   &rendezvous->sock);
+    if (status == IRIS_ERR_BOOTSTRAP) {
+        snprintf(why, sizeof why, "%s", iris_last_error());
+        status = iris_i_fail(NULL, status, "rank 0 of job \"%s\": %.900s",
+                             rendezvous->bootstrap->job, why);
+    }
     if (status != IRIS_OK) {
         return iris_i_rendezvous_root_refuse(rendezvous, status);
     }

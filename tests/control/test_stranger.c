@@ -24,8 +24,25 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/secret.h"
 #include "support/leaks.h"
 #include "support/procs.h"
+
+/* Another process that knows IRIS_JOB_ID can find the name of the socket. */
+static socklen_t name_root(const char *job, uid_t uid,
+                           struct sockaddr_un *address)
+{
+    char key[64], name[IRIS_SECRET_NAME_BYTES];
+    struct iris_secret secret;
+
+    snprintf(key, sizeof key, "job-%s", job);
+    iris_i_sha256(key, strlen(key), secret.bytes);
+    iris_i_secret_name(&secret, "rank 0", name);
+    return (socklen_t)snprintf(address->sun_path + 1,
+                               sizeof address->sun_path - 1, "iris/%ld/%s",
+                               (long)uid, name) +
+           (socklen_t)offsetof(struct sockaddr_un, sun_path) + 1;
+}
 
 /* The socket where rank 0 of `job` listens or would, bound or connected. */
 static int squat(const char *job, uid_t uid, int bind_it)
@@ -35,10 +52,7 @@ static int squat(const char *job, uid_t uid, int bind_it)
     socklen_t length;
     int ret;
 
-    length =
-        (socklen_t)snprintf(address.sun_path + 1, sizeof address.sun_path - 1,
-                            "iris/%ld/job-%s", (long)uid, job) +
-        (socklen_t)offsetof(struct sockaddr_un, sun_path) + 1;
+    length = name_root(job, uid, &address);
     ret = bind_it ? bind(sock, (struct sockaddr *)&address, length)
                   : connect(sock, (struct sockaddr *)&address, length);
     if (ret != 0) {
@@ -133,7 +147,8 @@ static void check_told(int listens)
     config.num_ranks = 2;
     config.job_id = "silent";
     assert_int_equal(iris_init(&config, &iris), IRIS_ERR_BOOTSTRAP);
-    assert_true(harness_message_has("rank 0 of job \"job-silent\" is already"));
+    assert_true(harness_message_has(
+        "rank 0 of job \"job-silent\": its local socket is already"));
     assert_true(read(result[0], text, sizeof text - 1) > 0);
     snprintf(expected, sizeof expected, "%d ", (int)IRIS_ERR_BOOTSTRAP);
     assert_memory_equal(text, expected, strlen(expected));
@@ -205,13 +220,9 @@ static int visit(void)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int sock = socket(AF_UNIX, SOCK_SEQPACKET, 0);
-    int length =
-        snprintf(address.sun_path + 1, sizeof address.sun_path - 1,
-                 "iris/%ld/job-%s", (long)getuid(), getenv("IRIS_JOB_ID"));
+    socklen_t length = name_root(getenv("IRIS_JOB_ID"), getuid(), &address);
 
-    while (connect(sock, (struct sockaddr *)&address,
-                   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1) +
-                       (socklen_t)length) != 0) {
+    while (connect(sock, (struct sockaddr *)&address, length) != 0) {
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
     return sock;
