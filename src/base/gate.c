@@ -206,10 +206,11 @@ static void hold_visitor(struct iris_gate *gate, int i, int is_held)
 
 /* ---- Steps ---- */
 
-/* A connection arrives. It gets the greeting at once. */
-static void greet_visitor(struct iris_gate *gate, int sock, uint64_t source)
+/* A connection arrives. It gets the greeting at once. Returns 1 if it has also
+ * proven the secret by then. */
+static int greet_visitor(struct iris_gate *gate, int sock, uint64_t source,
+                         struct iris_gate_entry *entry_p)
 {
-    struct iris_gate_entry none;
     int i = find_free(gate);
     struct iris_gate_visitor *visitor = &gate->visitors[i];
 
@@ -217,13 +218,13 @@ static void greet_visitor(struct iris_gate *gate, int sock, uint64_t source)
                            &gate->secret, NULL, 0,
                            IRIS_SOCKET_PATIENCE_MS) != IRIS_OK) {
         close(sock);
-        return;
+        return 0;
     }
     visitor->sock = sock;
     visitor->source = source;
     visitor->number = gate->num_arrived++;
     watch_visitor(gate, i, EPOLL_CTL_ADD, EPOLLIN);
-    (void)step_visitor(gate, i, &none); /* it has not read the nonce yet */
+    return step_visitor(gate, i, entry_p);
 }
 
 /* Returns the connection, or -1 with errno. */
@@ -238,16 +239,18 @@ static int accept_visitor(struct iris_gate *gate, uint64_t *source_p)
     return sock;
 }
 
-static iris_status_t accept_visitors(struct iris_gate *gate)
+static iris_status_t accept_visitors(struct iris_gate *gate,
+                                     struct iris_gate_entry *entry_p)
 {
     /* Without a free descriptor, accept4() fails even if nobody waits. */
-    for (int i = 0; i < STEP_MOST && iris_i_socket_is_readable(gate->listener);
+    for (int i = 0; i < STEP_MOST && entry_p->sock < 0 &&
+                    iris_i_socket_is_readable(gate->listener);
          i++) {
         uint64_t source;
         int sock = accept_visitor(gate, &source);
 
         if (sock >= 0) {
-            greet_visitor(gate, sock, source);
+            (void)greet_visitor(gate, sock, source, entry_p);
         } else if (errno == EMFILE || errno == ENFILE) {
             if (drop_oldest(gate) < 0) {
                 return iris_i_fail_fd(errno, "cannot accept a rank");
@@ -299,17 +302,17 @@ iris_status_t iris_i_gate_step(struct iris_gate *gate,
         return IRIS_OK;
     }
     count = epoll_wait(gate->poll, events, STEP_MOST, 0);
-    for (int e = 0; e < count && status == IRIS_OK; e++) {
+    for (int e = 0; e < count && status == IRIS_OK && entry_p->sock < 0; e++) {
         int i = (int)events[e].data.u32;
 
         if (events[e].data.u32 == LISTENER) {
-            status = accept_visitors(gate);
+            status = accept_visitors(gate, entry_p);
         } else if (gate->visitors[i].sock < 0) { /* dropped by this step */
             continue;
         } else if (is_blocked(gate, gate->visitors[i].source)) {
             hold_visitor(gate, i, 1);
-        } else if (step_visitor(gate, i, entry_p)) {
-            break;
+        } else {
+            (void)step_visitor(gate, i, entry_p);
         }
     }
     return status;

@@ -21,7 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -276,12 +275,9 @@ iris_status_t iris_i_control_socket_listen(enum iris_control_kind kind,
              eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))) < 0) {
         status =
             iris_i_fail_fd(errno, "cannot make the control plane's socket");
-    } else if (getrandom(hello->control_secret, sizeof hello->control_secret,
-                         0) != (ssize_t)sizeof hello->control_secret) {
-        status = iris_i_fail_errno(NULL, IRIS_ERR_SYSTEM, errno,
-                                   "no random numbers for the job's key");
-    } else {
-        fcntl(fds.listener, F_SETFL, O_NONBLOCK);
+    } else if ((status = iris_i_secret_random(hello->control_secret,
+                                              sizeof hello->control_secret)) ==
+               IRIS_OK) {
         status =
             iris_i_stream_listen(fds.listener, kind, &hello->control_address);
     }
@@ -299,93 +295,100 @@ static void describe_answer(void *arg, char *text, size_t bytes)
     snprintf(text, bytes, "rank 0 to take it into the control plane");
 }
 
-/* Rank 0's answer to this rank's hello. Rank 0's death closes the connection;
- * the other ranks' states are not known yet. */
-static iris_status_t hear_answer(struct socket_control *s, int sock)
+/* One connection to rank 0, or an errno. */
+static int dial_hub(const struct iris_hello *root, int *sock_p)
 {
-    unsigned char
-        data[sizeof(struct iris_message_head) + IRIS_MESSAGE_WHY_BYTES];
-    struct iris_message_head head = {0};
-    char why[IRIS_MESSAGE_WHY_BYTES];
-    size_t got = 0;
+    int sock = iris_i_stream_socket((enum iris_control_kind)root->control,
+                                    &root->control_address);
+    int ret =
+        sock < 0 ? errno : iris_i_stream_connect(sock, &root->control_address);
+
+    if (ret != 0 && sock >= 0) {
+        close(sock);
+    }
+    *sock_p = ret == 0 ? sock : -1;
+    return ret;
+}
+
+static iris_status_t fail_dial(const struct socket_control *s, int ret)
+{
+    return ret == EMFILE || ret == ENFILE
+               ? iris_i_fail_fd(ret, "cannot make a socket")
+               : iris_i_fail_errno(s->base.log, IRIS_ERR_SYSTEM, ret,
+                                   "cannot connect to rank 0's control plane");
+}
+
+/* Proves this rank on a new connection. IRIS_ERR_STATE: rank 0 has dropped
+ * it. */
+static iris_status_t prove_peer(const struct socket_control *s, int sock,
+                                struct iris_wait *wait)
+{
+    const struct iris_rank_claims claims = {.rank = s->base.rank,
+                                            .num_ranks = s->base.num_ranks,
+                                            .host = iris_i_host_id()};
+    enum iris_proof_result result = IRIS_PROOF_PENDING;
+    struct iris_proof proof;
+    iris_status_t status =
+        iris_i_proof_begin(&proof, IRIS_PROOF_CONNECTOR, sock, &s->hub.key,
+                           &claims, sizeof claims, 0);
+
+    wait->fd = sock;
+    while (status == IRIS_OK && result == IRIS_PROOF_PENDING) {
+        result = iris_i_proof_step(&proof);
+        if (result == IRIS_PROOF_PENDING) {
+            status = iris_i_wait_tick(wait);
+        }
+    }
+    wait->fd = -1;
+    if (status != IRIS_OK || result == IRIS_PROOF_PROVEN) {
+        return status;
+    }
+    if (proof.why == IRIS_PROOF_GONE) {
+        return IRIS_ERR_STATE;
+    }
+    return iris_i_fail(s->base.log,
+                       proof.why == IRIS_PROOF_FULL ? IRIS_ERR_LIMIT
+                                                    : IRIS_ERR_BOOTSTRAP,
+                       proof.why == IRIS_PROOF_REFUSED
+                           ? "rank 0 has refused rank %d's connection to the "
+                             "control plane: it %s"
+                           : "rank %d's connection to rank 0's control plane: "
+                             "the other side %s",
+                       s->base.rank, iris_i_proof_reason(&proof));
+}
+
+/* Rank 0's death refuses the connection; the other ranks' states are not known
+ * yet. Rank 0 may drop a connection because strangers crowd it. */
+static iris_status_t connect_root(struct socket_control *s,
+                                  const struct iris_hello *root, int *sock_p)
+{
     static const struct iris_wait_type for_answer = {
         .pace = IRIS_PACE_SOCKET, .describe = describe_answer};
     struct iris_waiter waiter = iris_i_peers_waiter(&s->base);
     struct iris_wait wait;
-    iris_status_t status = IRIS_OK;
-    int taken = 0;
+    iris_status_t status;
+    int sock, ret;
 
     waiter.fate = NULL;
     iris_i_wait_begin(&wait, &for_answer, &waiter, "iris_init", NULL);
-    wait.fd = sock;
-    while (taken == 0 && (status = iris_i_wait_tick(&wait)) == IRIS_OK) {
-        size_t want = sizeof head + (got < sizeof head ? 0 : head.bytes) - got;
-        ssize_t n = recv(sock, data + got, want, MSG_DONTWAIT);
-
-        if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
-            continue;
+    do {
+        ret = dial_hub(root, &sock);
+        if (ret == EAGAIN) { /* a full backlog */
+            status = iris_i_wait_tick(&wait);
+            status = status == IRIS_OK ? IRIS_ERR_STATE : status;
+        } else {
+            status = ret == 0 ? prove_peer(s, sock, &wait) : fail_dial(s, ret);
         }
-        if (n <= 0) {
-            break;
+        if (status != IRIS_OK && sock >= 0) {
+            close(sock);
         }
-        got += (size_t)n;
-        taken = iris_i_message_take(data, got, s->base.num_ranks, &head, why);
-        if (got >= sizeof head && head.type != IRIS_MESSAGE_WELCOME &&
-            head.type != IRIS_MESSAGE_REFUSED) {
-            break;
-        }
-    }
+    } while (status == IRIS_ERR_STATE);
     iris_i_wait_end(&wait, status);
-    if (status != IRIS_OK || (taken > 0 && head.type == IRIS_MESSAGE_WELCOME)) {
-        return status;
+    if (status == IRIS_OK) {
+        (void)fcntl(sock, F_SETFL, O_NONBLOCK);
+        *sock_p = sock;
     }
-    if (taken > 0) {
-        return iris_i_fail(
-            s->base.log,
-            head.value == (uint64_t)-IRIS_ERR_LIMIT ? IRIS_ERR_LIMIT
-                                                    : IRIS_ERR_BOOTSTRAP,
-            "rank 0 has refused rank %d's connection to the "
-            "control plane: %.*s",
-            s->base.rank, (int)head.bytes, (const char *)data + sizeof head);
-    }
-    return iris_i_fail(s->base.log, IRIS_ERR_BOOTSTRAP,
-                       "rank 0 does not answer rank %d on its control plane; "
-                       "is it of the same version of Iris?",
-                       s->base.rank);
-}
-
-static iris_status_t connect_root(struct socket_control *s,
-                                  const struct iris_hello *root, int *sock_p)
-{
-    struct iris_message_head head = iris_i_message_head(
-        IRIS_MESSAGE_HELLO, s->base.rank, 0, 0, sizeof s->hub.hello);
-    unsigned char data[sizeof head + sizeof s->hub.hello];
-    int sock = iris_i_stream_socket((enum iris_control_kind)root->control,
-                                    &root->control_address);
-    iris_status_t status;
-    int ret;
-
-    if (sock < 0) {
-        return iris_i_fail_fd(errno, "cannot make a socket");
-    }
-    memcpy(data, &head, sizeof head);
-    memcpy(data + sizeof head, &s->hub.hello, sizeof s->hub.hello);
-    ret = iris_i_stream_connect(sock, &root->control_address);
-    if (ret != 0 ||
-        send(sock, data, sizeof data, MSG_NOSIGNAL) != (ssize_t)sizeof data) {
-        status = iris_i_fail_errno(s->base.log, IRIS_ERR_SYSTEM,
-                                   ret != 0 ? ret : errno,
-                                   "cannot connect to rank 0's control plane");
-    } else {
-        status = hear_answer(s, sock);
-    }
-    if (status != IRIS_OK) {
-        close(sock);
-        return status;
-    }
-    fcntl(sock, F_SETFL, O_NONBLOCK);
-    *sock_p = sock;
-    return IRIS_OK;
+    return status;
 }
 
 /* The lowest rank of a host publishes the states of other hosts' ranks to the
@@ -419,17 +422,17 @@ static iris_status_t open_mirror(struct socket_control *s,
 }
 
 static iris_status_t open_hub(struct socket_control *s,
-                              const struct iris_hello *root,
+                              const struct iris_rendezvous *rendezvous,
                               const struct iris_control_fds *fds)
 {
+    const struct iris_hello *root = &rendezvous->hellos[0];
     iris_status_t status = IRIS_OK;
     int sock = -1;
 
     s->hub.log = s->base.log;
     s->hub.rank = s->base.rank;
     s->hub.num_ranks = s->base.num_ranks;
-    s->hub.hello.num_ranks = (uint32_t)s->base.num_ranks;
-    memcpy(s->hub.hello.secret, root->control_secret, IRIS_SECRET_BYTES);
+    iris_i_rendezvous_key(rendezvous, "control", &s->hub.key);
     if (s->base.rank != 0) {
         status = connect_root(s, root, &sock);
     }
@@ -465,7 +468,7 @@ iris_status_t iris_i_control_socket_open(const struct iris_log *log,
         status = open_mirror(s, rendezvous);
     }
     if (status == IRIS_OK) {
-        status = open_hub(s, &rendezvous->hellos[0], fds);
+        status = open_hub(s, rendezvous, fds);
     }
     if (status != IRIS_OK) {
         iris_i_mail_close(&s->mail);

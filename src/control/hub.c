@@ -189,9 +189,6 @@ static void end_link(struct iris_hub *hub, struct iris_link *link)
     pthread_mutex_lock(&hub->lock);
     iris_i_link_close(link);
     pthread_mutex_unlock(&hub->lock);
-    if (rank < 0) {
-        return;
-    }
     if (is_stuck || is_cut) {
         show_end(hub, rank, is_stuck);
     }
@@ -223,15 +220,6 @@ static int take(struct iris_hub *hub, struct iris_link *link)
 
     if (bytes == 0) {
         return 0;
-    }
-    if (link->rank < 0) {
-        if (bytes < 0 || !iris_i_hub_check_hello(hub, &head, body, why)) {
-            iris_i_hub_refuse(hub, link, IRIS_ERR_BOOTSTRAP, why);
-            return -1;
-        }
-        iris_i_link_drop(link, (size_t)bytes);
-        iris_i_hub_welcome(hub, link, head.from);
-        return -1;
     }
     if (bytes > 0 && (hub->rank != 0 || head.from == link->rank)) {
         applied = iris_i_hub_apply(&hub->copy, &head, body);
@@ -265,17 +253,9 @@ static int take(struct iris_hub *hub, struct iris_link *link)
 
 static void serve(struct iris_hub *hub, struct iris_link *link)
 {
-    int rank = link->rank, ended = iris_i_link_fill(link) < 0, taken;
+    int ended = iris_i_link_fill(link) < 0;
 
-    do {
-        taken = take(hub, link);
-    } while (taken > 0);
-    if (taken < 0 && rank < 0) { /* the link may belong to a rank now */
-        for (int i = 1; i < hub->num_ranks; i++) {
-            while (hub->links[i].sock >= 0 && take(hub, &hub->links[i]) > 0) {
-            }
-        }
-        return;
+    while (take(hub, link) > 0) {
     }
     if (ended && link->sock >= 0) {
         end_link(hub, link);
@@ -310,7 +290,8 @@ static nfds_t list_polled(struct iris_hub *hub)
     nfds_t count = 2;
 
     hub->polled[0] = (struct pollfd){.fd = hub->wake, .events = POLLIN};
-    hub->polled[1] = (struct pollfd){.fd = hub->listener, .events = POLLIN};
+    hub->polled[1] = (struct pollfd){
+        .fd = hub->listener >= 0 ? hub->gate.poll : -1, .events = POLLIN};
     for (int i = 0; i < hub->num_links; i++) {
         struct iris_link *link = &hub->links[i];
 
@@ -341,7 +322,7 @@ static void turn(struct iris_hub *hub)
     if (hub->polled[0].revents != 0) {
         (void)!read(hub->wake, &count, sizeof count);
     }
-    if (hub->polled[1].revents != 0) {
+    if (hub->listener >= 0) { /* also for deadlines of proofs */
         iris_i_hub_accept(hub);
     }
     for (int i = 0; i < hub->num_links; i++) {
@@ -351,11 +332,6 @@ static void turn(struct iris_hub *hub)
         if (link->sock >= 0 && link->polled != 0 &&
             (hub->polled[link->polled].revents & ~POLLOUT) != 0) {
             serve(hub, link);
-        }
-        if (link->sock >= 0 && link->rank < 0 &&
-            iris_i_now_ns() >= link->patience_ns) {
-            iris_i_hub_refuse(hub, link, IRIS_ERR_BOOTSTRAP,
-                              "it has not sent its rank");
         }
     }
     pthread_mutex_lock(&hub->lock);
@@ -414,7 +390,7 @@ static iris_status_t make(struct iris_hub *hub)
 {
     size_t num_links;
 
-    hub->num_links = hub->rank == 0 ? hub->num_ranks + IRIS_HUB_STRANGERS : 1;
+    hub->num_links = hub->rank == 0 ? hub->num_ranks : 1;
     num_links = (size_t)hub->num_links;
     hub->links = calloc(num_links, sizeof *hub->links);
     hub->polled = calloc(num_links + 2, sizeof *hub->polled);
@@ -445,13 +421,16 @@ iris_status_t iris_i_hub_open(struct iris_hub *hub,
     hub->spare = hub->rank == 0 ? fds->spare : -1;
     pthread_mutex_init(&hub->lock, NULL);
     status = make(hub);
-    if (status == IRIS_OK && hub->rank != 0) {
+    if (status == IRIS_OK && hub->rank == 0) {
+        status = iris_i_hub_open_gate(hub);
+    } else if (status == IRIS_OK) {
         iris_i_link_open(&hub->links[0], sock, 0);
     }
     if (status == IRIS_OK) {
         status = start(hub);
     }
     if (status != IRIS_OK) {
+        iris_i_gate_close(&hub->gate);
         hub->wake = hub->rank == 0 ? -1 : hub->wake;
         if (hub->links != NULL) {
             hub->links[0].sock = -1;

@@ -9,24 +9,23 @@
 
 #include <pthread.h>
 
+#include "base/gate.h"
 #include "control/control_socket.h"
 #include "control/hub_copy.h"
 #include "control/link.h"
-
-/* The most connections that have not sent their hello yet. */
-#define IRIS_HUB_STRANGERS 16
 
 struct iris_hub {
     const struct iris_log *log;
     int rank;
     int num_ranks;
     int num_links;
-    int listener; /* rank 0's, until all have connected; then -1 */
+    int listener;           /* rank 0's, until all have connected; then -1 */
+    struct iris_secret key; /* with which ranks prove themselves there */
+    struct iris_gate gate;  /* at the listener */
     int spare; /* rank 0's: a reserved descriptor, to tell a rank that no others are left; -1 */
     int wake;  /* eventfd: there is a message to send, or the thread has
                    * to end */
     int num_here; /* rank 0: number of connected ranks */
-    int num_refused;
     atomic_int closing;
     atomic_int lost; /* other ranks: the connection to rank 0 has ended */
     int64_t close_by_ns;
@@ -37,11 +36,8 @@ struct iris_hub {
     pthread_mutex_t lock;      /* protects the links' sockets and pending
                                 * messages */
     pthread_t thread;
-    struct iris_message_hello
-        hello; /* the hello expected of each rank, or sent by this rank */
     struct pollfd *polled;
-    struct iris_link *links; /* rank 0: to all ranks, then strangers; others:
-                              * one link */
+    struct iris_link *links; /* rank 0: to all ranks; others: one link */
 };
 
 /* Takes over `fds` (rank 0), or `sock`, the connection to rank 0 (other ranks).

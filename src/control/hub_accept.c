@@ -6,23 +6,19 @@
 
 #include "control/hub_accept.h"
 
-#include "base/clock.h"
-#include "base/fd.h"
-#include "base/shm.h"
+#include "control/arrivals.h"
 #include "control/board.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-/* Time that a connection has for its hello. */
-#define PATIENCE_MS 2000
+/* Connections without a proof at once, besides one of each rank. */
+#define STRANGERS 64
 
 void iris_i_hub_close_listener(struct iris_hub *hub)
 {
+    iris_i_gate_close(&hub->gate);
     if (hub->listener >= 0) {
         close(hub->listener);
         hub->listener = -1;
@@ -33,72 +29,42 @@ void iris_i_hub_close_listener(struct iris_hub *hub)
     }
 }
 
-/* Logs the first refusal only, since anybody can cause them. */
-void iris_i_hub_refuse(struct iris_hub *hub, struct iris_link *link,
-                       iris_status_t status, const char *why)
+/* The reason to refuse a rank that has proven the secret; NULL: none. */
+static const char *find_objection(const struct iris_hub *hub,
+                                  const struct iris_rank_claims *claims)
 {
-    size_t bytes = strnlen(why, IRIS_MESSAGE_WHY_BYTES);
-    const struct iris_part parts[2] = {{why, bytes}, {NULL, 0}};
-    struct iris_message_head head = iris_i_message_head(
-        IRIS_MESSAGE_REFUSED, 0, 0, (uint64_t)-status, bytes);
-
-    if (hub->num_refused++ == 0) {
-        iris_i_warning(hub->log,
-                       "refused a connection to the control plane: %s", why);
+    if (claims->num_ranks != hub->num_ranks || claims->rank <= 0 ||
+        claims->rank >= hub->num_ranks) {
+        return "is no rank of this job that is to come";
     }
-    (void)iris_i_link_put(link, &head, parts);
-    (void)iris_i_link_flush(link);
-    shutdown(link->sock, SHUT_WR);
-    pthread_mutex_lock(&hub->lock);
-    iris_i_link_close(link);
-    pthread_mutex_unlock(&hub->lock);
+    if (hub->links[claims->rank].sock >= 0 ||
+        atomic_load(&hub->copy.ended[claims->rank])) {
+        return "has a rank that has connected already";
+    }
+    return NULL;
 }
 
-static int accept_at(const struct iris_hub *hub)
+static const char *admit_peer(void *arg, const struct iris_proof_claims *theirs,
+                              struct iris_proof_claims *own_p)
 {
-    return iris_i_fd_above_stdio(
-        accept4(hub->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    struct iris_rank_claims claims;
+
+    (void)own_p;
+    if (theirs->bytes != sizeof claims) {
+        return "is of another version of Iris";
+    }
+    memcpy(&claims, theirs->data, sizeof claims);
+    return find_objection(arg, &claims);
 }
 
-/* Uses the reserved descriptor to tell a rank why it is refused. */
-static void refuse_one(struct iris_hub *hub, int errno_value)
+iris_status_t iris_i_hub_open_gate(struct iris_hub *hub)
 {
-    iris_status_t status = iris_i_fail_fd(errno_value, "cannot accept a rank");
-    struct iris_link link = {.sock = -1};
+    iris_status_t status = iris_i_gate_open(
+        &hub->gate, hub->listener, &hub->key, hub->num_ranks + STRANGERS);
 
-    if (hub->spare < 0) {
-        return;
-    }
-    close(hub->spare);
-    iris_i_link_open(&link, accept_at(hub), -1);
-    if (link.sock >= 0) {
-        iris_i_hub_refuse(hub, &link, status, iris_last_error());
-    }
-    hub->spare = fcntl(hub->listener, F_DUPFD_CLOEXEC, 0);
-}
-
-void iris_i_hub_accept(struct iris_hub *hub)
-{
-    int sock = accept_at(hub);
-
-    if (sock < 0 && (errno == EMFILE || errno == ENFILE)) {
-        refuse_one(hub, errno);
-    }
-
-    for (int i = hub->num_ranks; sock >= 0 && i < hub->num_links; i++) {
-        struct iris_link *link = &hub->links[i];
-
-        if (link->sock < 0) {
-            pthread_mutex_lock(&hub->lock);
-            iris_i_link_open(link, sock, -1);
-            link->patience_ns = iris_i_deadline(PATIENCE_MS);
-            pthread_mutex_unlock(&hub->lock);
-            return;
-        }
-    }
-    if (sock >= 0) { /* too many strangers: it may try again */
-        close(sock);
-    }
+    hub->gate.admit = admit_peer;
+    hub->gate.arg = hub;
+    return status;
 }
 
 static void send_board(struct iris_hub *hub, struct iris_link *link, int shower)
@@ -116,75 +82,65 @@ static void send_board(struct iris_hub *hub, struct iris_link *link, int shower)
     (void)iris_i_link_put(link, &head, pieces);
 }
 
-/* The stranger is a rank. It gets a welcome, and the states that the others
- * have published so far. Its connection, with the data received since, moves to
- * its rank's link. No rank posts before all are here. */
-void iris_i_hub_welcome(struct iris_hub *hub, struct iris_link *stranger,
-                        int rank)
+/* The connection is a rank's. It gets the states that the others have published
+ * so far. No rank posts before all are here. */
+static void welcome_rank(struct iris_hub *hub,
+                         const struct iris_gate_entry *entry)
 {
-    const struct iris_part none[2] = {{NULL, 0}, {NULL, 0}};
-    struct iris_message_head head =
-        iris_i_message_head(IRIS_MESSAGE_WELCOME, 0, 0, 0, 0);
-    struct iris_link *link = &hub->links[rank];
+    struct iris_rank_claims claims;
+    struct iris_link *link;
 
+    memcpy(&claims, entry->claims.data, sizeof claims);
+    if (find_objection(hub, &claims) != NULL) { /* it came twice at once */
+        close(entry->sock);
+        return;
+    }
+    link = &hub->links[claims.rank];
     pthread_mutex_lock(&hub->lock);
-    *link = *stranger;
-    link->rank = rank;
-    stranger->sock = -1;
-    stranger->out = NULL;
-    iris_i_link_close(stranger);
-    (void)iris_i_link_put(link, &head, none);
+    iris_i_link_open(link, entry->sock, claims.rank);
     for (int shower = 0; shower < hub->num_ranks; shower++) {
-        if (shower != rank) {
+        if (shower != claims.rank) {
             send_board(hub, link, shower);
         }
     }
     (void)iris_i_link_flush(link);
     pthread_mutex_unlock(&hub->lock);
-    if (++hub->num_here == hub->num_ranks - 1) {
+    hub->num_here++;
+}
+
+/* Uses the reserved descriptor to tell a rank why it is refused. */
+static void refuse_one(struct iris_hub *hub)
+{
+    if (hub->spare >= 0) {
+        close(hub->spare);
+        iris_i_gate_turn_away(&hub->gate);
+        hub->spare = fcntl(hub->listener, F_DUPFD_CLOEXEC, 0);
+    }
+}
+
+void iris_i_hub_accept(struct iris_hub *hub)
+{
+    unsigned failed = hub->gate.num_failed;
+    struct iris_gate_entry entry;
+    iris_status_t status;
+
+    do {
+        status = iris_i_gate_step(&hub->gate, &entry);
+        if (entry.sock >= 0) {
+            welcome_rank(hub, &entry);
+        }
+    } while (entry.sock >= 0);
+    if (status == IRIS_ERR_LIMIT) {
+        refuse_one(hub);
+    }
+    /* The first one only, since anybody can cause them. */
+    if (failed == 0 && hub->gate.num_failed != 0) {
+        iris_i_warning(hub->log,
+                       "refused a connection to the control plane: the other "
+                       "side %s",
+                       hub->gate.why);
+    }
+    if (hub->num_here == hub->num_ranks - 1) {
         iris_i_hub_close_listener(hub);
     }
-}
-
-/* Takes the same time wherever the first difference is. */
-static int is_secret(const unsigned char *a, const unsigned char *b)
-{
-    unsigned difference = 0;
-
-    for (int i = 0; i < IRIS_SECRET_BYTES; i++) {
-        difference |= (unsigned)(a[i] ^ b[i]);
-    }
-    return difference == 0;
-}
-
-int iris_i_hub_check_hello(const struct iris_hub *hub,
-                           const struct iris_message_head *head,
-                           const unsigned char *body,
-                           char why[IRIS_MESSAGE_WHY_BYTES])
-{
-    struct iris_message_hello hello;
-
-    if (head->type != IRIS_MESSAGE_HELLO) {
-        snprintf(why, IRIS_MESSAGE_WHY_BYTES,
-                 "its first message is of type %u, not a hello", head->type);
-        return 0;
-    }
-    memcpy(&hello, body, sizeof hello);
-    if (!is_secret(hello.secret, hub->hello.secret)) {
-        snprintf(why, IRIS_MESSAGE_WHY_BYTES, "it does not know the job's key");
-        return 0;
-    }
-    if (hello.num_ranks != hub->hello.num_ranks || head->from == 0) {
-        snprintf(why, IRIS_MESSAGE_WHY_BYTES,
-                 "it is rank %u of %u, and the job has ranks 1 to %d to come",
-                 head->from, hello.num_ranks, hub->num_ranks - 1);
-        return 0;
-    }
-    if (hub->links[head->from].sock >= 0 ||
-        atomic_load(&hub->copy.ended[head->from])) {
-        snprintf(why, IRIS_MESSAGE_WHY_BYTES, "rank %u has connected already",
-                 head->from);
-        return 0;
-    }
-    return 1;
 }

@@ -13,11 +13,9 @@
 #define IRIS_LINK_MOST ((size_t)64 << 20)
 
 struct iris_link {
-    int sock;            /* -1: closed */
-    int rank;            /* the other side's rank; -1: unknown before its
-                          * hello */
-    int64_t patience_ns; /* deadline of its hello */
-    int polled;          /* its index among the polled descriptors; 0: not
+    int sock;   /* -1: closed */
+    int rank;   /* the other side's rank */
+    int polled; /* its index among the polled descriptors; 0: not
                           * polled */
     size_t in_bytes;
     unsigned char in[2 * IRIS_MESSAGE_MOST];

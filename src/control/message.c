@@ -14,9 +14,6 @@ static const struct {
     uint32_t least;
     uint32_t most;
 } lengths[IRIS_MESSAGE_TYPES] = {
-    [IRIS_MESSAGE_HELLO] = {sizeof(struct iris_message_hello),
-                            sizeof(struct iris_message_hello)},
-    [IRIS_MESSAGE_REFUSED] = {1, IRIS_MESSAGE_WHY_BYTES},
     [IRIS_MESSAGE_SHOWN] = {0, IRIS_MESSAGE_SHOWN_BYTES},
     [IRIS_MESSAGE_POST] = {0, IRIS_POST_BYTES},
     [IRIS_MESSAGE_RECORD] = {1, IRIS_POST_BYTES},
@@ -52,7 +49,7 @@ static int check_head(const struct iris_message_head *head, int num_ranks,
                  head->version, IRIS_MESSAGE_VERSION);
         return 0;
     }
-    if (head->type < IRIS_MESSAGE_HELLO || head->type >= IRIS_MESSAGE_TYPES) {
+    if (head->type < IRIS_MESSAGE_SHOWN || head->type >= IRIS_MESSAGE_TYPES) {
         snprintf(why, IRIS_MESSAGE_WHY_BYTES, "a message has unknown type %u",
                  head->type);
         return 0;

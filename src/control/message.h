@@ -7,27 +7,21 @@
 #ifndef IRIS_SRC_CONTROL_MESSAGE_H
 #define IRIS_SRC_CONTROL_MESSAGE_H
 
-#include "base/secret.h"
 #include "control/control.h"
 
 #define IRIS_MESSAGE_MAGIC \
     UINT32_C(0x69726973) /* differs in another byte order */
-#define IRIS_MESSAGE_VERSION 3u
+#define IRIS_MESSAGE_VERSION 4u
 #define IRIS_MESSAGE_WHY_BYTES 160
 
-/*   peer -> 0    HELLO: secret, and the number of ranks
- *   0 -> peer    WELCOME, or REFUSED: a text
- *   any -> 0     forwarded by 0 to all the others, in the order of each sender:
+/*   any -> 0     forwarded by 0 to all the others, in the order of each sender:
  *                SHOWN, POST, FAIL, HOLD, RELEASE, QUERY
  *   any -> any   through 0: RECORD, ANSWERED
  *   0 -> all     ENDED: `from` has closed its connection */
 enum iris_message_type {
-    IRIS_MESSAGE_HELLO = 1,
-    IRIS_MESSAGE_WELCOME,
-    IRIS_MESSAGE_REFUSED, /* value: minus the status; body: the reason */
-    IRIS_MESSAGE_SHOWN,   /* value: parts */
-    IRIS_MESSAGE_POST,    /* value: number of the agreement */
-    IRIS_MESSAGE_FAIL,    /* value: mark */
+    IRIS_MESSAGE_SHOWN = 1, /* value: parts */
+    IRIS_MESSAGE_POST,      /* value: number of the agreement */
+    IRIS_MESSAGE_FAIL,      /* value: mark */
     IRIS_MESSAGE_HOLD,
     IRIS_MESSAGE_RELEASE,
     IRIS_MESSAGE_ENDED,
@@ -53,11 +47,6 @@ struct iris_message_head {
 
 _Static_assert(sizeof(struct iris_message_head) == 24, "no holes");
 _Static_assert(IRIS_POST_BYTES <= UINT16_MAX, "a head says how long it is");
-
-struct iris_message_hello {
-    uint32_t num_ranks;
-    unsigned char secret[IRIS_SECRET_BYTES];
-};
 
 /* The end of an answer. Rank 0 may have dropped any part of it. */
 struct iris_message_answered {

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -21,6 +22,7 @@
 #include "support/harness.h"
 
 #define MOST 16
+#define AT_ONCE 2000
 
 static const struct iris_secret secret = {"the job's secret of 32 bytes...."};
 static const struct iris_secret other = {"another job's secret of 32 bytes"};
@@ -218,6 +220,42 @@ static void guesses_from_an_address_wait_and_others_do_not(void **state)
     close(sock);
 }
 
+/* Another thread, which may answer before the gate has taken its next look. */
+static void *join_often(void *arg)
+{
+    struct iris_proof proof;
+
+    (void)arg;
+    for (int i = 0; i < AT_ONCE; i++) {
+        int sock = dial(1);
+
+        assert_int_equal(iris_i_proof_begin(&proof, IRIS_PROOF_CONNECTOR, sock,
+                                            &secret, "me", 2, 0),
+                         IRIS_OK);
+        while (iris_i_proof_step(&proof) == IRIS_PROOF_PENDING) {
+        }
+        close(sock);
+    }
+    return NULL;
+}
+
+static void no_connection_is_lost_that_answers_at_once(void **state)
+{
+    struct iris_gate_entry entry;
+    pthread_t thread;
+
+    (void)state;
+    assert_int_equal(pthread_create(&thread, NULL, join_often, NULL), 0);
+    for (int i = 0; i < AT_ONCE; i += entry.sock >= 0) {
+        assert_int_equal(iris_i_gate_step(&gate, &entry), IRIS_OK);
+        if (entry.sock >= 0) {
+            close(entry.sock);
+        }
+    }
+    pthread_join(thread, NULL);
+    assert_int_equal(gate.num_failed, 0);
+}
+
 static void without_descriptors_strangers_give_way_first(void **state)
 {
     struct rlimit before, none;
@@ -268,6 +306,7 @@ int main(void)
         TEST(the_oldest_gives_way),
         TEST(a_refusal_tells_its_reason),
         TEST(guesses_from_an_address_wait_and_others_do_not),
+        TEST(no_connection_is_lost_that_answers_at_once),
         TEST(without_descriptors_strangers_give_way_first),
     };
 

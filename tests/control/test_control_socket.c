@@ -9,6 +9,7 @@
 
 #include <poll.h>
 
+#include "control/arrivals.h"
 #include "control/board.h"
 #include "control/control_socket.h"
 #include "control/hub.h"
@@ -22,18 +23,13 @@
 #include "support/leaks.h"
 
 #define RANKS 3
+#define CROWD 150
 
 /* Rank 0's side, with nobody there yet. */
 struct root {
     struct iris_hello hello;
     struct iris_log log;
     struct iris_hub hub;
-};
-
-/* A hello as it should be, and what is changed in it. */
-struct __attribute__((packed)) greeting {
-    struct iris_message_head head;
-    struct iris_message_hello hello;
 };
 
 static void open_root(struct root *root, enum iris_control_kind kind)
@@ -46,19 +42,9 @@ static void open_root(struct root *root, enum iris_control_kind kind)
                      IRIS_OK);
     root->hub.log = &root->log;
     root->hub.num_ranks = RANKS;
-    root->hub.hello.num_ranks = RANKS;
-    memcpy(root->hub.hello.secret, root->hello.control_secret,
-           IRIS_SECRET_BYTES);
+    assert_int_equal(iris_i_secret_random(&root->hub.key, sizeof root->hub.key),
+                     IRIS_OK);
     assert_int_equal(iris_i_hub_open(&root->hub, &fds, -1), IRIS_OK);
-}
-
-static struct greeting greet(const struct root *root, int rank)
-{
-    struct greeting greeting = {.hello = root->hub.hello};
-
-    greeting.head = iris_i_message_head(IRIS_MESSAGE_HELLO, rank, 0, 0,
-                                        sizeof greeting.hello);
-    return greeting;
 }
 
 static int come(const struct root *root, enum iris_control_kind kind)
@@ -81,83 +67,70 @@ static void say(int sock, const void *data, size_t bytes)
     assert_int_equal(send(sock, data, bytes, MSG_NOSIGNAL), bytes);
 }
 
-/* Rank 0's answer, and what it says. */
-static int hear(int sock, char text[IRIS_MESSAGE_WHY_BYTES + 1])
+/* Proves `key` and claims with rank 0, and returns how it ended. */
+static enum iris_proof_result prove(int sock, const struct iris_secret *key,
+                                    const struct iris_rank_claims *claims,
+                                    struct iris_proof *proof)
 {
-    struct iris_message_head head;
+    enum iris_proof_result result = IRIS_PROOF_PENDING;
 
-    memset(text, 0, IRIS_MESSAGE_WHY_BYTES + 1);
-    assert_int_equal(recv(sock, &head, sizeof head, MSG_WAITALL), sizeof head);
-    if (head.type == IRIS_MESSAGE_REFUSED) {
-        assert_true(head.bytes <= IRIS_MESSAGE_WHY_BYTES);
-        assert_int_equal(recv(sock, text, head.bytes, MSG_WAITALL), head.bytes);
+    assert_int_equal(iris_i_proof_begin(proof, IRIS_PROOF_CONNECTOR, sock, key,
+                                        claims, sizeof *claims, 20000),
+                     IRIS_OK);
+    while (result == IRIS_PROOF_PENDING) {
+        struct pollfd pollfd = {.fd = sock,
+                                .events = iris_i_proof_events(proof)};
+
+        poll(&pollfd, 1, 100);
+        result = iris_i_proof_step(proof);
     }
-    return head.type;
+    return result;
 }
 
 static void check_refused(const struct root *root, enum iris_control_kind kind,
-                          const struct greeting *greeting, const char *why)
+                          const struct iris_secret *key,
+                          struct iris_rank_claims claims, const char *why)
 {
-    char text[IRIS_MESSAGE_WHY_BYTES + 1];
     int sock = come(root, kind);
+    struct iris_proof proof;
+    char byte;
 
-    say(sock, greeting, sizeof *greeting);
-    assert_int_equal(hear(sock, text), IRIS_MESSAGE_REFUSED);
-    if (strstr(text, why) == NULL) {
-        print_error("\"%s\" lacks \"%s\"\n", text, why);
+    assert_int_equal(prove(sock, key, &claims, &proof), IRIS_PROOF_FAILED);
+    if (strstr(iris_i_proof_reason(&proof), why) == NULL) {
+        print_error("\"%s\" lacks \"%s\"\n", iris_i_proof_reason(&proof), why);
         fail();
     }
-    assert_int_equal(recv(sock, text, 1, 0), 0); /* and is closed */
+    assert_int_equal(recv(sock, &byte, 1, 0), 0); /* and is closed */
     close(sock);
 }
 
 static void check_strangers(struct root *root, enum iris_control_kind kind)
 {
-    struct greeting greeting = greet(root, 1);
+    static const struct iris_rank_claims none[] = {
+        {RANKS, RANKS, 0}, {0, RANKS, 0}, {-1, RANKS, 0}, {1, 2, 0}};
+    struct iris_secret wrong = root->hub.key;
 
-    greeting.hello.secret[IRIS_SECRET_BYTES - 1] ^= 1;
-    check_refused(root, kind, &greeting, "does not know the job's key");
-    greeting = greet(root, 1);
-    greeting.head.version++;
-    check_refused(root, kind, &greeting, "its messages have version 4");
-    greeting = greet(root, 1);
-    greeting.head.magic++;
-    check_refused(root, kind, &greeting, "does not speak the protocol");
-    greeting = greet(root, 1);
-    greeting.head.bytes = UINT16_MAX;
-    check_refused(root, kind, &greeting, "has 65535 bytes");
-    greeting = greet(root, 1);
-    greeting.head.bytes--;
-    check_refused(root, kind, &greeting, "has 35 bytes; 36 to 36 are allowed");
-    greeting = greet(root, RANKS);
-    check_refused(root, kind, &greeting, "a message names rank 3 of 3");
-    greeting = greet(root, 0);
-    check_refused(root, kind, &greeting, "the job has ranks 1 to 2 to come");
-    greeting = greet(root, 1);
-    greeting.hello.num_ranks = 2;
-    check_refused(root, kind, &greeting, "it is rank 1 of 2");
-    greeting = greet(root, 1);
-    greeting.head.type = IRIS_MESSAGE_HOLD;
-    greeting.head.bytes = 0;
-    check_refused(root, kind, &greeting, "not a hello");
-    greeting.head.type = IRIS_MESSAGE_POST;
-    check_refused(root, kind, &greeting, "is for 0 members of 3 ranks");
-    greeting.head.members = RANKS + 1;
-    check_refused(root, kind, &greeting, "is for 4 members of 3 ranks");
+    wrong.bytes[IRIS_SECRET_BYTES - 1] ^= 1;
+    check_refused(root, kind, &wrong, (struct iris_rank_claims){1, RANKS, 0},
+                  "has another secret");
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+        check_refused(root, kind, &root->hub.key, none[i],
+                      "is no rank of this job that is to come");
+    }
 }
 
 /* A rank that has come, and what else claims to be it. */
 static int check_rank(struct root *root, enum iris_control_kind kind, int rank)
 {
-    struct greeting greeting = greet(root, rank);
-    char text[IRIS_MESSAGE_WHY_BYTES + 1];
+    const struct iris_rank_claims claims = {rank, RANKS, 0};
     int sock = come(root, kind);
+    struct iris_proof proof;
 
-    say(sock, &greeting, 7); /* in pieces */
-    say(sock, (const char *)&greeting + 7, sizeof greeting - 7);
-    assert_int_equal(hear(sock, text), IRIS_MESSAGE_WELCOME);
+    assert_int_equal(prove(sock, &root->hub.key, &claims, &proof),
+                     IRIS_PROOF_PROVEN);
     if (rank == 1) {
-        check_refused(root, kind, &greeting, "rank 1 has connected already");
+        check_refused(root, kind, &root->hub.key, claims,
+                      "has a rank that has connected already");
     }
     return sock;
 }
@@ -181,12 +154,16 @@ static void strangers_are_refused_with_the_reason(void **state)
     leaks_note(&before);
     for (size_t i = 0; i < 2; i++) {
         struct root root;
-        int silent, half, ranks[2];
+        int strangers[CROWD], ranks[2];
 
         open_root(&root, kinds[i]);
-        silent = come(&root, kinds[i]);
-        half = come(&root, kinds[i]);
-        say(half, &root.hub.hello, 10);
+        for (int j = 0; j < CROWD; j++) { /* half of them are silent */
+            strangers[j] = come(&root, kinds[i]);
+            if (j % 2 == 0) {
+                (void)!send(strangers[j], &root, j % 3 == 0 ? 10 : 4000,
+                            MSG_NOSIGNAL);
+            }
+        }
         check_strangers(&root, kinds[i]);
         ranks[0] = check_rank(&root, kinds[i], 1);
         ranks[1] = check_rank(&root, kinds[i], 2);
@@ -194,8 +171,9 @@ static void strangers_are_refused_with_the_reason(void **state)
             close(ranks[j]);
             await_end(&root, 1 + j);
         }
-        close(silent);
-        close(half);
+        for (int j = 0; j < CROWD; j++) {
+            close(strangers[j]);
+        }
         iris_i_hub_close(&root.hub, 20000);
     }
     assert_int_equal(leaks_found(&before), 0);
