@@ -32,7 +32,7 @@
 #include <unistd.h>
 
 #define HELLO_MAGIC 0x49726973u
-#define HELLO_VERSION 9u
+#define HELLO_VERSION 10u
 
 /* Whether to go on waiting for work: fails after the loss of a peer. */
 static iris_status_t fate(void *arg)

@@ -420,6 +420,7 @@ iris_status_t iris_i_rendezvous_open(const struct iris_bootstrap *bootstrap,
 {
     struct iris_rendezvous rendezvous = {
         .bootstrap = bootstrap,
+        .settings = settings,
         .rank = bootstrap->rank,
         .num_ranks = bootstrap->num_ranks,
         .num_expected = bootstrap->num_ranks,
@@ -454,6 +455,8 @@ iris_status_t iris_i_rendezvous_join(struct iris_rendezvous *rendezvous,
     iris_status_t status;
     struct stat st;
 
+    snprintf(hello->transport, sizeof hello->transport, "%.15s",
+             rendezvous->settings->transport.text);
     hello->pid_namespace = stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0;
     if (rendezvous->bootstrap->root.bytes != 0) {
         hello->host = iris_i_host_id();

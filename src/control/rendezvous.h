@@ -35,6 +35,7 @@ struct iris_hello {
     uint64_t heap_id;   /* a word on its heap */
     int32_t check;      /* IRIS_CHECK, as a number */
     int32_t control;    /* enum iris_control_kind: IRIS_CONTROL */
+    char transport[16]; /* IRIS_TRANSPORT; set by iris_i_rendezvous_join() */
     char host_name[32]; /* empty if host is 0 */
     struct iris_address control_address; /* rank 0's */
     struct iris_address far_address;     /* for ranks of other nodes; size 0:
@@ -63,6 +64,7 @@ int iris_i_hello_same_process(const struct iris_hello *a,
  * belongs to a thread of this process, which needs none. */
 struct iris_rendezvous {
     const struct iris_bootstrap *bootstrap;
+    const struct iris_settings *settings;
     int rank;
     int num_ranks;
     int num_expected; /* rank 0: processes that may come; more than num_ranks
@@ -91,8 +93,8 @@ struct iris_rendezvous {
 };
 
 /* Acquires everything that the rendezvous needs, before anything else: a rank
- * that later runs out of a resource can still tell the others. `bootstrap` and
- * `log` outlive the rendezvous. iris_i_rendezvous_join() must follow.
+ * that later runs out of a resource can still tell the others. `bootstrap`,
+ * `settings` and `log` outlive the rendezvous. iris_i_rendezvous_join() must follow.
  * IRIS_ERR_LIMIT, IRIS_ERR_NO_MEMORY, IRIS_ERR_BOOTSTRAP (key taken) */
 iris_status_t iris_i_rendezvous_open(const struct iris_bootstrap *bootstrap,
                                      const struct iris_settings *settings,

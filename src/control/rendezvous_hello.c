@@ -73,6 +73,12 @@ iris_i_rendezvous_check_hello(const struct iris_rendezvous *rendezvous,
     return IRIS_OK;
 }
 
+/* "auto" means "socket". */
+static const char *find_transport(const struct iris_hello *hello)
+{
+    return strcmp(hello->transport, "auto") == 0 ? "socket" : hello->transport;
+}
+
 iris_status_t
 iris_i_rendezvous_compare(const struct iris_rendezvous *rendezvous,
                           const struct iris_hello *hello)
@@ -101,6 +107,12 @@ iris_i_rendezvous_compare(const struct iris_rendezvous *rendezvous,
                            "rank %d uses another control plane than rank 0; "
                            "set IRIS_CONTROL alike on all ranks",
                            hello->rank);
+    }
+    if (strcmp(find_transport(hello), find_transport(own)) != 0) {
+        return iris_i_fail(NULL, IRIS_ERR_MISMATCH,
+                           "rank %d has IRIS_TRANSPORT=%.15s, rank 0 has "
+                           "IRIS_TRANSPORT=%.15s; set it alike on all ranks",
+                           hello->rank, hello->transport, own->transport);
     }
     if (hello->heap_bytes != own->heap_bytes) {
         return iris_i_fail(

@@ -90,6 +90,7 @@ static int take_hello(struct iris_rendezvous *rendezvous,
     struct iris_hello hello;
 
     memcpy(&hello, arrival->data, sizeof hello);
+    hello.transport[sizeof hello.transport - 1] = '\0';
     hello.handle.fd = arrival->message.fd;
     hello.pid = arrival->pid != 0 ? arrival->pid : hello.pid;
     if (status == IRIS_OK && !is_claimed(arrival, &hello)) {
@@ -379,6 +380,27 @@ iris_i_rendezvous_root_refuse(const struct iris_rendezvous *rendezvous,
     return iris_i_fail_again(status, own);
 }
 
+/* A job of several hosts has started without a secret. */
+static void warn_open(const struct iris_rendezvous *rendezvous)
+{
+    int num_far = 0;
+
+    for (int rank = 1; rank < rendezvous->num_ranks; rank++) {
+        num_far += !iris_i_hello_same_host(&rendezvous->hellos[0],
+                                           &rendezvous->hellos[rank]);
+    }
+    if (num_far == 0 || !rendezvous->bootstrap->is_guessable ||
+        rendezvous->settings->insecure.number) {
+        return;
+    }
+    iris_i_warning(rendezvous->waiter.log,
+                   "the job has several hosts and no secret: anyone on their "
+                   "network can join it as a rank, and read and write its "
+                   "memory; set IRIS_JOB_SECRET or IRIS_JOB_SECRET_FILE alike "
+                   "on all ranks, or IRIS_INSECURE=1 if all users of the "
+                   "network are trusted");
+}
+
 iris_status_t iris_i_rendezvous_root_join(struct iris_rendezvous *rendezvous)
 {
     struct iris_verdict verdict = {.status = IRIS_OK};
@@ -401,6 +423,7 @@ iris_status_t iris_i_rendezvous_root_join(struct iris_rendezvous *rendezvous)
         }
     }
     if (verdict.status == IRIS_OK) {
+        warn_open(rendezvous);
         announce(rendezvous, &verdict);
     }
     return iris_i_rendezvous_accept(&verdict);

@@ -122,6 +122,29 @@ static void a_bad_value_on_one_rank_reaches_all_at_once(void **state)
     }
 }
 
+/* Which would otherwise wait for connections that nobody makes. */
+static void different_transports_are_told_with_both_values(void **state)
+{
+    (void)state;
+    for (int rank = 0; rank < 2; rank++) {
+        const struct variable one[] = {{rank, "IRIS_TRANSPORT", "none"},
+                                       {1 - rank, "IRIS_TRANSPORT", "socket"},
+                                       {0, "IRIS_NODES", "2"},
+                                       {1, "IRIS_NODES", "2"},
+                                       END};
+
+        expect(2, one, IRIS_ERR_MISMATCH, "IRIS_TRANSPORT=none");
+        expect(2, one, IRIS_ERR_MISMATCH, "IRIS_TRANSPORT=socket");
+    }
+    {
+        const struct variable same[] = {{0, "IRIS_TRANSPORT", "auto"},
+                                        {1, "IRIS_TRANSPORT", "socket"},
+                                        END};
+
+        expect(2, same, IRIS_OK, "");
+    }
+}
+
 /* It does not know how many ranks there are, nor, as rank 0, that any are. */
 static void a_bad_number_of_ranks_on_one_reaches_all_at_once(void **state)
 {
@@ -303,6 +326,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forked_processes_meet_by_environment),
         cmocka_unit_test(a_bad_value_on_one_rank_reaches_all_at_once),
+        cmocka_unit_test(different_transports_are_told_with_both_values),
         cmocka_unit_test(a_bad_number_of_ranks_on_one_reaches_all_at_once),
         cmocka_unit_test(who_is_there_is_told_at_once_who_comes_later_too),
         cmocka_unit_test(ranks_that_want_different_jobs_are_told),
