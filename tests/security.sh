@@ -132,14 +132,25 @@ names() { # PID: its names in the abstract namespace
 never "a running job has no named socket" sh -c "echo '$(names "$first")' | grep ."
 echo >&7 && echo >&8
 wait "$first"
+# The name of rank 0's socket, as a program finds it that knows IRIS_JOB_ID.
+socket_of() { # JOB
+    /usr/bin/python3 -c "
+import hashlib, hmac
+secret = hashlib.sha256(b'job-$1').digest()
+print('iris/$owner/' + hmac.new(secret, b'rank 0', 'sha256').hexdigest()[:32])"
+}
+forms=$(socket_of forms)
+
 # 3. A job that forms: the stranger knocks, then the second rank comes.
 start 0 2 forms && first=$!
 exec 7>"$tmp/forms.0.in"
 for _ in {1..600}; do
-    grep -q "@iris/$owner/job-forms" /proc/net/unix && break
+    grep -q "@$forms" /proc/net/unix && break
     sleep 0.1
 done
-as $stranger timeout 100 /usr/bin/python3 "$tmp/knock" seq "iris/$owner/job-forms" \
+ok "rank 0 listens under a hash" grep -q "@$forms" /proc/net/unix
+never "no name of a socket has the job's name" grep -q 'job-forms' /proc/net/unix
+as $stranger timeout 100 /usr/bin/python3 "$tmp/knock" seq "$forms" \
     >"$tmp/knocked" 2>&1 </dev/null
 cat "$tmp/knocked"
 start 1 2 forms
@@ -152,7 +163,7 @@ ok "and ends well" wait "$first"
 setpriv --reuid=$stranger --regid=$stranger --clear-groups /usr/bin/python3 -c "
 import socket, time
 s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-s.bind(chr(0) + 'iris/$owner/job-taken'); s.listen(); print('up', flush=True)
+s.bind(chr(0) + '$(socket_of taken)'); s.listen(); print('up', flush=True)
 time.sleep(600)" >"$tmp/taken" 2>&1 &
 jobs_pids="$jobs_pids $!"
 ok "a stranger can take a job's name (so the next is one)" sh -c "for i in \$(seq 600); do grep -q up '$tmp/taken' && exit; sleep 0.1; done; exit 1"
