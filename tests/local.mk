@@ -33,7 +33,7 @@ shell_tests = %D%/amd_code.sh %D%/amd_emu.sh %D%/amd_host.sh %D%/amd_mutants.sh 
 	%D%/check_symbols.sh %D%/configure.sh %D%/cpp.sh %D%/device_compile.sh %D%/dlpack.sh %D%/docs.sh \
 	%D%/examples.sh %D%/fuzz/structs.sh %D%/gpu_sources.sh %D%/guide.sh %D%/hip.sh %D%/html.sh %D%/info.sh \
 	%D%/install.sh %D%/iriscc.sh %D%/launchers.sh %D%/man.sh %D%/probe.sh %D%/prose.sh %D%/python.sh \
-	%D%/readme.sh %D%/report.sh %D%/rounding.sh %D%/samples.sh %D%/schedules.sh %D%/security.sh %D%/sim.sh %D%/sim_cluster.sh %D%/trace.sh %D%/transport/hosts.sh %D%/upstream.sh
+	%D%/readme.sh %D%/report.sh %D%/rounding.sh %D%/samples.sh %D%/schedules.sh %D%/security.sh %D%/sim.sh %D%/sim_cluster.sh %D%/strangers.sh %D%/trace.sh %D%/transport/hosts.sh %D%/upstream.sh
 
 # No test may hang the suite; a wrapper (valgrind) goes around the programs.
 TEST_TIMEOUT = 900
@@ -65,7 +65,7 @@ $(cmocka_tests): CPPFLAGS += -I$(top_srcdir)/tests $(CMOCKA_CFLAGS)
 $(cmocka_tests): LDADD = tests/libharness.la libirisi.la $(CMOCKA_LIBS) -lm
 $(hip_tests): LDADD += libfakehip.la
 EXTRA_DIST += %D%/amd %D%/cmake/CMakeLists.txt %D%/cmake/helper.c %D%/cpp/test_cpp.cpp %D%/fake_rccl.c %D%/check_layers.awk \
-	%D%/check_lists.awk %D%/check_locks.awk %D%/prose.awk %D%/check_structure.awk %D%/trace/check.py %D%/trace/collectives.c %D%/trace/ending.c %D%/trace/fused.c %D%/trace/moves.c %D%/trace/pairs.py %D%/trace/report.py %D%/trace/reused.c %D%/trace/traced.h \
+	%D%/check_lists.awk %D%/check_locks.awk %D%/prose.awk %D%/strangers.py %D%/check_structure.awk %D%/trace/check.py %D%/trace/collectives.c %D%/trace/ending.c %D%/trace/fused.c %D%/trace/moves.c %D%/trace/pairs.py %D%/trace/report.py %D%/trace/reused.c %D%/trace/traced.h \
 	%D%/emu %D%/install_consumer.c %D%/leaks.supp \
 	%D%/python/support.py %D%/python/test_ccl.py %D%/python/test_context.py \
 	%D%/python/test_end.py %D%/python/test_gpu.py \
