@@ -5,6 +5,7 @@ libirisi_la_SOURCES += %D%/address.c %D%/address.h %D%/clock.h %D%/constants.c %
 	%D%/images.c %D%/images.h %D%/json_writer.c %D%/json_writer.h \
 	%D%/loader.c %D%/loader.h %D%/error.c %D%/error.h %D%/process.c \
 	%D%/process.h %D%/proof.c %D%/proof.h %D%/secret.c %D%/secret.h \
+	%D%/session.c %D%/session.h \
 	%D%/settings.c %D%/settings.h %D%/settings_config.c \
 	%D%/settings_config.h %D%/settings_table.c %D%/settings_table.h \
 	%D%/shm.c %D%/shm.h %D%/sized.c %D%/sized.h \

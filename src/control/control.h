@@ -195,6 +195,8 @@ struct iris_control {
     int64_t timeout_ms;
     int64_t warn_ms;         /* a longer wait logs a warning; 0: never */
     atomic_int lost;         /* the first rank found lost, + 1 */
+    atomic_int cut;          /* a rank that this one cannot reach, + 1 */
+    char cut_why[128];       /* set before that */
     atomic_int *interrupted; /* Not 0: all waits end. Outlives this struct.
                               * NULL: there are no interrupts */
     int serves; /* ranks of other processes reach each other through this

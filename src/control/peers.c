@@ -55,6 +55,46 @@ static int find_origin(struct iris_control *control, int rank)
     return rank;
 }
 
+/* Whether this rank has lost its way to another one. */
+static iris_status_t check_cut(struct iris_control *control)
+{
+    int rank = atomic_load(&control->cut) - 1, nobody = 0;
+    char name[IRIS_RANK_NAME_BYTES];
+
+    if (rank < 0) {
+        return IRIS_OK;
+    }
+    atomic_compare_exchange_strong(&control->lost, &nobody, rank + 1);
+    control->ops->name(control, rank, name);
+    return iris_i_fail(control->log, IRIS_ERR_PEER_LOST,
+                       "this rank cannot reach %s: %s; the job cannot go on: "
+                       "finalize and restart it",
+                       name, control->cut_why);
+}
+
+void iris_i_peers_lose(struct iris_control *control, int rank, const char *why)
+{
+    struct iris_shown shown = {.state = IRIS_RANK_LEFT,
+                               .blames = (unsigned)rank + 1},
+                      theirs;
+    char name[IRIS_RANK_NAME_BYTES];
+
+    if (control == NULL || atomic_load(&control->cut) != 0) {
+        return;
+    }
+    control->ops->read(control, rank, IRIS_SHOW_STATE, &theirs);
+    if (theirs.state == IRIS_RANK_FINALIZED) {
+        return;
+    }
+    control->ops->name(control, rank, name);
+    snprintf(control->cut_why, sizeof control->cut_why, "%s", why);
+    atomic_store(&control->cut, rank + 1);
+    iris_i_warning(control->log, "cannot reach %s: %s", name, why);
+    snprintf(shown.reason, sizeof shown.reason, "it cannot reach %s: %s", name,
+             why);
+    control->ops->publish(control, IRIS_SHOW_STATE | IRIS_SHOW_REASON, &shown);
+}
+
 iris_status_t iris_i_peers_check(struct iris_control *control, int rank)
 {
     enum fate fate = fate_of(control, rank);
@@ -62,7 +102,7 @@ iris_status_t iris_i_peers_check(struct iris_control *control, int rank)
     int nobody = 0;
 
     if (fate == PRESENT) {
-        return IRIS_OK;
+        return check_cut(control);
     }
     if (fate == LEFT) {
         rank = find_origin(control, rank);
@@ -175,8 +215,9 @@ void iris_i_peers_write_reason(struct iris_control *control, const char *reason)
 void iris_i_peers_set_state(struct iris_control *control,
                             enum iris_rank_state state)
 {
-    if (control == NULL) {
-        return;
+    if (control == NULL ||
+        (state == IRIS_RANK_RUNNING && atomic_load(&control->cut) != 0)) {
+        return; /* it has left already */
     }
     control->own.interrupted = (unsigned)iris_i_peers_interrupted(control);
     control->own.blames = (unsigned)(iris_i_peers_lost(control) + 1);

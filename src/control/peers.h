@@ -25,6 +25,12 @@ int iris_i_peers_interrupted(const struct iris_control *control);
  * NULL. */
 int iris_i_peers_lost(const struct iris_control *control);
 
+/* This rank cannot reach `rank` any more, or has lost data for it. All waits of
+ * this rank end with IRIS_ERR_PEER_LOST and `why`, and this rank leaves the job,
+ * so that the waits of the others end, too. Has no effect if `rank` has
+ * finalized. `control` may be NULL. One thread at a time. */
+void iris_i_peers_lose(struct iris_control *control, int rank, const char *why);
+
 /* IRIS_ERR_PEER_LOST: a rank has ended after finalizing, so it will not make a
  * call for which others wait. */
 iris_status_t iris_i_peers_fail_ended(struct iris_control *control, int rank);

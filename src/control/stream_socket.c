@@ -21,6 +21,9 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+/* Time between looks at a connection. */
+#define LOOK_NS (200 * IRIS_NS_PER_MS)
+
 /* The system sends probes during silence, and gives up if the other side
  * acknowledges nothing. */
 static void watch(int sock)
@@ -142,4 +145,25 @@ int iris_i_stream_connect(int sock, const struct iris_address *address)
     }
     (void)fcntl(sock, F_SETFL, flags);
     return ret;
+}
+
+/* The system counts packets and probes without an answer, and an answer resets
+ * both counts. So a host answers that never had a count for the whole time. */
+int iris_i_stream_answers(struct iris_stream_check *check, int sock)
+{
+    int64_t now = iris_i_now_ns();
+    struct tcp_info info = {0};
+    socklen_t bytes = sizeof info;
+
+    if (now < check->next_ns) {
+        return 1;
+    }
+    check->next_ns = now + LOOK_NS;
+    if (getsockopt(sock, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0 ||
+        (info.tcpi_retransmits == 0 && info.tcpi_probes == 0)) {
+        check->silent_ns = 0;
+        return 1;
+    }
+    check->silent_ns = check->silent_ns == 0 ? now : check->silent_ns;
+    return now - check->silent_ns < (IRIS_CUT_MS - 1000) * IRIS_NS_PER_MS;
 }

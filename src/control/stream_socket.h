@@ -31,4 +31,14 @@ iris_status_t iris_i_stream_listen(int sock, enum iris_control_kind kind,
  * it. EAGAIN: a local listener's backlog is full. */
 int iris_i_stream_connect(int sock, const struct iris_address *address);
 
+/* What is known of a connection's other host. Begins as {0}. */
+struct iris_stream_check {
+    int64_t next_ns;   /* time of the next look */
+    int64_t silent_ns; /* time since which it leaves packets unanswered */
+};
+
+/* 0: the other host has not answered packets for IRIS_CUT_MS - 1 s. A host
+ * whose process is stopped answers. Looks seldom, so it may be called often. */
+int iris_i_stream_answers(struct iris_stream_check *check, int sock);
+
 #endif /* IRIS_SRC_CONTROL_STREAM_SOCKET_H */

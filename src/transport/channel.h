@@ -14,16 +14,13 @@ struct iris_channel;
 struct iris_channel_ops {
     /* Sends a message and its data to a rank, after all earlier messages to it.
      * Never waits: copies data that cannot leave at once, or that turn() should
-     * send together with other data. Drops the message if the rank is gone. May
-     * pass the answer to `taken` at once. */
+     * send together with other data. If the message can never arrive, passes
+     * the rank to `lost`. May pass the answer to `taken` at once. */
     void (*send)(struct iris_channel *channel, int rank,
                  const struct iris_far_message *message, const void *data);
 
     /* 1: the rank has too much unread data, so requests to it should wait. */
     int (*is_full)(struct iris_channel *channel, int rank);
-
-    /* 0: no more messages can arrive from the rank. */
-    int (*is_open)(struct iris_channel *channel, int rank);
 
     /* Sends pending data and passes received messages to `taken`, in each
      * sender's order; returns their number. Never waits. */
@@ -45,6 +42,10 @@ struct iris_channel {
     int any_thread; /* 1: any thread may call turn(), one at a time */
     void (*taken)(void *arg, int rank, const struct iris_far_message *message,
                   const void *data);
+
+    /* A message to or from the rank is lost, or would be. Called before send()
+     * or turn() returns. */
+    void (*lost)(void *arg, int rank, const char *why);
     void *arg;
 };
 

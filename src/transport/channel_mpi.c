@@ -81,6 +81,26 @@ static int is_flush(const struct mpi_channel *m, int rank,
            !message->answers && iris_i_mpi_link_is_quiet(&m->links[rank]);
 }
 
+/* No message may be missing in silence. */
+static void report_lost(struct mpi_channel *m, int rank)
+{
+    struct iris_mpi_link *link = &m->links[rank];
+
+    if (link->is_lost && !link->is_told && m->base.lost != NULL) {
+        link->is_told = 1;
+        m->base.lost(m->base.arg, rank,
+                     link->why != NULL ? link->why
+                                       : "a call of MPI has failed");
+    }
+}
+
+static void lose_link(struct mpi_channel *m, int rank, const char *why)
+{
+    m->links[rank].is_lost = 1;
+    m->links[rank].why = why;
+    report_lost(m, rank);
+}
+
 static void mpi_send(struct iris_channel *channel, int rank,
                      const struct iris_far_message *message, const void *data)
 {
@@ -90,7 +110,11 @@ static void mpi_send(struct iris_channel *channel, int rank,
     int is_answered = 0;
 
     iris_i_mpi_enter();
-    if (!link->is_lost && iris_i_mpi_is_up() && !put(m, rank, message, data)) {
+    if (!iris_i_mpi_is_up()) {
+        link->is_lost = 1;
+        link->why = "MPI was finalized before this context";
+    }
+    if (!link->is_lost && !put(m, rank, message, data)) {
         if (m->window != NULL && !iris_i_mpi_window_flush(m->window, rank)) {
             link->is_lost = 1;
         }
@@ -100,6 +124,7 @@ static void mpi_send(struct iris_channel *channel, int rank,
         }
     }
     iris_i_mpi_leave();
+    report_lost(m, rank);
     if (is_answered) {
         m->base.taken(m->base.arg, rank, &flushed, NULL);
     }
@@ -108,11 +133,6 @@ static void mpi_send(struct iris_channel *channel, int rank,
 static int mpi_is_full(struct iris_channel *channel, int rank)
 {
     return of(channel)->links[rank].num_sent >= FULL_PACKETS;
-}
-
-static int mpi_is_open(struct iris_channel *channel, int rank)
-{
-    return !of(channel)->links[rank].is_lost;
 }
 
 /* ---- Receiving ---- */
@@ -135,14 +155,26 @@ static void give(struct mpi_channel *m, int rank, const unsigned char *data,
 
         memcpy(&message, data + at, sizeof message);
         at += sizeof message;
-        if (message.data > bytes - at) {
-            iris_i_warning(m->log, "rank %d sends nonsense; closed", rank);
-            m->links[rank].is_lost = 1;
+        if (message.data > bytes - at || message.data > IRIS_RING_BYTES) {
+            lose_link(m, rank, "it sends data that is not a message");
             return;
         }
         m->links[rank].answered += message.answers != 0;
         m->base.taken(m->base.arg, rank, &message, data + at);
         at += message.data;
+    }
+    if (at != bytes && !m->links[rank].is_lost) {
+        lose_link(m, rank, "it sends data that is not a message");
+    }
+}
+
+/* Nobody knows whose message it would have been. */
+static void lose_all(struct mpi_channel *m)
+{
+    for (int rank = 0; rank < m->log->num_ranks; rank++) {
+        if (rank != m->log->rank && !m->links[rank].is_lost) {
+            lose_link(m, rank, "MPI has failed to receive");
+        }
     }
 }
 
@@ -150,12 +182,15 @@ static void give(struct mpi_channel *m, int rank, const unsigned char *data,
 static struct iris_mpi_packet *receive(struct mpi_channel *m, int *rank_p)
 {
     struct iris_mpi_packet *packet = m->receives[m->next];
-    int done = 0, bytes = 0;
+    int done = 0, bytes = 0, good = 1;
     MPI_Status status;
 
     iris_i_mpi_enter();
-    if (!iris_i_mpi_is_up() || packet->request == MPI_REQUEST_NULL ||
-        MPI_Test(&packet->request, &done, &status) != MPI_SUCCESS || !done) {
+    if (iris_i_mpi_is_up()) {
+        good = packet->request != MPI_REQUEST_NULL &&
+               MPI_Test(&packet->request, &done, &status) == MPI_SUCCESS;
+    }
+    if (!good || !done) {
         packet = NULL;
     } else {
         MPI_Get_count(&status, MPI_BYTE, &bytes);
@@ -166,16 +201,24 @@ static struct iris_mpi_packet *receive(struct mpi_channel *m, int *rank_p)
         }
     }
     iris_i_mpi_leave();
+    if (!good) {
+        lose_all(m);
+    }
     return packet;
 }
 
 static void receive_again(struct mpi_channel *m)
 {
+    int good = 1;
+
     iris_i_mpi_enter();
     if (iris_i_mpi_is_up()) {
-        (void)receive_into(m, m->receives[m->next]);
+        good = receive_into(m, m->receives[m->next]);
     }
     iris_i_mpi_leave();
+    if (!good) {
+        lose_all(m);
+    }
     m->next = (m->next + 1) % RECEIVES;
 }
 
@@ -189,6 +232,9 @@ static int send_all(struct mpi_channel *m)
         count += iris_i_mpi_link_reap(&m->links[rank]);
     }
     iris_i_mpi_leave();
+    for (int rank = 0; rank < m->log->num_ranks; rank++) {
+        report_lost(m, rank);
+    }
     return count;
 }
 
@@ -300,7 +346,6 @@ static void mpi_close(struct iris_channel *channel)
 static const struct iris_channel_ops ops = {
     .send = mpi_send,
     .is_full = mpi_is_full,
-    .is_open = mpi_is_open,
     .turn = mpi_turn,
     .wait = mpi_wait,
     .close = mpi_close,

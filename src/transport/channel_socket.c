@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The channel over stream sockets.
+ * The channel over stream sockets. Each link is a session (base/session.c) over
+ * one connection at a time. A connection that ends is replaced, and the session
+ * resumes (socket_meet.c). If that fails the rank is lost, and the proxy's
+ * owner tells all ranks.
  */
 #include "config.h"
 
@@ -10,11 +13,13 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/session.h"
 #include "base/shm.h"
 #include "transport/bell.h"
 #include "transport/socket_meet.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,32 +28,46 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-/* Number of pending bytes for a rank from which requests to it wait, too. */
-#define FULL_BYTES ((size_t)1 << 20)
+/* Number of unacknowledged bytes for a rank from which requests to it wait,
+ * too. The rank acknowledges sooner. */
+#define FULL_BYTES ((size_t)4 << 20)
 
-/* Messages with less data are copied, and sent together. A call of the system
- * costs more. */
+/* Messages with less data are sent together. A call of the system costs more
+ * than a copy. */
 #define COPY_BYTES IRIS_RING_BYTES
 
 /* Up to this number of links, receiving from each takes less time than asking
  * which have data. */
 #define FEW_LINKS 4
 
-/* The largest message; a link receives several at once. */
-#define MESSAGE_BYTES (sizeof(struct iris_far_message) + IRIS_RING_BYTES)
-#define IN_BYTES (2 * MESSAGE_BYTES)
+/* Turns between two looks at new connections and at hosts that do not answer,
+ * unless the last sleep or a cut link asks for one. */
+#define UPKEEP_TURNS 256
 
-/* A connection to one rank. */
+/* The longest sleep while a link is cut. */
+#define CUT_WAIT_MS 10
+
+/* A resumption that takes longer is worth a warning. */
+#define SLOW_NS IRIS_NS_PER_S
+
+#define MESSAGE_BYTES (sizeof(struct iris_far_message) + IRIS_RING_BYTES)
+
+/* The link to one rank.
+ *
+ *   JOINED  the session has a connection
+ *   CUT     it has none; socket_meet.c looks for one (the state at first)
+ *   ENDED   the rank has closed its context; a message to it would be lost
+ *   LOST    no message can reach the rank, or none from it was understood; the
+ *           rank is lost for the job */
+enum link_state { JOINED, CUT, ENDED, LOST };
+
 struct link {
     int rank;
-    int sock; /* -1: closed */
-    unsigned char *in;
-    size_t in_bytes;
-    unsigned char *out; /* data to be sent: from out_at to out_end */
-    size_t out_at;
-    size_t out_end;
-    size_t out_bytes;
-    int is_stuck; /* the rank has not taken all of the last data */
+    enum link_state state;
+    int was_stuck;  /* as the epoll knows it */
+    int64_t cut_ns; /* time of the cut; 0: it has never been joined */
+    struct iris_stream_check check;
+    struct iris_session session;
 };
 
 struct socket_channel {
@@ -56,9 +75,15 @@ struct socket_channel {
     const struct iris_log *log;
     int num_links;
     struct link *links;
-    struct link **link_of;      /* for each rank; NULL: it is on this node */
-    int watch;                  /* an epoll of the links and the bell */
-    struct epoll_event *events; /* one for each of them */
+    struct link **link_of; /* for each rank; NULL: it is on this node */
+    struct iris_meet *meet;
+    int watch;                  /* an epoll of the links, the bell and the
+                                 * sockets of `meet` */
+    struct epoll_event *events; /* for each link and two more */
+    unsigned turns;
+    atomic_int num_cut;
+    atomic_int asked; /* a sleep has ended, so look at new connections */
+    char why[160];    /* the first loss; empty: none */
 };
 
 static struct socket_channel *of(struct iris_channel *channel)
@@ -66,89 +91,162 @@ static struct socket_channel *of(struct iris_channel *channel)
     return (struct socket_channel *)channel;
 }
 
-static void end_link(struct socket_channel *s, struct link *link)
-{
-    iris_i_debug(s->log, "the connection to rank %d is closed", link->rank);
-    (void)epoll_ctl(s->watch, EPOLL_CTL_DEL, link->sock, NULL);
-    close(link->sock);
-    link->sock = -1;
-    link->out_at = link->out_end = 0;
-    link->is_stuck = 0;
-}
-
 /* `link` NULL: the bell. */
 static int watch_link(struct socket_channel *s, struct link *link, int how)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = link};
 
-    event.events |= link != NULL && link->is_stuck ? EPOLLOUT : 0;
-    return epoll_ctl(s->watch, how, link != NULL ? link->sock : s->base.bell,
+    event.events |= link != NULL && link->session.is_stuck ? EPOLLOUT : 0;
+    return epoll_ctl(s->watch, how,
+                     link != NULL ? link->session.sock : s->base.bell,
                      &event) == 0;
+}
+
+/* ---- The states of a link ---- */
+
+static void leave_state(struct socket_channel *s, struct link *link,
+                        enum link_state next)
+{
+    if (link->session.sock >= 0) {
+        (void)epoll_ctl(s->watch, EPOLL_CTL_DEL, link->session.sock, NULL);
+        close(link->session.sock);
+        link->session.sock = -1;
+    }
+    atomic_fetch_add(&s->num_cut, (next == CUT) - (link->state == CUT));
+    if (next != CUT) {
+        iris_i_meet_forget(s->meet, link->rank);
+    }
+    link->state = next;
+}
+
+/* No byte may be missing in silence: all waits of the job learn of it. */
+static void lose_link(struct socket_channel *s, struct link *link,
+                      const char *why)
+{
+    if (link->state == LOST) {
+        return;
+    }
+    leave_state(s, link, LOST);
+    if (s->why[0] == '\0') {
+        snprintf(s->why, sizeof s->why, "cannot reach rank %d: %s", link->rank,
+                 why);
+    }
+    if (s->base.lost != NULL) {
+        s->base.lost(s->base.arg, link->rank, why);
+    }
+}
+
+static void cut_link(struct socket_channel *s, struct link *link,
+                     const char *why)
+{
+    iris_i_info(s->log, "the connection to rank %d is cut: %s", link->rank,
+                why);
+    leave_state(s, link, CUT);
+    link->cut_ns = iris_i_now_ns();
+    iris_i_meet_seek(s->meet, link->rank);
+}
+
+/* `errno_value` 0: the rank has closed it. */
+static void cut_by(struct socket_channel *s, struct link *link, int errno_value)
+{
+    char text[64];
+
+    cut_link(s, link,
+             errno_value == 0 ? "closed by the other side"
+                              : strerror_r(errno_value, text, sizeof text));
+}
+
+static uint64_t stop_reading(void *arg, int rank)
+{
+    struct link *link = ((struct socket_channel *)arg)->link_of[rank];
+
+    if (link->state == JOINED) {
+        cut_link(arg, link, "replaced by a new connection");
+    }
+    return link->session.received;
+}
+
+static void log_joined(struct socket_channel *s, struct link *link,
+                       uint64_t resent)
+{
+    int64_t ns = iris_i_now_ns() - link->cut_ns;
+    char text[128];
+
+    snprintf(text, sizeof text,
+             "the connection to rank %d is resumed after %.3f s; %llu bytes "
+             "are sent again",
+             link->rank, (double)ns / IRIS_NS_PER_S,
+             (unsigned long long)resent);
+    if (link->cut_ns == 0) {
+        iris_i_debug(s->log, "connected to rank %d", link->rank);
+    } else if (ns > SLOW_NS) {
+        iris_i_warning(s->log, "%s", text);
+    } else {
+        iris_i_info(s->log, "%s", text);
+    }
+}
+
+static void take_connection(void *arg, int rank, int sock, uint64_t theirs)
+{
+    struct socket_channel *s = arg;
+    struct link *link = s->link_of[rank];
+    uint64_t high = link->session.high;
+
+    if (link->state != CUT) {
+        close(sock);
+        return;
+    }
+    if (!iris_i_session_resume(&link->session, sock, theirs)) {
+        close(sock);
+        lose_link(s, link, "it has not received what was sent to it");
+        return;
+    }
+    link->check = (struct iris_stream_check){0};
+    atomic_fetch_sub(&s->num_cut, 1);
+    link->state = JOINED;
+    link->was_stuck = link->session.is_stuck;
+    if (!watch_link(s, link, EPOLL_CTL_ADD)) {
+        lose_link(s, link, "the system cannot watch its connection");
+        return;
+    }
+    log_joined(s, link, high - theirs);
+}
+
+static void fail_rank(void *arg, int rank, const char *why)
+{
+    lose_link(arg, ((struct socket_channel *)arg)->link_of[rank], why);
+}
+
+/* Looks at new connections, and cuts links whose host does not answer. */
+static void keep_up(struct socket_channel *s)
+{
+    (void)iris_i_meet_turn(s->meet);
+    for (int i = 0; i < s->num_links; i++) {
+        struct link *link = &s->links[i];
+
+        if (link->state == JOINED &&
+            !iris_i_stream_answers(&link->check, link->session.sock)) {
+            cut_link(s, link, "its host does not answer");
+        }
+    }
 }
 
 /* ---- Sending ---- */
 
-static void keep(struct socket_channel *s, struct link *link, const void *data,
-                 size_t bytes)
+/* Sends pending data. Returns 1 if it sent anything. */
+static int flush(struct socket_channel *s, struct link *link)
 {
-    size_t left = link->out_end - link->out_at;
+    int sent = link->state == JOINED ? iris_i_session_send(&link->session) : 0;
 
-    if (link->out_end + bytes > link->out_bytes) {
-        size_t size = 2 * (left + bytes);
-        unsigned char *out = malloc(size);
-
-        if (out == NULL) {
-            iris_i_warning(s->log, "no memory for messages to rank %d",
-                           link->rank);
-            end_link(s, link);
-            return;
-        }
-        memcpy(out, link->out + link->out_at, left);
-        free(link->out);
-        link->out = out;
-        link->out_bytes = size;
-        link->out_at = 0;
-        link->out_end = left;
-    }
-    memcpy(link->out + link->out_end, data, bytes);
-    link->out_end += bytes;
-}
-
-/* Sends at once as much as possible of the kept data and two more pieces, in
- * this order; keeps the rest. Returns 1 if it sent anything. */
-static int send_pieces(struct socket_channel *s, struct link *link,
-                       const struct iovec more[2])
-{
-    size_t kept = link->out_end - link->out_at;
-    struct iovec pieces[3] = {
-        {link->out + link->out_at, kept}, more[0], more[1]};
-    struct msghdr header = {.msg_iov = pieces, .msg_iovlen = 3};
-    ssize_t sent = sendmsg(link->sock, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
-    size_t gone = sent < 0 ? 0 : (size_t)sent;
-
-    if (sent < 0 && errno != EAGAIN && errno != EINTR) {
-        end_link(s, link);
+    if (sent < 0) {
+        cut_by(s, link, errno);
         return 1;
     }
-    link->out_at += gone < kept ? gone : kept;
-    if (link->out_at == link->out_end) {
-        link->out_at = link->out_end = 0;
-    }
-    gone -= gone < kept ? gone : kept;
-    for (int i = 0; i < 2 && link->sock >= 0; i++) {
-        size_t part = gone < more[i].iov_len ? gone : more[i].iov_len;
-
-        if (part < more[i].iov_len) {
-            keep(s, link, (const char *)more[i].iov_base + part,
-                 more[i].iov_len - part);
-        }
-        gone -= part;
-    }
-    if (link->sock >= 0 && link->is_stuck != (link->out_at != link->out_end)) {
-        link->is_stuck = !link->is_stuck;
+    if (link->state == JOINED && link->was_stuck != link->session.is_stuck) {
+        link->was_stuck = link->session.is_stuck;
         (void)watch_link(s, link, EPOLL_CTL_MOD);
     }
-    return sent > 0;
+    return sent;
 }
 
 /* turn() sends small messages, many at once. */
@@ -158,20 +256,18 @@ static void socket_send(struct iris_channel *channel, int rank,
 {
     struct socket_channel *s = of(channel);
     struct link *link = s->link_of[rank];
-    const struct iovec pieces[2] = {
-        {(void *)(uintptr_t)message, sizeof *message},
-        {(void *)(uintptr_t)data, message->data},
-    };
 
-    if (link == NULL || link->sock < 0) {
+    if (link->state == ENDED) {
+        lose_link(s, link, "it has closed its context");
+    }
+    if (link->state == LOST) {
         return;
     }
-    if (message->data >= COPY_BYTES && !link->is_stuck) {
-        (void)send_pieces(s, link, pieces);
-        return;
-    }
-    for (int i = 0; i < 2 && link->sock >= 0 && pieces[i].iov_len != 0; i++) {
-        keep(s, link, pieces[i].iov_base, pieces[i].iov_len);
+    if (!iris_i_session_put(&link->session, message, sizeof *message, data,
+                            message->data)) {
+        lose_link(s, link, "there is no memory for messages to it");
+    } else if (message->data >= COPY_BYTES && !link->session.is_stuck) {
+        (void)flush(s, link);
     }
 }
 
@@ -179,86 +275,84 @@ static int socket_is_full(struct iris_channel *channel, int rank)
 {
     const struct link *link = of(channel)->link_of[rank];
 
-    return link != NULL && link->out_end - link->out_at > FULL_BYTES;
-}
-
-static int socket_is_open(struct iris_channel *channel, int rank)
-{
-    const struct link *link = of(channel)->link_of[rank];
-
-    return link != NULL && link->sock >= 0;
-}
-
-static int flush(struct socket_channel *s, struct link *link)
-{
-    static const struct iovec none[2];
-
-    return link->sock >= 0 && link->out_at != link->out_end
-               ? send_pieces(s, link, none)
-               : 0;
+    return iris_i_session_pending(&link->session) > FULL_BYTES;
 }
 
 /* ---- Receiving ---- */
 
-/* Passes on the complete received messages; returns their number. */
+static int give_message(struct socket_channel *s, struct link *link,
+                        const void *record, size_t bytes)
+{
+    struct iris_far_message message;
+
+    if (bytes < sizeof message) {
+        return 0;
+    }
+    memcpy(&message, record, sizeof message);
+    if (message.data != bytes - sizeof message) {
+        return 0;
+    }
+    s->base.taken(s->base.arg, link->rank, &message,
+                  (const char *)record + sizeof message);
+    return 1;
+}
+
+/* Passes on the complete received messages; returns their number. An answer
+ * that is sent meanwhile may find that the connection has ended. The messages
+ * that have arrived count all the same. */
 static int give(struct socket_channel *s, struct link *link)
 {
-    size_t at = 0;
+    enum iris_session_taken taken;
+    const void *record;
+    size_t bytes;
     int count = 0;
 
-    while (link->sock >= 0 &&
-           link->in_bytes - at >= sizeof(struct iris_far_message)) {
-        struct iris_far_message message;
-
-        memcpy(&message, link->in + at, sizeof message);
-        if (message.data > IRIS_RING_BYTES) {
-            iris_i_warning(s->log, "rank %d sends nonsense; closed",
-                           link->rank);
-            end_link(s, link);
+    while (link->state != LOST &&
+           (taken = iris_i_session_take(&link->session, &record, &bytes)) !=
+               IRIS_SESSION_NONE) {
+        if (taken == IRIS_SESSION_END) {
+            iris_i_debug(s->log, "rank %d closes its connection", link->rank);
+            leave_state(s, link, ENDED);
             break;
         }
-        if (link->in_bytes - at < sizeof message + message.data) {
+        if (taken == IRIS_SESSION_NONSENSE ||
+            !give_message(s, link, record, bytes)) {
+            lose_link(s, link, "it sends data that is not a message");
             break;
         }
-        s->base.taken(s->base.arg, link->rank, &message,
-                      link->in + at + sizeof message);
-        at += sizeof message + message.data;
         count++;
     }
-    link->in_bytes -= at;
-    memmove(link->in, link->in + at, link->in_bytes);
+    if (link->state == JOINED && !iris_i_session_tell(&link->session)) {
+        lose_link(s, link, "there is no memory for messages to it");
+    }
     return count;
 }
 
 static int receive(struct socket_channel *s, struct link *link)
 {
-    ssize_t got;
+    int got =
+        link->state == JOINED ? iris_i_session_receive(&link->session) : 0;
 
-    if (link->sock < 0) {
-        return 0;
-    }
-    got = recv(link->sock, link->in + link->in_bytes, IN_BYTES - link->in_bytes,
-               MSG_DONTWAIT);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
-        return 0;
-    }
-    if (got <= 0) {
-        end_link(s, link);
+    if (got < 0) {
+        cut_by(s, link, errno);
         return 1;
     }
-    link->in_bytes += (size_t)got;
-    return give(s, link);
+    return got > 0 ? give(s, link) : 0;
 }
 
 /* Receives from links that have data, and sends to links that take more. */
 static int ask_all(struct socket_channel *s)
 {
-    int num_events = epoll_wait(s->watch, s->events, s->num_links + 1, 0);
+    int num_events = epoll_wait(s->watch, s->events, s->num_links + 2, 0);
     int count = 0;
 
     for (int i = 0; i < num_events; i++) {
         struct link *link = s->events[i].data.ptr;
 
+        if ((void *)link == (void *)s) {
+            atomic_store(&s->asked, 1);
+            continue;
+        }
         if (link != NULL && (s->events[i].events & ~EPOLLOUT) != 0) {
             count += receive(s, link);
         }
@@ -274,10 +368,16 @@ static int socket_turn(struct iris_channel *channel)
     struct socket_channel *s = of(channel);
     int is_few = s->num_links <= FEW_LINKS, count = 0;
 
+    if (++s->turns % UPKEEP_TURNS == 0 ||
+        atomic_load_explicit(&s->num_cut, memory_order_relaxed) != 0 ||
+        atomic_load_explicit(&s->asked, memory_order_relaxed) != 0) {
+        atomic_store(&s->asked, 0);
+        keep_up(s);
+    }
     for (int i = 0; i < s->num_links; i++) {
         struct link *link = &s->links[i];
 
-        count += is_few || !link->is_stuck ? flush(s, link) : 0;
+        count += is_few || !link->session.is_stuck ? flush(s, link) : 0;
         count += is_few && receive(s, link) ? 1 + flush(s, link) : 0;
     }
     return is_few ? count : count + ask_all(s);
@@ -285,9 +385,14 @@ static int socket_turn(struct iris_channel *channel)
 
 static void socket_wait(struct iris_channel *channel, int timeout_ms)
 {
+    struct socket_channel *s = of(channel);
     struct epoll_event event;
 
-    (void)epoll_wait(of(channel)->watch, &event, 1, timeout_ms);
+    if (atomic_load(&s->num_cut) != 0 && timeout_ms > CUT_WAIT_MS) {
+        timeout_ms = CUT_WAIT_MS;
+    }
+    (void)epoll_wait(s->watch, &event, 1, timeout_ms);
+    atomic_store(&s->asked, 1);
     iris_i_bell_silence(channel->bell);
 }
 
@@ -298,12 +403,16 @@ static void socket_close(struct iris_channel *channel)
     struct socket_channel *s = of(channel);
 
     for (int i = 0; s->links != NULL && i < s->num_links; i++) {
-        if (s->links[i].sock >= 0) {
-            close(s->links[i].sock);
+        struct iris_session *session = &s->links[i].session;
+
+        if (session->sock >= 0) {
+            (void)iris_i_session_put_end(session);
+            (void)iris_i_session_send(session);
+            close(session->sock);
         }
-        free(s->links[i].in);
-        free(s->links[i].out);
+        iris_i_session_close(session);
     }
+    iris_i_meet_close(s->meet);
     if (s->base.bell >= 0) {
         close(s->base.bell);
     }
@@ -319,7 +428,6 @@ static void socket_close(struct iris_channel *channel)
 static const struct iris_channel_ops ops = {
     .send = socket_send,
     .is_full = socket_is_full,
-    .is_open = socket_is_open,
     .turn = socket_turn,
     .wait = socket_wait,
     .close = socket_close,
@@ -366,7 +474,7 @@ static iris_status_t make(struct socket_channel *s,
 
     s->links = calloc(num_ranks, sizeof *s->links);
     s->link_of = calloc(num_ranks, sizeof *s->link_of);
-    s->events = calloc(num_ranks + 1, sizeof *s->events);
+    s->events = calloc(num_ranks + 2, sizeof *s->events);
     s->base.bell = iris_i_bell_open();
     s->watch = iris_i_fd_above_stdio(epoll_create1(EPOLL_CLOEXEC));
     if (s->base.bell < 0 || s->watch < 0) {
@@ -381,47 +489,60 @@ static iris_status_t make(struct socket_channel *s,
             s->link_of[rank] = link;
             s->num_links++;
             link->rank = rank;
-            link->sock = -1;
-            link->in = malloc(IN_BYTES);
-            if (link->in == NULL) {
+            link->state = CUT;
+            if (!iris_i_session_open(&link->session, MESSAGE_BYTES)) {
                 break;
             }
         }
     }
+    atomic_store(&s->num_cut, s->num_links);
     if (s->events == NULL || s->num_links == 0 ||
-        s->links[s->num_links - 1].in == NULL) {
+        s->links[s->num_links - 1].session.out == NULL) {
         return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
                            "no memory for connections to other nodes");
     }
-    return IRIS_OK;
+    return watch_link(s, NULL, EPOLL_CTL_ADD)
+               ? IRIS_OK
+               : iris_i_fail_fd(errno, "cannot watch connections");
+}
+
+/* The first rank that has not connected. */
+static void describe(void *arg, char *text, size_t bytes)
+{
+    const struct socket_channel *s = arg;
+
+    for (int i = 0; i < s->num_links; i++) {
+        if (s->links[i].state == CUT) {
+            snprintf(text, bytes, "rank %d, on another node, to connect",
+                     s->links[i].rank);
+            return;
+        }
+    }
 }
 
 static iris_status_t meet(struct socket_channel *s,
                           const struct iris_channel_params *params)
 {
-    size_t num_ranks = (size_t)params->log->num_ranks;
-    int *socks = malloc(num_ranks * sizeof *socks);
-    iris_status_t status;
+    static const struct iris_wait_type for_peers = {.pace = IRIS_PACE_SOCKET,
+                                                    .describe = describe};
+    iris_status_t status = IRIS_OK;
+    struct iris_wait wait;
 
-    if (socks == NULL) {
-        return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY, "no memory");
-    }
-    status = iris_i_socket_meet(params, socks);
     for (int i = 0; i < s->num_links; i++) {
-        s->links[i].sock = socks[s->links[i].rank];
+        iris_i_meet_seek(s->meet, s->links[i].rank);
     }
-    free(socks);
-    return status;
-}
-
-static int watch_all(struct socket_channel *s)
-{
-    int good = watch_link(s, NULL, EPOLL_CTL_ADD);
-
-    for (int i = 0; i < s->num_links && good; i++) {
-        good = watch_link(s, &s->links[i], EPOLL_CTL_ADD);
+    iris_i_wait_begin(&wait, &for_peers, params->waiter, "iris_init", s);
+    wait.fd = s->watch;
+    (void)iris_i_meet_turn(s->meet);
+    while (status == IRIS_OK && atomic_load(&s->num_cut) != 0 &&
+           s->why[0] == '\0') {
+        status = iris_i_wait_tick(&wait);
+        (void)iris_i_meet_turn(s->meet);
     }
-    return good;
+    iris_i_wait_end(&wait, status);
+    return status == IRIS_OK && s->why[0] != '\0'
+               ? iris_i_fail(s->log, IRIS_ERR_SYSTEM, "%s", s->why)
+               : status;
 }
 
 iris_status_t
@@ -429,6 +550,8 @@ iris_i_channel_socket_open(const struct iris_channel_params *params,
                            struct iris_channel **channel_p)
 {
     struct socket_channel *s = calloc(1, sizeof *s);
+    const struct iris_meet_owner owner = {stop_reading, take_connection,
+                                          fail_rank, s};
     iris_status_t status = IRIS_ERR_NO_MEMORY;
 
     if (s == NULL) {
@@ -441,12 +564,13 @@ iris_i_channel_socket_open(const struct iris_channel_params *params,
     s->log = params->log;
     status = make(s, params);
     if (status == IRIS_OK) {
+        status = iris_i_meet_open(params, &owner, s->watch, s, &s->meet);
+    } else {
+        close(params->listener);
+    }
+    if (status == IRIS_OK) {
         status = meet(s, params);
     }
-    if (status == IRIS_OK && !watch_all(s)) {
-        status = iris_i_fail_fd(errno, "cannot watch connections");
-    }
-    close(params->listener);
     if (status != IRIS_OK) {
         socket_close(&s->base);
         return status;

@@ -64,6 +64,7 @@ void iris_i_mpi_link_append(struct iris_mpi_link *link,
     link->open = link->open != NULL ? link->open : take(link);
     if (link->open == NULL) {
         link->is_lost = 1;
+        link->why = "there is no memory for messages to it";
         return;
     }
     at = link->open->data + link->open->bytes;

@@ -38,7 +38,10 @@ struct iris_mpi_link {
     uint64_t answered;               /* number of answers to them, which come
                                       * in order */
     uint64_t unasked;                /* other requests since the last of them */
-    int is_lost;                     /* MPI has failed to reach the rank */
+    int is_lost;                     /* a message to the rank, or from it, is
+                                      * lost */
+    int is_told;                     /* the proxy knows it */
+    const char *why;                 /* NULL: MPI has failed */
 };
 
 /* Adds the message to a packet. The packet is sent when it is full, or by

@@ -192,11 +192,12 @@ int iris_i_mpi_window_put(struct iris_mpi_window *window, int rank,
 
 int iris_i_mpi_window_flush(struct iris_mpi_window *window, int rank)
 {
-    if (window->unflushed[rank].end == 0) {
-        return 1;
+    if (window->unflushed[rank].end != 0 &&
+        MPI_Win_flush(rank, window->win) != MPI_SUCCESS) {
+        return 0;
     }
     window->unflushed[rank].end = 0;
-    return MPI_Win_flush(rank, window->win) == MPI_SUCCESS;
+    return 1;
 }
 
 void iris_i_mpi_window_see(struct iris_mpi_window *window)

@@ -12,6 +12,7 @@
 #include <iris/device/far.h>
 
 #include "base/error.h"
+#include "control/peers.h"
 #include "transport/serve.h"
 #include "transport/steps.h"
 
@@ -91,7 +92,7 @@ static void clean(struct iris_proxy *proxy, int rank)
 }
 
 /* Whether all targets except `rank` are clean; otherwise sends them fences. A
- * rank that is gone is ignored. */
+ * target that is lost stays unclean, so that no release ever covers it. */
 static int are_clean(struct iris_proxy *proxy, int rank)
 {
     const struct iris_channel_ops *ops = proxy->channel->ops;
@@ -103,9 +104,7 @@ static int are_clean(struct iris_proxy *proxy, int rank)
         if (i == rank || (!target->dirty && !target->fenced)) {
             continue;
         }
-        if (!ops->is_open(proxy->channel, i)) {
-            clean(proxy, i);
-        } else if (!target->fenced) {
+        if (!target->fenced) {
             target->fenced = 1;
             target->dirty = 0;
             ops->send(proxy->channel, i, &fence, NULL);
@@ -135,10 +134,10 @@ static void answer(struct iris_dev_slot *slot, int refused)
 static void send(struct iris_proxy *proxy, const struct iris_dev_slot *slot)
 {
     const struct iris_far_message message = {
-        .op = slot->op,
-        .kind = slot->kind,
-        .bytes = slot->bytes,
-        .data = slot->op == IRIS_OP_PUT ? slot->bytes : 0,
+        .op = (uint8_t)slot->op,
+        .kind = (uint8_t)slot->kind,
+        .bytes = (uint16_t)slot->bytes,
+        .data = slot->op == IRIS_OP_PUT ? (uint16_t)slot->bytes : 0,
         .ticket = proxy->next,
         .offset = slot->offset,
         .value = slot->value,
@@ -244,6 +243,14 @@ static void taken(void *arg, int rank, const struct iris_far_message *message,
     }
 }
 
+/* All ranks learn of it; this one's waits end. */
+static void lost(void *arg, int rank, const char *why)
+{
+    struct iris_proxy *proxy = arg;
+
+    iris_i_peers_lose(proxy->heap->memory.control, rank, why);
+}
+
 int iris_i_proxy_silent(const struct iris_proxy *proxy)
 {
     for (int i = 0; proxy != NULL && i < proxy->log->num_ranks; i++) {
@@ -325,6 +332,7 @@ iris_status_t iris_i_proxy_open(struct iris_heap *heap,
     proxy->heap = heap;
     proxy->channel = channel;
     channel->taken = taken;
+    channel->lost = lost;
     channel->arg = proxy;
     proxy->ring = make_ring();
     proxy->targets = calloc(num_ranks, sizeof proxy->targets[0]);

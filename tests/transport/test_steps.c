@@ -45,12 +45,6 @@ static void fake_send(struct iris_channel *channel, int rank,
     atomic_fetch_add(&fake.sends[is_lane], 1);
 }
 
-static int never(struct iris_channel *channel, int rank)
-{
-    (void)channel, (void)rank;
-    return 0;
-}
-
 static int fake_is_full(struct iris_channel *channel, int rank)
 {
     (void)channel, (void)rank;
@@ -91,7 +85,6 @@ static int begin(int any_thread)
 {
     static const struct iris_channel_ops ops = {.send = fake_send,
                                                 .is_full = fake_is_full,
-                                                .is_open = never,
                                                 .turn = fake_turn,
                                                 .wait = fake_wait,
                                                 .close = fake_close};

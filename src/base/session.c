@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Sessions. Each direction is one stream of bytes, numbered from 0 and made of
+ * records:
+ *
+ *   bytes   uint32: size of the payload; ACK_ONLY: none; END: the last record
+ *   ack     uint32: number of bytes of the other direction that this side had
+ *           applied when it put the record, modulo 2^32
+ *   payload
+ *
+ * The sender keeps each byte until the other side has acknowledged it:
+ *
+ *   acked <= sent <= high <= end
+ *
+ * - [acked, sent) may have been lost with the connection.
+ * - [sent, end) was not passed to the connection yet.
+ *
+ * The receiver counts the bytes that it has in memory (`received`), over all
+ * connections. A part of a record stays when a connection ends. After that each
+ * side tells the other its `received`, in a way that the caller chooses. The
+ * other side sets `acked` and `sent` to it, and sends the rest. So every byte
+ * arrives once and in order, whatever a connection had lost.
+ *
+ * Every record acknowledges. A side that only receives adds a record without
+ * payload for every TELL_BYTES. A sender that waits for acknowledgements has to
+ * allow the other side more than that.
+ *
+ * A side without memory for a record, or that reads nonsense, cannot go on. Its
+ * caller ends the session, and has to report this as an error: bytes may be
+ * missing.
+ */
+#include "config.h"
+
+#include "base/session.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define TELL_BYTES ((uint64_t)128 << 10)
+
+/* Room for sent records at first. */
+#define FIRST_ROOM ((size_t)64 << 10)
+
+/* Number of the largest records that one receive() can read. */
+#define IN_RECORDS 2
+
+#define ACK_ONLY UINT32_MAX
+#define END (UINT32_MAX - 1)
+
+struct record {
+    uint32_t bytes;
+    uint32_t ack;
+};
+
+int iris_i_session_open(struct iris_session *session, size_t most)
+{
+    *session = (struct iris_session){.sock = -1, .most = most};
+    session->out_room = FIRST_ROOM;
+    session->in = malloc(IN_RECORDS * (sizeof(struct record) + most));
+    session->out = malloc(session->out_room);
+    return session->in != NULL && session->out != NULL;
+}
+
+void iris_i_session_close(struct iris_session *session)
+{
+    free(session->in);
+    free(session->out);
+    session->in = session->out = NULL;
+}
+
+/* ---- Sending ---- */
+
+/* Copies `bytes` to the ring, at the index of the byte `at` of the stream. */
+static void copy_in(struct iris_session *session, uint64_t at, const void *data,
+                    size_t bytes)
+{
+    size_t index = (session->out_at + (size_t)(at - session->acked)) &
+                   (session->out_room - 1);
+    size_t first = session->out_room - index;
+
+    first = bytes < first ? bytes : first;
+    if (bytes != 0) {
+        memcpy(session->out + index, data, first);
+        memcpy(session->out, (const char *)data + first, bytes - first);
+    }
+}
+
+/* The bytes of the stream from `at` to `end`, in up to two pieces. */
+static void find_pieces(const struct iris_session *session, uint64_t at,
+                        struct iovec pieces[2])
+{
+    size_t bytes = (size_t)(session->end - at);
+    size_t index = (session->out_at + (size_t)(at - session->acked)) &
+                   (session->out_room - 1);
+    size_t first = session->out_room - index;
+
+    first = bytes < first ? bytes : first;
+    pieces[0] = (struct iovec){session->out + index, first};
+    pieces[1] = (struct iovec){session->out, bytes - first};
+}
+
+static int make_room(struct iris_session *session, size_t bytes)
+{
+    size_t kept = iris_i_session_pending(session), room = session->out_room;
+    struct iovec pieces[2];
+    unsigned char *out;
+
+    while (room - kept < bytes) {
+        room *= 2;
+    }
+    if (room == session->out_room) {
+        return 1;
+    }
+    out = malloc(room);
+    if (out == NULL) {
+        return 0;
+    }
+    find_pieces(session, session->acked, pieces);
+    memcpy(out, pieces[0].iov_base, pieces[0].iov_len);
+    memcpy(out + pieces[0].iov_len, pieces[1].iov_base, pieces[1].iov_len);
+    free(session->out);
+    session->out = out;
+    session->out_room = room;
+    session->out_at = 0;
+    return 1;
+}
+
+static int put_record(struct iris_session *session, uint32_t bytes)
+{
+    const struct record record = {bytes, (uint32_t)session->applied};
+    size_t payload = bytes < END ? bytes : 0;
+
+    if (!make_room(session, sizeof record + payload)) {
+        return 0;
+    }
+    copy_in(session, session->end, &record, sizeof record);
+    session->end += sizeof record;
+    session->told = session->applied;
+    return 1;
+}
+
+int iris_i_session_put(struct iris_session *session, const void *head,
+                       size_t head_bytes, const void *data, size_t bytes)
+{
+    if (!put_record(session, (uint32_t)(head_bytes + bytes))) {
+        return 0;
+    }
+    copy_in(session, session->end, head, head_bytes);
+    copy_in(session, session->end + head_bytes, data, bytes);
+    session->end += head_bytes + bytes;
+    return 1;
+}
+
+int iris_i_session_put_end(struct iris_session *session)
+{
+    return put_record(session, END);
+}
+
+int iris_i_session_tell(struct iris_session *session)
+{
+    return session->applied - session->told < TELL_BYTES ||
+           put_record(session, ACK_ONLY);
+}
+
+int iris_i_session_send(struct iris_session *session)
+{
+    struct iovec pieces[2];
+    struct msghdr header = {.msg_iov = pieces, .msg_iovlen = 2};
+    ssize_t sent;
+
+    if (session->sent == session->end) {
+        return 0;
+    }
+    find_pieces(session, session->sent, pieces);
+    do {
+        sent = sendmsg(session->sock, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
+    } while (sent < 0 && errno == EINTR);
+    if (sent < 0 && errno != EAGAIN && errno != ENOBUFS && errno != ENOMEM) {
+        return -1;
+    }
+    session->sent += sent > 0 ? (size_t)sent : 0;
+    session->high =
+        session->sent > session->high ? session->sent : session->high;
+    session->is_stuck = session->sent != session->end;
+    return sent > 0;
+}
+
+/* The other side has all bytes before `at`. */
+static void forget(struct iris_session *session, uint64_t at)
+{
+    session->out_at = (session->out_at + (size_t)(at - session->acked)) &
+                      (session->out_room - 1);
+    session->acked = at;
+    if (session->acked == session->end) {
+        session->out_at = 0; /* the memory that the caches have */
+    }
+}
+
+/* ---- Receiving ---- */
+
+int iris_i_session_receive(struct iris_session *session)
+{
+    size_t room = IN_RECORDS * (sizeof(struct record) + session->most);
+    ssize_t got;
+
+    if (session->in_at != 0) {
+        session->in_end -= session->in_at;
+        memmove(session->in, session->in + session->in_at, session->in_end);
+        session->in_at = 0;
+    }
+    do {
+        got = recv(session->sock, session->in + session->in_end,
+                   room - session->in_end, MSG_DONTWAIT);
+    } while (got < 0 && errno == EINTR);
+    if (got < 0 && errno == EAGAIN) {
+        return 0;
+    }
+    if (got <= 0) {
+        errno = got == 0 ? 0 : errno;
+        return -1;
+    }
+    session->in_end += (size_t)got;
+    session->received += (size_t)got;
+    return 1;
+}
+
+/* An acknowledgement may be older than the resumption, which told more. 0:
+ * nonsense. */
+static int hear(struct iris_session *session, uint32_t ack)
+{
+    uint32_t more = ack - (uint32_t)session->acked;
+
+    if (more > UINT32_MAX / 2) {
+        return 1;
+    }
+    if (more > session->sent - session->acked) {
+        return 0;
+    }
+    forget(session, session->acked + more);
+    return 1;
+}
+
+enum iris_session_taken iris_i_session_take(struct iris_session *session,
+                                            const void **data_p,
+                                            size_t *bytes_p)
+{
+    for (;;) {
+        size_t left = session->in_end - session->in_at, payload;
+        const unsigned char *at = session->in + session->in_at;
+        struct record record;
+
+        if (left < sizeof record) {
+            return IRIS_SESSION_NONE;
+        }
+        memcpy(&record, at, sizeof record);
+        payload = record.bytes < END ? record.bytes : 0;
+        if (payload > session->most) {
+            return IRIS_SESSION_NONSENSE;
+        }
+        if (left < sizeof record + payload) {
+            return IRIS_SESSION_NONE;
+        }
+        session->in_at += sizeof record + payload;
+        session->applied += sizeof record + payload;
+        if (!hear(session, record.ack)) {
+            return IRIS_SESSION_NONSENSE;
+        }
+        if (record.bytes == END) {
+            return IRIS_SESSION_END;
+        }
+        if (record.bytes != ACK_ONLY) {
+            *data_p = at + sizeof record;
+            *bytes_p = payload;
+            return IRIS_SESSION_RECORD;
+        }
+    }
+}
+
+int iris_i_session_resume(struct iris_session *session, int sock,
+                          uint64_t theirs)
+{
+    if (theirs < session->acked || theirs > session->high) {
+        return 0;
+    }
+    forget(session, theirs);
+    session->sent = theirs;
+    session->sock = sock;
+    session->is_stuck = session->sent != session->end;
+    return 1;
+}
