@@ -38,7 +38,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define TELL_BYTES ((uint64_t)128 << 10)
+#define TELL_BYTES ((uint64_t)64 << 10)
 
 /* Room for sent records at first. */
 #define FIRST_ROOM ((size_t)64 << 10)

@@ -30,7 +30,7 @@
 
 /* Number of unacknowledged bytes for a rank from which requests to it wait,
  * too. The rank acknowledges sooner. */
-#define FULL_BYTES ((size_t)4 << 20)
+#define FULL_BYTES ((size_t)512 << 10)
 
 /* Messages with less data are sent together. A call of the system costs more
  * than a copy. */
@@ -64,8 +64,10 @@ enum link_state { JOINED, CUT, ENDED, LOST };
 struct link {
     int rank;
     enum link_state state;
-    int was_stuck;  /* as the epoll knows it */
-    int64_t cut_ns; /* time of the cut; 0: it has never been joined */
+    int was_stuck;   /* as the epoll knows it */
+    int errno_value; /* of a failed send; the link is cut once all data that
+                      * has arrived is read. 0: none */
+    int64_t cut_ns;  /* time of the cut; 0: it has never been joined */
     struct iris_stream_check check;
     struct iris_session session;
 };
@@ -112,6 +114,7 @@ static void leave_state(struct socket_channel *s, struct link *link,
         close(link->session.sock);
         link->session.sock = -1;
     }
+    link->errno_value = 0;
     atomic_fetch_add(&s->num_cut, (next == CUT) - (link->state == CUT));
     if (next != CUT) {
         iris_i_meet_forget(s->meet, link->rank);
@@ -236,10 +239,12 @@ static void keep_up(struct socket_channel *s)
 /* Sends pending data. Returns 1 if it sent anything. */
 static int flush(struct socket_channel *s, struct link *link)
 {
-    int sent = link->state == JOINED ? iris_i_session_send(&link->session) : 0;
+    int sent = link->state == JOINED && link->errno_value == 0
+                   ? iris_i_session_send(&link->session)
+                   : 0;
 
     if (sent < 0) {
-        cut_by(s, link, errno);
+        link->errno_value = errno;
         return 1;
     }
     if (link->state == JOINED && link->was_stuck != link->session.is_stuck) {
@@ -333,8 +338,8 @@ static int receive(struct socket_channel *s, struct link *link)
     int got =
         link->state == JOINED ? iris_i_session_receive(&link->session) : 0;
 
-    if (got < 0) {
-        cut_by(s, link, errno);
+    if (got < 0 || (got == 0 && link->errno_value != 0)) {
+        cut_by(s, link, got < 0 ? errno : link->errno_value);
         return 1;
     }
     return got > 0 ? give(s, link) : 0;
@@ -378,7 +383,9 @@ static int socket_turn(struct iris_channel *channel)
         struct link *link = &s->links[i];
 
         count += is_few || !link->session.is_stuck ? flush(s, link) : 0;
-        count += is_few && receive(s, link) ? 1 + flush(s, link) : 0;
+        count += (is_few || link->errno_value != 0) && receive(s, link)
+                     ? 1 + flush(s, link)
+                     : 0;
     }
     return is_few ? count : count + ask_all(s);
 }
