@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A job for faults.sh: fault_job ROUNDS SEED. Each round every rank puts, adds,
- * gets, signals, sends messages and takes part in collectives, with random
- * sizes, and checks every value. Exits with 0: all right; 1: a call failed; 2:
+ * A job for faults.sh: fault_job ROUNDS SEED REPEATS. Each round every rank puts,
+ * adds, gets, signals, sends messages and takes part in collectives, with random
+ * sizes, and checks every value. A rank puts REPEATS blocks to each rank, of
+ * which the last counts. Exits with 0: all right; 1: a call failed; 2:
  * a value is wrong though no call has failed. */
 #include <iris/ccl.h>
 #include <iris/device.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MOST_RANKS 8
 #define BLOCK ((size_t)160 << 10) /* of each rank in every heap */
@@ -27,6 +29,7 @@ struct fault_args {
     uint64_t *wrong;        /* number of wrong values */
     uint64_t round;
     uint64_t seed;
+    long repeats;
 };
 
 static uint64_t mix(uint64_t value)
@@ -68,6 +71,10 @@ IRIS_KERNEL(play_kernel, struct fault_args)
     int me = dev.rank, n = dev.num_ranks;
 
     for (int to = 0; to < n; to++) {
+        for (long i = 1; i < args->repeats; i++) {
+            iris_wg_put(wg, dev, args->source,
+                        args->target + (size_t)me * BLOCK, BLOCK, to);
+        }
         iris_wg_put_signal(
             wg, dev, args->source, args->target + (size_t)me * BLOCK,
             size_of(args, me, to), &args->signals[me], args->round, to);
@@ -208,6 +215,11 @@ int main(int argc, char **argv)
     uint64_t wrong = 0;
 
     s.args.seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+    s.args.repeats = argc > 3 ? strtol(argv[3], NULL, 10) : 1;
+    if (status == IRIS_OK) {
+        printf("rank %d is pid %ld\n", iris_rank(s.iris), (long)getpid());
+        fflush(stdout);
+    }
     for (s.args.round = 1;
          status == IRIS_OK && wrong == 0 && s.args.round <= (uint64_t)rounds;
          s.args.round++) {

@@ -11,6 +11,8 @@
  *                a wrong resumption would; "flip": changes one byte
  *   FAULT_ALL    1: splits, interrupts and delays calls on all stream sockets,
  *                not only on links between nodes
+ *   FAULT_REFUSE 1: no connection is made after the first link was used, so that
+ *                none can be resumed
  *   FAULT_LOG    a file to which the process appends its number of cuts
  *
  * Cuts hit links between nodes only: sockets that use sendmsg() with two pieces
@@ -35,14 +37,21 @@
 
 static struct {
     uint64_t state;
-    long cut, split, delay, all;
+    long cut, split, delay, all, refuse;
     int drops, flips;
     long num_cuts;
     char is_link[FDS];
     char is_cut[FDS];
+    int is_used;    /* a link was used */
     int is_planted; /* the next byte of a new link is left out or changed */
     pthread_mutex_t lock;
 } shim = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static ssize_t (*real_sendmsg)(int, const struct msghdr *, int);
+static ssize_t (*real_send)(int, const void *, size_t, int);
+static ssize_t (*real_recv)(int, void *, size_t, int);
+static int (*real_connect)(int, const struct sockaddr *, socklen_t);
+static int (*real_close)(int);
 
 static long read_number(const char *name)
 {
@@ -60,6 +69,7 @@ __attribute__((constructor)) static void begin_faults(void)
     shim.cut = read_number("FAULT_CUT");
     shim.split = read_number("FAULT_SPLIT");
     shim.delay = read_number("FAULT_DELAY");
+    shim.refuse = read_number("FAULT_REFUSE");
     shim.all = read_number("FAULT_ALL");
     shim.drops = plant != NULL && strcmp(plant, "drop") == 0;
     shim.flips = plant != NULL && strcmp(plant, "flip") == 0;
@@ -130,21 +140,17 @@ static void cut_link(int fd)
     shim.num_cuts++;
     shim.is_cut[fd] = 1;
     shim.is_planted = shim.drops || shim.flips;
-    if (draw(2) == 0 || connect(fd, &none, sizeof none) != 0) {
+    if (draw(2) == 0 || real_connect(fd, &none, sizeof none) != 0) {
         shutdown(fd, SHUT_RDWR);
     }
 }
-
-static ssize_t (*real_sendmsg)(int, const struct msghdr *, int);
-static ssize_t (*real_send)(int, const void *, size_t, int);
-static ssize_t (*real_recv)(int, void *, size_t, int);
-static int (*real_close)(int);
 
 __attribute__((constructor)) static void find_calls(void)
 {
     *(void **)&real_sendmsg = dlsym(RTLD_NEXT, "sendmsg");
     *(void **)&real_send = dlsym(RTLD_NEXT, "send");
     *(void **)&real_recv = dlsym(RTLD_NEXT, "recv");
+    *(void **)&real_connect = dlsym(RTLD_NEXT, "connect");
     *(void **)&real_close = dlsym(RTLD_NEXT, "close");
 }
 
@@ -166,7 +172,7 @@ ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
     if (!is_stream(fd) || message->msg_iovlen != 2) {
         return real_sendmsg(fd, message, flags);
     }
-    shim.is_link[fd] = 1;
+    shim.is_link[fd] = shim.is_used = 1;
     delay_call();
     if (shim.is_cut[fd]) {
         errno = EPIPE;
@@ -239,6 +245,15 @@ ssize_t recv(int fd, void *data, size_t bytes, int flags)
         got = at != 0 ? (ssize_t)at : (errno = ECONNRESET, -1);
     }
     return got;
+}
+
+int connect(int fd, const struct sockaddr *address, socklen_t bytes)
+{
+    if (shim.refuse && shim.is_used && is_stream(fd)) {
+        errno = ECONNREFUSED;
+        return -1;
+    }
+    return real_connect(fd, address, bytes);
 }
 
 int close(int fd)
