@@ -137,15 +137,7 @@ by_mpi() { # ARGUMENTS...
         "$tmp/job" "$@" >"$tmp/out" 2>&1 &
     pids+=($!)
 }
-# A link that cannot be resumed: all ranks learn that a rank is lost, long before
-# IRIS_TIMEOUT_MS.
-lost_link() {
-    FAULT_CUT=100000 FAULT_REFUSE=1 run "$1" 3 100000 1
-    for rank in 0 1 2; do
-        grep -q "^round.*IRIS_ERR_PEER_LOST.*cannot reach" "$tmp/out$rank" || return 1
-    done
-}
-by_mpi() { # STOPS MOST_MS
+stop_by_mpi() { # STOPS MOST_MS
     by_mpi 100000 1 3
     stop_ranks "$1" "$2"
 }
