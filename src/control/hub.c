@@ -333,6 +333,11 @@ static void turn(struct iris_hub *hub)
             (hub->polled[link->polled].revents & ~POLLOUT) != 0) {
             serve(hub, link);
         }
+        if (link->sock >= 0 && link->rank >= 0 &&
+            !iris_i_stream_answers(&link->check, link->sock)) {
+            link->is_cut = 1;
+            end_link(hub, link);
+        }
     }
     pthread_mutex_lock(&hub->lock);
     send_shown(hub);

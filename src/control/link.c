@@ -23,6 +23,10 @@ void iris_i_link_open(struct iris_link *link, int sock, int rank)
     link->is_full = 0;
     link->is_stuck = 0;
     link->is_cut = 0;
+    link->check = (struct iris_stream_check){0};
+    if (sock >= 0) {
+        iris_i_stream_settle(sock);
+    }
 }
 
 void iris_i_link_close(struct iris_link *link)

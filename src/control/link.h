@@ -8,6 +8,7 @@
 #define IRIS_SRC_CONTROL_LINK_H
 
 #include "control/message.h"
+#include "control/stream_socket.h"
 
 /* The most bytes that one connection keeps for the other side. */
 #define IRIS_LINK_MOST ((size_t)64 << 20)
@@ -26,6 +27,7 @@ struct iris_link {
     int is_full;  /* the socket did not take all of it */
     int is_stuck; /* more data was pending than can be kept */
     int is_cut;   /* the other host does not answer */
+    struct iris_stream_check check;
 };
 
 /* Takes over a socket. */

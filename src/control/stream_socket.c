@@ -147,6 +147,15 @@ int iris_i_stream_connect(int sock, const struct iris_address *address)
     return ret;
 }
 
+/* TCP_USER_TIMEOUT also ends a connection whose receiver reads nothing, though
+ * its system answers. */
+void iris_i_stream_settle(int sock)
+{
+    const unsigned none = 0;
+
+    (void)setsockopt(sock, IPPROTO_TCP, TCP_USER_TIMEOUT, &none, sizeof none);
+}
+
 /* The system counts packets and probes without an answer, and an answer resets
  * both counts. So a host answers that never had a count for the whole time. */
 int iris_i_stream_answers(struct iris_stream_check *check, int sock)

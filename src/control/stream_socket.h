@@ -31,6 +31,10 @@ iris_status_t iris_i_stream_listen(int sock, enum iris_control_kind kind,
  * it. EAGAIN: a local listener's backlog is full. */
 int iris_i_stream_connect(int sock, const struct iris_address *address);
 
+/* A connection of the job, whose receiver may be stopped for any time. The
+ * system does not end it while it answers; see iris_i_stream_answers(). */
+void iris_i_stream_settle(int sock);
+
 /* What is known of a connection's other host. Begins as {0}. */
 struct iris_stream_check {
     int64_t next_ns;   /* time of the next look */

@@ -33,8 +33,6 @@
 #include "base/proof.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,18 +120,11 @@ static void close_socket(struct iris_meet *meet, int *sock)
     }
 }
 
-/* Passes on a connection with both sides' proof. From now on a receiver may be
- * stopped for any time, and TCP_USER_TIMEOUT would also end connections whose
- * receiver reads nothing. */
+/* Passes on a connection with both sides' proof. */
 static void join(struct iris_meet *meet, int rank, int sock, uint64_t theirs)
 {
-    const unsigned none = 0;
-
     (void)epoll_ctl(meet->watch, EPOLL_CTL_DEL, sock, NULL);
-    if (meet->kind == IRIS_CONTROL_TCP) {
-        (void)setsockopt(sock, IPPROTO_TCP, TCP_USER_TIMEOUT, &none,
-                         sizeof none);
-    }
+    iris_i_stream_settle(sock);
     meet->owner.joined(meet->owner.arg, rank, sock, theirs);
 }
 
@@ -245,7 +236,7 @@ static void end_try(struct iris_meet *meet, struct caller *caller)
 
 static void begin_try(struct iris_meet *meet, struct caller *caller)
 {
-    int ret;
+    int good;
 
     caller->sock = iris_i_stream_socket(meet->kind, &caller->address);
     caller->is_connected = 0;
@@ -256,8 +247,10 @@ static void begin_try(struct iris_meet *meet, struct caller *caller)
         return;
     }
     (void)fcntl(caller->sock, F_SETFL, O_NONBLOCK);
-    ret = iris_i_stream_connect(caller->sock, &caller->address);
-    if ((ret != 0 && ret != EINPROGRESS && ret != EINTR) ||
+    good = connect(caller->sock, (const struct sockaddr *)caller->address.data,
+                   caller->address.bytes) == 0 ||
+           errno == EINPROGRESS || errno == EINTR;
+    if (!good ||
         !watch_socket(meet, caller->sock, EPOLL_CTL_ADD, EPOLLIN | EPOLLOUT)) {
         end_try(meet, caller);
     }
@@ -385,17 +378,6 @@ int iris_i_meet_turn(struct iris_meet *meet)
     return meet->num_wanted != 0 || meet->num_accepted != 0;
 }
 
-/* The key of the transport's connections. */
-static void derive_key(const struct iris_channel_params *params,
-                       struct iris_secret *key_p)
-{
-    struct iris_secret secret;
-
-    memcpy(secret.bytes, params->rendezvous->hellos[0].control_secret,
-           sizeof secret.bytes);
-    iris_i_secret_derive(&secret, "transport", key_p);
-}
-
 iris_status_t iris_i_meet_open(const struct iris_channel_params *params,
                                const struct iris_meet_owner *owner, int watch,
                                void *mark, struct iris_meet **meet_p)
@@ -417,7 +399,7 @@ iris_status_t iris_i_meet_open(const struct iris_channel_params *params,
     meet->listener = params->listener;
     meet->watch = watch;
     meet->mark = mark;
-    derive_key(params, &meet->key);
+    iris_i_rendezvous_key(params->rendezvous, "transport", &meet->key);
     meet->numbers = calloc(num_ranks, sizeof *meet->numbers);
     meet->callers = calloc(num_ranks, sizeof *meet->callers);
     good = meet->numbers != NULL && meet->callers != NULL &&
@@ -428,6 +410,8 @@ iris_status_t iris_i_meet_open(const struct iris_channel_params *params,
     for (size_t rank = 0; good && rank < num_ranks; rank++) {
         meet->callers[rank].sock = -1;
         meet->callers[rank].address = hellos[rank].far_address;
+        good = hellos[rank].far_address.bytes <=
+               sizeof hellos[rank].far_address.data;
     }
     if (!good) {
         iris_i_meet_close(meet);
