@@ -152,7 +152,7 @@ IRIS_DEVICE void iris_d_far_give(iris_wg_t wg, iris_dev_t dev,
         iris_atomic_store_u64(
             dev, (uint64_t *)iris_d_far_of(dev, space, &byes[self], m),
             iris_d_far_word(step->number, args->start.call), (int)ranks[m],
-            IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
+            IRIS_TSAN ? IRIS_RELEASE : IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
     }
 }
 

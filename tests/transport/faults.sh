@@ -85,6 +85,17 @@ cut_jobs() {
     done
 }
 
+# short_jobs JOBS: the system may hand over any part of any message, from the
+# start of a job to its end.
+short_jobs() {
+    local seed controls=(socket tcp)
+    for ((seed = 1; seed <= $1; seed++)); do
+        FAULT_SEED=$seed FAULT_ALL=1 FAULT_SPLIT=33 FAULT_DELAY=1 \
+            run "${controls[seed % 2]}" $((2 + seed / 2 % 3)) 2 $seed ||
+            { echo "seed $seed" && return 1; }
+    done
+}
+
 # stop_ranks STOPS MOST_MS: stops random ranks of the running job, which print
 # their process ids, then ends it. No call has failed and no value was wrong.
 stop_ranks() {
@@ -147,12 +158,14 @@ check "a receiver that is stopped gets all data by TCP" closed_window tcp
 check "all ranks learn of a link that cannot be resumed" lost_link socket
 check "all ranks learn of a link that cannot be resumed, by TCP" lost_link tcp
 if [ "$IRIS_TEST_LONG" = 1 ]; then
+    check "1,000 jobs start, go on and end with shortened reads and writes" short_jobs 1000
     check "10,000 cuts leave every value right" cut_jobs 10000
     for control in socket tcp; do
         check "400 stops leave every value right ($control)" stop_jobs $control 400 10000 3
     done
     [ -z "$MPIRUN" ] || check "200 stops leave every value right (MPI)" stop_by_mpi 200 10000
 else
+    check "jobs start, go on and end with shortened reads and writes" short_jobs 4
     check "100 cuts leave every value right" cut_jobs 100
     check "stops leave every value right" stop_jobs socket 3 200 3
     [ -z "$MPIRUN" ] || check "stops leave every value right by MPI" stop_by_mpi 2 200
