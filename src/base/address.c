@@ -148,7 +148,7 @@ static const char *resolve(const char *host, const char *port,
 /* A datagram socket, or -1 with errno. */
 static int make_socket(const struct iris_address *address)
 {
-    return iris_i_fd_above_stdio(
+    return iris_i_fd_socket(
         socket(family_of(address), SOCK_DGRAM | SOCK_CLOEXEC, 0));
 }
 

@@ -232,7 +232,7 @@ static int accept_visitor(struct iris_gate *gate, uint64_t *source_p)
 {
     struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
     socklen_t bytes = sizeof address;
-    int sock = iris_i_fd_above_stdio(accept4(
+    int sock = iris_i_fd_socket(accept4(
         gate->listener, (struct sockaddr *)&address, &bytes, SOCK_CLOEXEC));
 
     *source_p = number_source(&address);

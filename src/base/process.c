@@ -6,12 +6,15 @@
 
 #include "base/process.h"
 
+#include "base/fd.h"
+
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Address of the cached id, in memory that the kernel clears in every child. So
@@ -85,6 +88,11 @@ int iris_i_process_read(int pid, struct iris_process *process_p)
                   "%*s %*s %*s %*s %" SCNu64,
                   &process_p->state, &process_p->parent,
                   &process_p->start_ticks) == 3;
+}
+
+int iris_i_process_watch(int pid)
+{
+    return iris_i_fd_above_stdio((int)syscall(SYS_pidfd_open, pid, 0));
 }
 
 /* ---- Threads ---- */

@@ -20,6 +20,10 @@ int iris_i_process_id(void);
 /* 0: there is no such process, or access is denied. */
 int iris_i_process_read(int pid, struct iris_process *process_p);
 
+/* A pidfd of the process, above the standard streams, which the caller closes;
+ * -1 with errno. */
+int iris_i_process_watch(int pid);
+
 /* The number of the process's threads, except those that the library has named.
  * 0: there is no such process. */
 int iris_i_process_threads(int pid);

@@ -43,8 +43,8 @@ static void bound_sends(int sock)
 
 iris_status_t iris_i_socket_make(int *sock_p)
 {
-    int sock = iris_i_fd_above_stdio(
-        socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    int sock =
+        iris_i_fd_socket(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
 
     if (sock < 0) {
         return iris_i_fail_fd(errno, "cannot make a socket");
@@ -157,8 +157,7 @@ iris_status_t iris_i_socket_connect(int sock, const char *name,
 
 iris_status_t iris_i_socket_accept(int listener, int *sock_p, pid_t *pid_p)
 {
-    int sock =
-        iris_i_fd_above_stdio(accept4(listener, NULL, NULL, SOCK_CLOEXEC));
+    int sock = iris_i_fd_socket(accept4(listener, NULL, NULL, SOCK_CLOEXEC));
     struct ucred peer;
 
     if (sock < 0) {

@@ -1,33 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
  * The control plane of ranks that share a node. Posts and boards are in shared
- * memory. Each other process is watched by a pidfd, which becomes readable once
- * the process has ended (also as a zombie), and is immune to reuse of the pid.
- * Messages are local datagrams.
+ * memory. Each other process is watched by a pidfd. Messages are local
+ * datagrams.
  */
 #include "config.h"
 
 #include "control/control_shm.h"
 
-#include "base/fd.h"
-#include "base/shm.h"
 #include "control/board.h"
 #include "control/mail.h"
 #include "control/segment.h"
 
-#include <errno.h>
-#include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 struct shm_control {
     struct iris_control base;
     struct iris_segment *segment;
     struct iris_mail mail;
-    int pidfds[]; /* for each rank; -1: a thread of this process */
 };
 
 static struct shm_control *shm_of(struct iris_control *control)
@@ -127,10 +118,7 @@ static void shm_place_release(struct iris_control *control, int place)
 
 static int shm_alive(struct iris_control *control, int rank)
 {
-    struct pollfd pollfd = {.fd = shm_of(control)->pidfds[rank],
-                            .events = POLLIN};
-
-    return pollfd.fd < 0 || poll(&pollfd, 1, 0) <= 0;
+    return iris_i_mail_alive(&shm_of(control)->mail, rank);
 }
 
 static int shm_is_remote(struct iris_control *control, int rank)
@@ -165,11 +153,6 @@ static void shm_close(struct iris_control *control)
 {
     struct shm_control *shm = shm_of(control);
 
-    for (int rank = 0; rank < control->num_ranks; rank++) {
-        if (shm->pidfds[rank] >= 0) {
-            close(shm->pidfds[rank]);
-        }
-    }
     iris_i_mail_close(&shm->mail);
     iris_i_segment_release(shm->segment);
     free(shm);
@@ -195,60 +178,25 @@ static const struct iris_control_ops ops = {
     .close = shm_close,
 };
 
-static iris_status_t watch(struct shm_control *shm, int rank, int own_pid)
-{
-    int pid = shm->mail.ranks[rank].pid;
-
-    if (pid == own_pid) {
-        return IRIS_OK;
-    }
-    shm->pidfds[rank] =
-        iris_i_fd_above_stdio((int)syscall(SYS_pidfd_open, pid, 0));
-    if (shm->pidfds[rank] >= 0) {
-        return IRIS_OK;
-    }
-    if (errno == ESRCH) {
-        return iris_i_fail(NULL, IRIS_ERR_PEER_LOST,
-                           "rank %d (pid %d) died during init", rank, pid);
-    }
-    return iris_i_fail_fd(errno, "cannot watch a peer's process");
-}
-
-static struct shm_control *make(const struct iris_log *log, int num_ranks)
-{
-    struct shm_control *shm =
-        calloc(1, sizeof *shm + (size_t)num_ranks * sizeof shm->pidfds[0]);
-
-    if (shm == NULL) {
-        return NULL;
-    }
-    shm->base.ops = &ops;
-    shm->base.log = log;
-    shm->base.rank = log->rank;
-    shm->base.num_ranks = num_ranks;
-    for (int rank = 0; rank < num_ranks; rank++) {
-        shm->pidfds[rank] = -1;
-    }
-    return shm;
-}
-
 iris_status_t iris_i_control_shm_open(const struct iris_log *log,
                                       struct iris_rendezvous *rendezvous,
                                       struct iris_endpoint *endpoint,
                                       struct iris_control **control_p)
 {
-    struct shm_control *shm = make(log, rendezvous->num_ranks);
-    int own_pid = (int)getpid(); /* read once: it is a system call */
+    struct shm_control *shm = calloc(1, sizeof *shm);
     iris_status_t status;
 
     if (shm == NULL) {
         return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY, "no memory for %d ranks",
                            rendezvous->num_ranks);
     }
+    shm->base.ops = &ops;
+    shm->base.log = log;
+    shm->base.rank = log->rank;
+    shm->base.num_ranks = rendezvous->num_ranks;
     status = iris_i_mail_open(&shm->mail, rendezvous);
-    for (int rank = 0; status == IRIS_OK && rank < rendezvous->num_ranks;
-         rank++) {
-        status = watch(shm, rank, own_pid);
+    if (status == IRIS_OK) {
+        status = iris_i_mail_watch(&shm->mail, 1);
     }
     if (status != IRIS_OK) {
         shm_close(&shm->base); /* the caller still owns segment and endpoint */

@@ -176,9 +176,23 @@ static void socket_place_release(struct iris_control *control, int place)
 
 /* ---- Peers ---- */
 
+/* A child of a dead process may hold its socket, so the process itself counts.
+ * A process of this machine writes its state into the records before it tells
+ * the hub: one that has left or finalized may end before its last messages have
+ * come, and their end is that of its connection. */
 static int socket_alive(struct iris_control *control, int rank)
 {
-    return !atomic_load(&of(control)->hub.copy.ended[rank]);
+    struct iris_shown shown;
+
+    if (atomic_load(&of(control)->hub.copy.ended[rank])) {
+        return 0;
+    }
+    if (iris_i_mail_alive(&of(control)->mail, rank)) {
+        return 1;
+    }
+    iris_i_board_read(iris_i_records_board(control->records, rank),
+                      IRIS_SHOW_STATE, &shown);
+    return shown.state >= IRIS_RANK_FINALIZED;
 }
 
 static int socket_is_remote(struct iris_control *control, int rank)
@@ -464,6 +478,9 @@ iris_status_t iris_i_control_socket_open(const struct iris_log *log,
     s->base.num_ranks = rendezvous->num_ranks;
     s->base.timeout_ms = ANSWER_MS;
     status = iris_i_mail_open(&s->mail, rendezvous);
+    if (status == IRIS_OK) {
+        status = iris_i_mail_watch(&s->mail, 0);
+    }
     if (status == IRIS_OK) {
         status = open_mirror(s, rendezvous);
     }

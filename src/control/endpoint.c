@@ -56,7 +56,7 @@ iris_status_t iris_i_endpoint_open(struct iris_endpoint **endpoint_p)
                            "no memory for an endpoint");
     }
     endpoint->sock =
-        iris_i_fd_above_stdio(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+        iris_i_fd_socket(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     status = endpoint->sock < 0 ? iris_i_fail_fd(errno, "cannot make a socket")
                                 : listen_at(endpoint->sock, endpoint->name);
     if (status != IRIS_OK) {

@@ -6,10 +6,12 @@
 
 #include "control/mail.h"
 
+#include "base/process.h"
 #include "base/shm.h"
 #include "control/endpoint.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,11 +32,12 @@ iris_status_t iris_i_mail_open(struct iris_mail *mail,
     for (int rank = 0; rank < mail->num_ranks; rank++) {
         const struct iris_hello *hello = &rendezvous->hellos[rank];
 
+        mail->ranks[rank].pidfd = -1;
         mail->ranks[rank].pid = rank == rendezvous->rank ? own_pid : hello->pid;
+        mail->ranks[rank].is_here = iris_i_hello_same_host(
+            hello, &rendezvous->hellos[rendezvous->rank]);
         mail->ranks[rank].is_remote =
-            mail->ranks[rank].pid != own_pid ||
-            !iris_i_hello_same_host(hello,
-                                    &rendezvous->hellos[rendezvous->rank]);
+            mail->ranks[rank].pid != own_pid || !mail->ranks[rank].is_here;
         snprintf(mail->ranks[rank].host, sizeof mail->ranks[rank].host, "%.*s",
                  (int)sizeof hello->host_name - 1, hello->host_name);
         memcpy(mail->ranks[rank].name, hello->endpoint,
@@ -43,10 +46,58 @@ iris_status_t iris_i_mail_open(struct iris_mail *mail,
     return IRIS_OK;
 }
 
+static iris_status_t watch(struct iris_mail_rank *rank, int number, int must)
+{
+    rank->pidfd = iris_i_process_watch(rank->pid);
+    if (rank->pidfd >= 0) {
+        return IRIS_OK;
+    }
+    if (errno == ESRCH) {
+        return iris_i_fail(NULL, IRIS_ERR_PEER_LOST,
+                           "rank %d (pid %d) died during init", number,
+                           rank->pid);
+    }
+    if (errno != EPERM && errno != EACCES && errno != ENOSYS) {
+        return iris_i_fail_fd(errno, "cannot watch a peer's process");
+    }
+    return !must ? IRIS_OK
+                 : iris_i_fail_errno(
+                       NULL, IRIS_ERR_SYSTEM, errno,
+                       "cannot watch the process of rank %d: the container or "
+                       "the kernel forbids pidfd_open(); allow it in the "
+                       "container's seccomp profile, or set "
+                       "IRIS_CONTROL=socket on all ranks",
+                       number);
+}
+
+iris_status_t iris_i_mail_watch(struct iris_mail *mail, int must)
+{
+    iris_status_t status = IRIS_OK;
+
+    for (int rank = 0; status == IRIS_OK && rank < mail->num_ranks; rank++) {
+        if (mail->ranks[rank].is_remote && mail->ranks[rank].is_here) {
+            status = watch(&mail->ranks[rank], rank, must);
+        }
+    }
+    return status;
+}
+
 void iris_i_mail_close(struct iris_mail *mail)
 {
+    for (int rank = 0; mail->ranks != NULL && rank < mail->num_ranks; rank++) {
+        if (mail->ranks[rank].pidfd >= 0) {
+            close(mail->ranks[rank].pidfd);
+        }
+    }
     iris_i_endpoint_close(mail->endpoint);
     free(mail->ranks);
+}
+
+int iris_i_mail_alive(const struct iris_mail *mail, int rank)
+{
+    struct pollfd pollfd = {.fd = mail->ranks[rank].pidfd, .events = POLLIN};
+
+    return pollfd.fd < 0 || poll(&pollfd, 1, 0) <= 0;
 }
 
 int iris_i_mail_is_remote(const struct iris_mail *mail, int rank)

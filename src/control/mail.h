@@ -14,7 +14,9 @@ struct iris_mail {
     int num_ranks;
     struct iris_mail_rank {
         int pid;
+        int is_here;   /* 1: it is on this machine */
         int is_remote; /* 1: it is in another process */
+        int pidfd;     /* of a process of this machine; -1: not watched */
         char host[32]; /* empty: the job has one host */
         char name[IRIS_ENDPOINT_NAME_BYTES];
     } * ranks;
@@ -24,10 +26,18 @@ struct iris_mail {
 iris_status_t iris_i_mail_open(struct iris_mail *mail,
                                const struct iris_rendezvous *rendezvous);
 
+/* Watches every other process of this machine by a pidfd. It becomes readable
+ * once the process has ended (also as a zombie), whatever its children hold,
+ * and is immune to reuse of the pid. Without `must`, a system that has no pidfds
+ * is no error, and the processes are not watched. IRIS_ERR_PEER_LOST,
+ * IRIS_ERR_LIMIT, IRIS_ERR_SYSTEM */
+iris_status_t iris_i_mail_watch(struct iris_mail *mail, int must);
+
 /* Closes the endpoint, too. */
 void iris_i_mail_close(struct iris_mail *mail);
 
 /* Implementations of slots of struct iris_control_ops. */
+int iris_i_mail_alive(const struct iris_mail *mail, int rank);
 int iris_i_mail_is_remote(const struct iris_mail *mail, int rank);
 void iris_i_mail_name(const struct iris_mail *mail, int rank,
                       char name[IRIS_RANK_NAME_BYTES]);

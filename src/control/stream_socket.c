@@ -77,7 +77,7 @@ int iris_i_stream_socket(enum iris_control_kind kind,
     int sock;
 
     memcpy(&family, own.data, sizeof family);
-    sock = iris_i_fd_above_stdio(socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sock = iris_i_fd_socket(socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (sock >= 0 && kind == IRIS_CONTROL_TCP) {
         watch(sock);
     }

@@ -6,8 +6,8 @@
 
 #include <iris/spawn.h>
 
-#include "base/fd.h"
 #include "base/error.h"
+#include "base/process.h"
 #include "context/finalize.h"
 #include "context/placement.h"
 #include "job/init.h"
@@ -21,7 +21,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -261,8 +260,7 @@ static void wait_for_children(struct spawn *spawn, const pid_t *pids, int count)
     int left = count, patience_ms = -1, how = 0;
 
     for (int rank = 0; rank < count; rank++) {
-        pollfds[rank].fd =
-            iris_i_fd_above_stdio((int)syscall(SYS_pidfd_open, pids[rank], 0));
+        pollfds[rank].fd = iris_i_process_watch(pids[rank]);
         pollfds[rank].events = POLLIN;
         pollfds[rank].revents = POLLIN;
         patience_ms = pollfds[rank].fd < 0 ? IRIS_CHILDREN_MS : patience_ms;

@@ -155,7 +155,7 @@ static struct accepted *find_place(struct iris_meet *meet)
 static void accept_all(struct iris_meet *meet)
 {
     for (int i = 0; i < ACCEPTED_MOST; i++) {
-        int sock = iris_i_fd_above_stdio(
+        int sock = iris_i_fd_socket(
             accept4(meet->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
         struct accepted *a;
 
