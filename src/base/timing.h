@@ -105,7 +105,7 @@ static const struct iris_pace_row iris_i_paces[] = {
 
 /* Rank 0 waits for the other ranks as long as they wait for it. After that it
  * has this time to name the missing ranks. */
-#define IRIS_VERDICT_MS 2000
+#define IRIS_VERDICT_MS 1000
 
 /* After a failure, late ranks have this time to connect and be told. */
 #define IRIS_LINGER_MS 2000

@@ -30,9 +30,6 @@
 #define STAY_MS 10000
 #define STAY_LEFT_MS 500
 
-/* Time that rank 0 has to answer a hello. */
-#define ANSWER_MS 30000
-
 struct socket_control {
     struct iris_control base;
     struct iris_segment *segment; /* used for its records only */
@@ -324,8 +321,29 @@ static int dial_hub(const struct iris_hello *root, int *sock_p)
     return ret;
 }
 
+static iris_status_t fail_gone(const struct socket_control *s)
+{
+    char name[IRIS_RANK_NAME_BYTES];
+
+    iris_i_mail_name(&s->mail, 0, name);
+    return iris_i_fail(s->base.log, IRIS_ERR_PEER_LOST,
+                       "%s died before it took rank %d into the control plane",
+                       name, s->base.rank);
+}
+
+/* Children of a dead rank 0 may hold its connections. */
+static iris_status_t root_fate(void *arg)
+{
+    const struct socket_control *s = arg;
+
+    return iris_i_mail_alive(&s->mail, 0) ? IRIS_OK : fail_gone(s);
+}
+
 static iris_status_t fail_dial(const struct socket_control *s, int ret)
 {
+    if (ret == ECONNREFUSED || ret == ECONNRESET) {
+        return fail_gone(s);
+    }
     return ret == EMFILE || ret == ENFILE
                ? iris_i_fail_fd(ret, "cannot make a socket")
                : iris_i_fail_errno(s->base.log, IRIS_ERR_SYSTEM, ret,
@@ -371,22 +389,26 @@ static iris_status_t prove_peer(const struct socket_control *s, int sock,
                        s->base.rank, iris_i_proof_reason(&proof));
 }
 
-/* Rank 0's death refuses the connection; the other ranks' states are not known
- * yet. Rank 0 may drop a connection because strangers crowd it. */
+/* Takes no longer than the rest of the start. Rank 0's death refuses the
+ * connection; the other ranks' states are not known yet. Rank 0 may drop a connection because strangers crowd it. */
 static iris_status_t connect_root(struct socket_control *s,
-                                  const struct iris_hello *root, int *sock_p)
+                                  const struct iris_rendezvous *rendezvous,
+                                  int *sock_p)
 {
-    static const struct iris_wait_type for_answer = {
-        .pace = IRIS_PACE_SOCKET, .describe = describe_answer};
+    static const struct iris_wait_type for_answer = {.pace = IRIS_PACE_SOCKET,
+                                                     .fate = root_fate,
+                                                     .describe =
+                                                         describe_answer};
     struct iris_waiter waiter = iris_i_peers_waiter(&s->base);
     struct iris_wait wait;
     iris_status_t status;
     int sock, ret;
 
-    waiter.fate = NULL;
-    iris_i_wait_begin(&wait, &for_answer, &waiter, "iris_init", NULL);
+    iris_i_wait_begin(&wait, &for_answer, &waiter, "iris_init", s);
+    wait.begin_ns = rendezvous->begin;
+    wait.deadline_ns = rendezvous->deadline;
     do {
-        ret = dial_hub(root, &sock);
+        ret = dial_hub(&rendezvous->hellos[0], &sock);
         if (ret == EAGAIN) { /* a full backlog */
             status = iris_i_wait_tick(&wait);
             status = status == IRIS_OK ? IRIS_ERR_STATE : status;
@@ -439,7 +461,6 @@ static iris_status_t open_hub(struct socket_control *s,
                               const struct iris_rendezvous *rendezvous,
                               const struct iris_control_fds *fds)
 {
-    const struct iris_hello *root = &rendezvous->hellos[0];
     iris_status_t status = IRIS_OK;
     int sock = -1;
 
@@ -448,7 +469,7 @@ static iris_status_t open_hub(struct socket_control *s,
     s->hub.num_ranks = s->base.num_ranks;
     iris_i_rendezvous_key(rendezvous, "control", &s->hub.key);
     if (s->base.rank != 0) {
-        status = connect_root(s, root, &sock);
+        status = connect_root(s, rendezvous, &sock);
     }
     if (status != IRIS_OK) {
         return status;
@@ -476,7 +497,6 @@ iris_status_t iris_i_control_socket_open(const struct iris_log *log,
     s->base.log = log;
     s->base.rank = log->rank;
     s->base.num_ranks = rendezvous->num_ranks;
-    s->base.timeout_ms = ANSWER_MS;
     status = iris_i_mail_open(&s->mail, rendezvous);
     if (status == IRIS_OK) {
         status = iris_i_mail_watch(&s->mail, 0);

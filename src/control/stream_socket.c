@@ -140,7 +140,7 @@ int iris_i_stream_connect(int sock, const struct iris_address *address)
                   address->bytes) == 0
               ? 0
               : errno;
-    if (ret == EINPROGRESS || ret == EINTR) {
+    if ((flags & O_NONBLOCK) == 0 && (ret == EINPROGRESS || ret == EINTR)) {
         ret = await_connected(sock);
     }
     (void)fcntl(sock, F_SETFL, flags);

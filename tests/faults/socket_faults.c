@@ -168,19 +168,18 @@ static int is_interrupted(enum fault fault)
 
 /* ---- Opening ---- */
 
-/* TCP goes on connecting in the background after an interrupt. */
+/* A connection by TCP goes on in the background after an interrupt. A socket
+ * that does not block is not interrupted. */
 int connect(int fd, const struct sockaddr *address, socklen_t bytes)
 {
     uint64_t random;
     enum fault fault = meet(&random);
-    int family = option_of(fd, SO_DOMAIN), flags;
+    int family = option_of(fd, SO_DOMAIN), flags = fcntl(fd, F_GETFL);
 
-    if (fault != INTERRUPTED) {
+    if (fault != INTERRUPTED || (flags & O_NONBLOCK) != 0) {
         return REAL(connect)(fd, address, bytes);
     }
-    flags = fcntl(fd, F_GETFL);
-    if ((family == AF_INET || family == AF_INET6) &&
-        (flags & O_NONBLOCK) == 0) {
+    if (family == AF_INET || family == AF_INET6) {
         fcntl(fd, F_SETFL, flags | O_NONBLOCK);
         (void)REAL(connect)(fd, address, bytes);
         fcntl(fd, F_SETFL, flags);

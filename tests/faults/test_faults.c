@@ -153,6 +153,9 @@ static void set_way(const struct way *way, int timeout_ms)
     char text[32];
 
     snprintf(text, sizeof text, "%d", timeout_ms);
+    unsetenv("IRIS_TEST_FAULT_EVERY");
+    unsetenv("IRIS_TEST_FAULT_AT");
+    unsetenv("IRIS_TEST_FAULT_RANK");
     setenv("IRIS_LOG_LEVEL", "error", 1); /* a report for each lost rank */
     setenv("IRIS_CONTROL", way->control, 1);
     setenv("IRIS_NODES", way->nodes, 1);
@@ -192,15 +195,14 @@ static void calls_may_be_cut_short_interrupted_and_delayed(void **state)
     int jobs = (int)harness_count(200, 3);
 
     (void)state;
-    set_number("IRIS_TEST_FAULT_EVERY", 3);
     for (int i = 0; i < WAYS; i++) {
         set_way(&ways[i], LONG_MS);
+        set_number("IRIS_TEST_FAULT_EVERY", 3);
         for (int seed = 1; seed <= jobs; seed++) {
             set_number("IRIS_TEST_FAULT_SEED", seed);
             run_whole(&ways[i], "one fault in three calls", seed);
         }
     }
-    unsetenv("IRIS_TEST_FAULT_EVERY");
 }
 
 /* ---- A rank that dies or stops ---- */
@@ -338,8 +340,6 @@ static void end_at_all_calls(int number)
             "%s: %d jobs with signal %d, known after %.2f s at most\n",
             ways[i].name, tally.jobs, number, (double)tally.worst_ns / 1e9);
     }
-    unsetenv("IRIS_TEST_FAULT_AT");
-    unsetenv("IRIS_TEST_FAULT_RANK");
 }
 
 static void a_rank_that_dies_before_any_call_is_named(void **state)
