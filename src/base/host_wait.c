@@ -37,6 +37,9 @@ void iris_i_wait_start(struct iris_wait *wait)
     wait->begin_ns = wait->begin_ns ? wait->begin_ns : wait->now_ns;
     wait->deadline_ns = wait->deadline_ns ? wait->deadline_ns
                                           : after_ms(wait, waiter->timeout_ms);
+    if (waiter->by_ns != 0 && waiter->by_ns < wait->deadline_ns) {
+        wait->deadline_ns = waiter->by_ns;
+    }
     wait->warn_ns =
         wait->warn_ns ? wait->warn_ns : after_ms(wait, waiter->warn_ms);
 }

@@ -29,6 +29,8 @@ struct iris_waiter {
     const struct iris_log *log; /* NULL: no rank yet */
     int64_t timeout_ms;         /* 0: no deadline */
     int64_t warn_ms;            /* 0: no warning */
+    int64_t by_ns;              /* several waits share this deadline, besides
+                                 * each one's own; 0: none */
 
     /* Not 0 after iris_interrupt(). The wait check sets it, too. If it is NULL,
      * the wait check ends only this wait. */

@@ -330,6 +330,7 @@ static iris_status_t connect_peers(iris_t *iris,
     iris->control->interrupted = &iris->interrupted;
     iris->control->timeout_ms = iris->settings->timeout_ms.number;
     iris->control->warn_ms = iris->settings->warn_ms.number;
+    iris->control->by_ns = rendezvous->deadline;
     status = iris_i_recorder_open(iris);
     if (status == IRIS_OK) {
         iris->world = iris_i_group_make(iris, NULL, iris->log.num_ranks);
@@ -429,10 +430,18 @@ static iris_status_t join(iris_t *iris, const struct iris_bootstrap *bootstrap,
     }
     if (status == IRIS_OK) {
         iris_i_peers_set_state(iris->control, IRIS_RANK_RUNNING);
+    } else { /* others may wait for this rank before they come to agree */
+        iris_i_peers_leave(iris->control, iris_last_error());
     }
     status = iris_i_rendezvous_agree(&rendezvous, status);
     iris_i_rendezvous_drop(&rendezvous);
-    return status == IRIS_OK ? agree_on_reach(iris) : status;
+    if (status == IRIS_OK) {
+        status = agree_on_reach(iris);
+    }
+    if (status == IRIS_OK) {
+        iris->control->by_ns = 0;
+    }
+    return status;
 }
 
 static iris_t *make(const struct iris_bootstrap *bootstrap,
@@ -482,7 +491,7 @@ iris_status_t iris_i_context_open(const struct iris_settings *settings,
     status = join(iris, bootstrap, status, &parts);
     if (status != IRIS_OK) {
         iris_i_fail_on(&iris->log, status);
-        iris_i_peers_set_state(iris->control, IRIS_RANK_LEFT);
+        iris_i_peers_leave(iris->control, iris_last_error());
         iris_i_close_all(iris);
         iris_i_control_parts_close(&parts);
         free(iris->settings);

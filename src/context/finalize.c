@@ -6,6 +6,7 @@
 
 #include "context/finalize.h"
 
+#include "base/clock.h"
 #include "context/context_group.h"
 #include "context/enter.h"
 #include "context/recorder.h"
@@ -279,15 +280,16 @@ static iris_status_t part(iris_t *iris, struct iris_call *call)
     if (status == IRIS_OK) {
         /* Frees no memory that a peer still has mapped: GPUs' handles require
          * that. A rank that dies here does not affect the ranks that have
-         * agreed. */
+         * agreed; one that stops may still use this rank's memory. */
         hold_exit(iris);
         iris_i_queue_close(&iris->queue);
         iris_i_proxy_close(iris->proxy);
         iris->proxy = NULL;
         iris_i_heap_disconnect(&iris->heap);
         release_exit(iris);
-        (void)iris_i_agree(&iris->world->members, call);
-        status = iris_i_race_verdict(iris->race);
+        status = iris_i_agree(&iris->world->members, call);
+        status = status == IRIS_ERR_TIMEOUT ? status
+                                            : iris_i_race_verdict(iris->race);
     }
     return status;
 }
@@ -297,6 +299,8 @@ static iris_status_t leave(iris_t *iris)
     struct iris_call call = {
         .type = &finalize_call, .keep_waiting = check_order, .arg = iris};
 
+    iris->control->by_ns = iris_i_deadline(iris->control->timeout_ms);
+    iris->waiter.by_ns = iris->control->by_ns;
     iris_i_weak_last_call(iris->weak);
     iris_i_agree_begin(iris->control, call.type);
     call.status = iris_i_stream_synchronize_all(&iris->queue);
@@ -328,6 +332,9 @@ iris_status_t iris_finalize(iris_t *iris)
     status = leave(iris);
     snprintf(message, sizeof message, "%s", iris_last_error());
     iris_i_recorder_failed(iris, status);
+    if (status == IRIS_ERR_TIMEOUT) {
+        iris_i_peers_leave(iris->control, message);
+    }
     end(iris, status == IRIS_OK ? IRIS_RANK_FINALIZED : IRIS_RANK_LEFT);
     show_elsewhere(iris, 0);
     return status == IRIS_OK ? IRIS_OK : iris_i_fail_again(status, message);

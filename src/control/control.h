@@ -193,6 +193,8 @@ struct iris_control {
     int rank;
     int num_ranks;
     int64_t timeout_ms;
+    int64_t by_ns;           /* the start or the end of the context has to be
+                              * over by then; 0: it does neither */
     int64_t warn_ms;         /* a longer wait logs a warning; 0: never */
     atomic_int lost;         /* the first rank found lost, + 1 */
     atomic_int cut;          /* a rank that this one cannot reach, + 1 */

@@ -212,6 +212,17 @@ void iris_i_peers_write_reason(struct iris_control *control, const char *reason)
     }
 }
 
+void iris_i_peers_leave(struct iris_control *control, const char *message)
+{
+    const char *after = message[0] == '[' ? strstr(message, "] ") : NULL;
+
+    if (control != NULL && control->own.reason[0] == '\0' &&
+        !iris_i_peers_interrupted(control)) {
+        iris_i_peers_write_reason(control, after != NULL ? after + 2 : message);
+    }
+    iris_i_peers_set_state(control, IRIS_RANK_LEFT);
+}
+
 void iris_i_peers_set_state(struct iris_control *control,
                             enum iris_rank_state state)
 {
@@ -238,6 +249,7 @@ struct iris_waiter iris_i_peers_waiter(struct iris_control *control)
     return (struct iris_waiter){.log = control->log,
                                 .timeout_ms = control->timeout_ms,
                                 .warn_ms = control->warn_ms,
+                                .by_ns = control->by_ns,
                                 .interrupted = control->interrupted,
                                 .fate = peers_fate,
                                 .arg = control};

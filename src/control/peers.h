@@ -49,6 +49,10 @@ iris_status_t iris_i_peers_check_leaving(struct iris_control *control, int rank,
 void iris_i_peers_write_reason(struct iris_control *control,
                                const char *reason);
 
+/* Publishes that this rank leaves, and why, unless it has given a reason: a
+ * message, whose "[rank/num_ranks] " is left out. `control` may be NULL. */
+void iris_i_peers_leave(struct iris_control *control, const char *message);
+
 /* Publishes this rank's state. `control` may be NULL. */
 void iris_i_peers_set_state(struct iris_control *control,
                             enum iris_rank_state state);
