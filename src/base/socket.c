@@ -238,6 +238,17 @@ int iris_i_socket_is_readable(int sock)
     return poll(&pollfd, 1, 0) > 0;
 }
 
+int iris_i_socket_has_ended(int sock)
+{
+    ssize_t got;
+    char byte;
+
+    do {
+        got = recv(sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    } while (got < 0 && errno == EINTR);
+    return got == 0 || (got < 0 && errno != EAGAIN);
+}
+
 /* Receives what is there, at most the rest of the message. A side that closes
  * with unread data resets the connection, but its earlier message can still be
  * read. */

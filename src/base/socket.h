@@ -78,6 +78,9 @@ struct iris_socket_message {
  * are those of iris_i_socket_receive(). */
 iris_status_t iris_i_socket_take(int sock, struct iris_socket_message *message);
 
+/* 1 if the other side has closed the connection and everything was received. */
+int iris_i_socket_has_ended(int sock);
+
 /* Receives one message of exactly `bytes`, and waits for it. *fd_p gets its
  * descriptor or -1; the caller closes it. Returns the wait's status,
  * IRIS_ERR_PEER_LOST (closed), IRIS_ERR_LIMIT (the process had no room for the

@@ -16,6 +16,7 @@
 #include "control/endpoint.h"
 #include "control/peers.h"
 #include "control/rendezvous.h"
+#include "control/rendezvous_root.h"
 #include "check/bounds.h"
 #include "heap/heap_address.h"
 #include "heap/heap_open.h"
@@ -278,6 +279,23 @@ static int is_far(void *arg, int rank)
     return iris_i_heap_is_far(arg, rank);
 }
 
+/* This rank while it connects to other nodes. */
+struct start {
+    struct iris_control *control;
+    const struct iris_rendezvous *rendezvous;
+};
+
+/* Only rank 0 knows of a rank that dies before it joins the control plane. */
+static iris_status_t start_fate(void *arg)
+{
+    const struct start *start = arg;
+    iris_status_t status = iris_i_peers_check_all(start->control);
+
+    return status == IRIS_OK && start->rendezvous->rank == 0
+               ? iris_i_rendezvous_root_check(start->rendezvous)
+               : status;
+}
+
 /* Connects to the ranks of other nodes. */
 static iris_status_t open_proxy(iris_t *iris,
                                 const struct iris_rendezvous *rendezvous)
@@ -294,8 +312,11 @@ static iris_status_t open_proxy(iris_t *iris,
                                                .is_far = is_far,
                                                .arg = &iris->heap.memory};
     struct iris_channel *channel;
+    struct start start = {iris->control, rendezvous};
     iris_status_t status;
 
+    waiter.fate = start_fate;
+    waiter.arg = &start;
     iris->far_listener = -1;
     status = wants_mpi(iris) ? iris_i_channel_mpi_open(&mpi, &channel)
                              : iris_i_channel_socket_open(&params, &channel);

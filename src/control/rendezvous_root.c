@@ -429,6 +429,27 @@ iris_status_t iris_i_rendezvous_root_join(struct iris_rendezvous *rendezvous)
     return iris_i_rendezvous_accept(&verdict);
 }
 
+/* Ranks whose final status has come may have closed their connections. */
+static iris_status_t check_from(const struct iris_rendezvous *rendezvous,
+                                int rank)
+{
+    for (; rank < rendezvous->num_ranks; rank++) {
+        if (rendezvous->socks != NULL && rendezvous->socks[rank] >= 0 &&
+            iris_i_socket_has_ended(rendezvous->socks[rank])) {
+            return iris_i_fail(NULL, IRIS_ERR_PEER_LOST,
+                               "rank %d (pid %d) died during init", rank,
+                               rendezvous->hellos[rank].pid);
+        }
+    }
+    return IRIS_OK;
+}
+
+iris_status_t
+iris_i_rendezvous_root_check(const struct iris_rendezvous *rendezvous)
+{
+    return check_from(rendezvous, 1);
+}
+
 /* A present rank whose final status is awaited. */
 struct last {
     struct iris_rendezvous *rendezvous;
@@ -443,11 +464,21 @@ static void describe_last(void *arg, char *text, size_t bytes)
              last->rank);
 }
 
-/* Applies a peer's final status, or its silence, to the joint verdict. */
-static iris_status_t receive_last(struct iris_rendezvous *rendezvous, int rank)
+static iris_status_t last_fate(void *arg)
 {
-    static const struct iris_wait_type for_last = {.pace = IRIS_PACE_SOCKET,
-                                                   .describe = describe_last};
+    const struct last *last = arg;
+
+    return check_from(last->rendezvous, last->rank + 1);
+}
+
+/* Applies a peer's final status, or its silence, to the joint verdict. At the
+ * deadline, ranks that wait for a silent one still have a moment to name it.
+ * *silent_p becomes 1 for a rank that has not answered by then. */
+static iris_status_t receive_last(struct iris_rendezvous *rendezvous, int rank,
+                                  int *silent_p)
+{
+    static const struct iris_wait_type for_last = {
+        .pace = IRIS_PACE_SOCKET, .fate = last_fate, .describe = describe_last};
     struct last last = {rendezvous, rank};
     struct iris_verdict own;
     struct iris_wait wait;
@@ -461,16 +492,23 @@ static iris_status_t receive_last(struct iris_rendezvous *rendezvous, int rank)
     if (iris_i_hello_same_process(&rendezvous->hellos[0],
                                   &rendezvous->hellos[rank])) {
         wait.deadline_ns = INT64_MAX;
+    } else if (wait.deadline_ns != INT64_MAX) {
+        wait.deadline_ns += IRIS_VERDICT_MS / 2 * IRIS_NS_PER_MS;
     }
     status = iris_i_socket_receive(rendezvous->socks[rank], &own, sizeof own,
                                    &wait, &fd);
     iris_i_rendezvous_wait_end(rendezvous, &wait, status);
     iris_i_rendezvous_close(&fd);
+    if (wait.by_fate) {
+        return status;
+    }
+    if (status == IRIS_ERR_TIMEOUT) {
+        *silent_p = 1;
+        return IRIS_OK;
+    }
     if (status != IRIS_OK) {
-        return iris_i_fail(NULL, status, "rank %d (pid %d) %s during init",
-                           rank, rendezvous->hellos[rank].pid,
-                           status == IRIS_ERR_PEER_LOST ? "died"
-                                                        : "fell silent");
+        return iris_i_fail(NULL, status, "rank %d (pid %d) died during init",
+                           rank, rendezvous->hellos[rank].pid);
     }
     return own.status == IRIS_OK
                ? IRIS_OK
@@ -479,9 +517,32 @@ static iris_status_t receive_last(struct iris_rendezvous *rendezvous, int rank)
                              own.message);
 }
 
+/* A rank that has answered gives a better reason than the silence of others,
+ * which may wait for the same rank. */
+static void judge_silent(const struct iris_rendezvous *rendezvous,
+                         const char *silent, struct iris_verdict *joint)
+{
+    char list[LIST_BYTES] = "";
+    size_t length = 0;
+
+    for (int rank = 1; rank < rendezvous->num_ranks; rank++) {
+        if (silent[rank] && length < LIST_BYTES - 32) {
+            length += (size_t)snprintf(
+                list + length, LIST_BYTES - length, "%srank %d (pid %d)",
+                length == 0 ? "" : ", ", rank, rendezvous->hellos[rank].pid);
+        }
+    }
+    if (length != 0) {
+        iris_i_rendezvous_judge(joint, iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
+                                                   "%s fell silent during init",
+                                                   list));
+    }
+}
+
 iris_status_t iris_i_rendezvous_root_agree(struct iris_rendezvous *rendezvous,
                                            iris_status_t status)
 {
+    char silent[rendezvous->num_ranks];
     struct iris_verdict joint = {.status = IRIS_OK};
     char own[IRIS_MESSAGE_BYTES];
 
@@ -493,8 +554,13 @@ iris_status_t iris_i_rendezvous_root_agree(struct iris_rendezvous *rendezvous,
                                       rendezvous->announced_message));
     }
     for (int rank = 1; rank < rendezvous->num_ranks; rank++) {
-        iris_i_rendezvous_judge(&joint, receive_last(rendezvous, rank));
+        int is_silent = 0;
+
+        iris_i_rendezvous_judge(&joint,
+                                receive_last(rendezvous, rank, &is_silent));
+        silent[rank] = (char)is_silent;
     }
+    judge_silent(rendezvous, silent, &joint);
     for (int rank = 1; rank < rendezvous->num_ranks; rank++) {
         iris_i_rendezvous_send(rendezvous->socks[rank], &joint, -1);
     }

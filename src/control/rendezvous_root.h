@@ -18,4 +18,9 @@ iris_status_t iris_i_rendezvous_root_join(struct iris_rendezvous *rendezvous);
 iris_status_t iris_i_rendezvous_root_agree(struct iris_rendezvous *rendezvous,
                                            iris_status_t status);
 
+/* IRIS_ERR_PEER_LOST: a rank has died since all came. For rank 0, until
+ * iris_i_rendezvous_agree(); the others have no connections: IRIS_OK. */
+iris_status_t
+iris_i_rendezvous_root_check(const struct iris_rendezvous *rendezvous);
+
 #endif /* IRIS_SRC_CONTROL_RENDEZVOUS_ROOT_H */
