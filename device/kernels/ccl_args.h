@@ -119,7 +119,7 @@ enum iris_ccl_call_word {
 };
 
 /* Words for one workgroup and one other member. Counts only grow. The other
- * member writes the first four. */
+ * member writes all but SENT, GOT and READ. */
 enum iris_ccl_pair_word {
     IRIS_CCL_PAIR_ARRIVED, /* pieces that it has sent */
     IRIS_CCL_PAIR_TAKEN,   /* pieces of this rank's that it has taken; all
@@ -131,10 +131,14 @@ enum iris_ccl_pair_word {
     IRIS_CCL_PAIR_SENT,
     IRIS_CCL_PAIR_GOT,
     IRIS_CCL_PAIR_READ,
+    /* In case of a refusal, the refused message: its bytes, with its sender's
+     * index in the upper bits, and its sender's call. */
+    IRIS_CCL_PAIR_FOUND,
     /* The member's description of its piece for each parity, in four words: the
      * call, the message's bytes and workgroups, and the address of its
      * memory. */
     IRIS_CCL_PAIR_TOLD = 8,
+    IRIS_CCL_PAIR_FOUND_WHAT = IRIS_CCL_PAIR_TOLD + 3,
     IRIS_CCL_PAIR_WORDS = 16,
 };
 
@@ -312,10 +316,12 @@ struct iris_ccl_pairs_args {
     uint32_t most_wgs;
     uint32_t first;
     uint32_t count;
-    int32_t meets;  /* 1: all members of the group make the call */
-    int32_t checks; /* 1: the members' sizes of a message may differ: each
+    int32_t meets;       /* 1: all members of the group make the call */
+    int32_t checks;      /* 1: the members' sizes of a message may differ: each
                     * sends one message to each, and waits until it is taken */
-    int32_t reads;  /* 1: receivers may read `in` in place */
+    uint32_t empty_to;   /* not 0: the route with a message of 0 bytes */
+    uint32_t empty_from; /* the same of the messages that arrive */
+    int32_t reads;       /* 1: receivers may read `in` in place */
     struct iris_ccl_route routes[IRIS_CCL_ROUTES];
 };
 

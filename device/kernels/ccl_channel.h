@@ -118,15 +118,29 @@ IRIS_DEVICE uint64_t iris_d_pair_unsized(uint64_t word)
     return word & (((uint64_t)1 << IRIS_CCL_PAIR_WGS_SHIFT) - 1);
 }
 
-/* Tells this workgroup of member i that this rank refuses the message, with
- * this rank's call and the size that it expects. */
+/* A message that its receiver refused. */
+typedef struct iris_d_refusal {
+    uint32_t receiver; /* indexes of members */
+    uint32_t sender;
+    struct iris_dev_call expected; /* the receiver's call */
+    struct iris_dev_call found;    /* the sender's */
+} iris_d_refusal_t;
+
+/* Tells this workgroup of member i that this rank refuses a message. */
 IRIS_DEVICE void iris_d_pair_refuse(const iris_d_ccl_t *ccl, uint32_t w,
-                                    uint32_t i, uint64_t bytes)
+                                    uint32_t i, const iris_d_refusal_t *refusal)
 {
     iris_d_u64_t *there = iris_d_pair_words(ccl, w, ccl->index);
+    uint64_t found = refusal->found.sizes[0] | (uint64_t)refusal->sender
+                                                   << IRIS_CCL_PAIR_WGS_SHIFT;
 
-    iris_d_pair_tell(ccl, &there[IRIS_CCL_PAIR_WHAT], i, ccl->start->what.what);
-    iris_d_pair_tell(ccl, &there[IRIS_CCL_PAIR_BYTES], i, bytes);
+    iris_d_pair_tell(ccl, &there[IRIS_CCL_PAIR_WHAT], i,
+                     refusal->expected.what);
+    iris_d_pair_tell(ccl, &there[IRIS_CCL_PAIR_BYTES], i,
+                     refusal->expected.sizes[0]);
+    iris_d_pair_tell(ccl, &there[IRIS_CCL_PAIR_FOUND_WHAT], i,
+                     refusal->found.what);
+    iris_d_pair_tell(ccl, &there[IRIS_CCL_PAIR_FOUND], i, found);
     iris_d_release_ahead();
     iris_d_pair_tell(ccl, &there[IRIS_CCL_PAIR_TAKEN], i,
                      IRIS_CCL_PAIR_REFUSED);
@@ -134,61 +148,71 @@ IRIS_DEVICE void iris_d_pair_refuse(const iris_d_ccl_t *ccl, uint32_t w,
                      IRIS_CCL_PAIR_REFUSED);
 }
 
-/* The members that the finder of a difference tells. In a call of the whole
- * group, all members wait for the finder. */
-enum iris_d_pair_tells {
-    IRIS_D_TELLS_NONE,
-    IRIS_D_TELLS_ONE,
-    IRIS_D_TELLS_ALL
-};
-
-/* Ends the kernel: member i's message, or the size that it expects, differs
- * from this rank's. Every lane tells the same. */
+/* Ends the kernel. The receiver and the sender report their own call and the
+ * other's; a third member reports both. Every lane tells the same. */
 IRIS_DEVICE_APART void iris_d_pair_differ(struct iris_ccl_start start,
-                                          enum iris_d_pair_tells tells,
-                                          uint32_t i, uint64_t own_bytes,
-                                          uint64_t what, uint64_t bytes)
+                                          iris_d_refusal_t refusal)
 {
     iris_d_ccl_t ccl = iris_d_ccl_of(&start, 0);
-    uint32_t wgs = (uint32_t)iris_d_ccl_word(&ccl.space->pair_wgs);
+    iris_bool_t finds = ccl.index == refusal.receiver;
+    uint32_t other = finds ? refusal.sender : refusal.receiver;
     struct iris_dev_mismatch mismatch;
 
-    for (uint32_t m = 0; m < ccl.count; m++) {
-        for (uint32_t w = 0;
-             w < wgs && m != ccl.index &&
-             tells >= (m == i ? IRIS_D_TELLS_ONE : IRIS_D_TELLS_ALL);
-             w++) {
-            iris_d_pair_refuse(&ccl, w, m, own_bytes);
-        }
-    }
     mismatch.rank = (int32_t)ccl.dev.rank;
-    mismatch.other = (int32_t)iris_d_pair_rank(&ccl, i);
+    mismatch.other = (int32_t)iris_d_pair_rank(&ccl, other);
     mismatch.count =
         iris_d_load_u64(iris_d_ccl_count(&ccl), iris_d_ccl_relaxed()) + 1;
-    mismatch.own = start.what;
-    mismatch.own.sizes[0] = own_bytes;
-    mismatch.own.sizes[1] = 0;
-    mismatch.theirs = mismatch.own;
-    mismatch.theirs.what = what;
-    mismatch.theirs.sizes[0] = bytes;
+    mismatch.own = finds ? refusal.expected : refusal.found;
+    mismatch.theirs = finds ? refusal.found : refusal.expected;
+    mismatch.own.sizes[1] =
+        ccl.index == refusal.receiver || ccl.index == refusal.sender
+            ? 0
+            : (uint64_t)iris_d_pair_rank(&ccl, refusal.sender) + 1;
 #if IRIS_ON_CPU
     iris_i_cpu_mismatch(ccl.dev.cpu, &mismatch);
 #endif
 #if IRIS_D_WATCHED
     if (iris_d_watch(ccl.dev) != NULL) {
-        iris_d_ccl_report(&ccl, i, &mismatch, iris_d_watch(ccl.dev));
+        iris_d_ccl_report(&ccl, other, &mismatch, iris_d_watch(ccl.dev));
     }
 #endif
 }
 
-/* Waits until member i has sent or taken this number of pieces of a message of
- * this size. Returns 0 if it has refused one. Every lane waits, so no lane goes
+/* Ends the kernel: member i's message is not the one that this rank expects.
+ * Tells that member or, in a call of the whole group, in which all members wait
+ * for this rank, all of them. */
+IRIS_DEVICE_APART void iris_d_pair_find(struct iris_ccl_start start,
+                                        iris_bool_t tells_all, uint32_t i,
+                                        uint64_t bytes, iris_d_u64_t *told)
+{
+    iris_d_ccl_t ccl = iris_d_ccl_of(&start, 0);
+    uint32_t wgs = (uint32_t)iris_d_ccl_word(&ccl.space->pair_wgs);
+    iris_d_refusal_t refusal;
+
+    refusal.receiver = ccl.index;
+    refusal.sender = i;
+    refusal.expected = refusal.found = start.what;
+    refusal.expected.sizes[0] = bytes;
+    refusal.found.what = iris_d_pair_word(told, 0);
+    refusal.found.sizes[0] = iris_d_pair_unsized(iris_d_pair_word(told, 1));
+    for (uint32_t m = 0; m < ccl.count; m++) {
+        for (uint32_t w = 0; w < wgs && m != ccl.index && (m == i || tells_all);
+             w++) {
+            iris_d_pair_refuse(&ccl, w, m, &refusal);
+        }
+    }
+    iris_d_pair_differ(start, refusal);
+}
+
+/* Waits until member i has sent or taken this number of pieces. Returns 0 if it
+ * has refused a message. Every lane waits, so no lane goes
  * on if another one has ended. */
 IRIS_DEVICE iris_bool_t iris_d_pair_wait(const iris_d_ccl_t *ccl,
                                          iris_d_u64_t *words, uint32_t k,
-                                         uint64_t least, uint32_t i,
-                                         uint64_t bytes)
+                                         uint64_t least, uint32_t i)
 {
+    iris_d_refusal_t refusal;
+    uint64_t found;
     uint64_t seen =
         iris_d_wait(ccl->dev, &words[k],
                     iris_d_ccl_condition(IRIS_D_KIND_u64, IRIS_CMP_GE, least));
@@ -196,9 +220,15 @@ IRIS_DEVICE iris_bool_t iris_d_pair_wait(const iris_d_ccl_t *ccl,
     if (seen != IRIS_CCL_PAIR_REFUSED) {
         return 1;
     }
-    iris_d_pair_differ(*ccl->start, IRIS_D_TELLS_NONE, i, bytes,
-                       iris_d_pair_word(words, IRIS_CCL_PAIR_WHAT),
-                       iris_d_pair_word(words, IRIS_CCL_PAIR_BYTES));
+    found = iris_d_pair_word(words, IRIS_CCL_PAIR_FOUND);
+    refusal.receiver = i;
+    refusal.sender = (uint32_t)(found >> IRIS_CCL_PAIR_WGS_SHIFT);
+    refusal.expected = refusal.found = ccl->start->what;
+    refusal.expected.what = iris_d_pair_word(words, IRIS_CCL_PAIR_WHAT);
+    refusal.expected.sizes[0] = iris_d_pair_word(words, IRIS_CCL_PAIR_BYTES);
+    refusal.found.what = iris_d_pair_word(words, IRIS_CCL_PAIR_FOUND_WHAT);
+    refusal.found.sizes[0] = iris_d_pair_unsized(found);
+    iris_d_pair_differ(*ccl->start, refusal);
     return 0;
 }
 

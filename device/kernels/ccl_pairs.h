@@ -32,9 +32,11 @@ typedef struct iris_d_message {
     iris_bool_t read; /* the receiver reads it in place, as one piece */
 } iris_d_message_t;
 
+/* If `is_empty` is set, a message of 0 bytes is one piece; else there is none. */
 IRIS_DEVICE iris_d_message_t
 iris_d_message(iris_wg_t wg, const iris_d_ccl_t *ccl,
-               const struct iris_ccl_pairs_args *args, uint64_t bytes)
+               const struct iris_ccl_pairs_args *args, uint64_t bytes,
+               iris_bool_t is_empty)
 {
     uint64_t wgs = (bytes + args->bytes_per_wg - 1) / args->bytes_per_wg;
     size_t grains = (bytes + IRIS_CCL_LINE - 1) / IRIS_CCL_LINE;
@@ -48,7 +50,7 @@ iris_d_message(iris_wg_t wg, const iris_d_ccl_t *ccl,
     all.num_wgs = wgs < args->most_wgs ? (uint32_t)wgs : args->most_wgs;
     all.num_wgs = all.num_wgs == 0 ? 1 : all.num_wgs;
     message.share.begin = message.share.bytes = message.pieces = 0;
-    if (wg.id >= all.num_wgs || (bytes == 0 && !args->checks)) {
+    if (wg.id >= all.num_wgs || (bytes == 0 && !args->checks && !is_empty)) {
         return message;
     }
     message.share.begin = iris_d_share(all, wg.id, grains) * IRIS_CCL_LINE;
@@ -73,7 +75,8 @@ IRIS_DEVICE iris_d_message_t iris_d_message_to(
     const struct iris_ccl_pairs_args *args, uint32_t r, uint32_t *to_p)
 {
     iris_d_message_t message =
-        iris_d_message(wg, ccl, args, args->routes[r].in_bytes);
+        iris_d_message(wg, ccl, args, args->routes[r].in_bytes,
+                       args->first + r == args->empty_to);
 
     *to_p = iris_d_ccl_after(ccl, args->first + r);
     if (message.read && iris_d_is_far(ccl->dev, iris_d_pair_rank(ccl, *to_p))) {
@@ -82,6 +85,14 @@ IRIS_DEVICE iris_d_message_t iris_d_message_to(
             (message.share.bytes + message.piece - 1) / message.piece;
     }
     return message;
+}
+
+IRIS_DEVICE iris_d_message_t
+iris_d_message_from(iris_wg_t wg, const iris_d_ccl_t *ccl,
+                    const struct iris_ccl_pairs_args *args, uint32_t r)
+{
+    return iris_d_message(wg, ccl, args, args->routes[r].out_bytes,
+                          args->first + r == args->empty_from);
 }
 
 /* Sends piece k of route r. */
@@ -101,7 +112,7 @@ IRIS_DEVICE_LARGE void iris_d_pair_send(iris_wg_t wg, const iris_d_ccl_t *ccl,
         return;
     }
     if (!iris_d_pair_wait(ccl, words, IRIS_CCL_PAIR_TAKEN,
-                          sent < 1 ? 0 : sent - 1, to, message.bytes)) {
+                          sent < 1 ? 0 : sent - 1, to)) {
         return;
     }
     /* On that member, this rank's words and ring are at this rank's index. */
@@ -144,8 +155,7 @@ iris_d_pair_receive(iris_wg_t wg, const iris_d_ccl_t *ccl,
                     const struct iris_ccl_pairs_args *args, uint32_t r,
                     size_t k)
 {
-    iris_d_message_t message =
-        iris_d_message(wg, ccl, args, args->routes[r].out_bytes);
+    iris_d_message_t message = iris_d_message_from(wg, ccl, args, r);
     uint32_t from = iris_d_ccl_after(ccl, ccl->count - (args->first + r));
     iris_d_u64_t *words = iris_d_pair_words(ccl, wg.id, from);
     uint64_t got = iris_d_pair_word(words, IRIS_CCL_PAIR_GOT), where;
@@ -161,15 +171,11 @@ iris_d_pair_receive(iris_wg_t wg, const iris_d_ccl_t *ccl,
         (k > 0 && iris_d_pair_word(words, IRIS_CCL_PAIR_READ) != 0)) {
         return;
     }
-    if (!iris_d_pair_wait(ccl, words, IRIS_CCL_PAIR_ARRIVED, got + 1, from,
-                          message.bytes)) {
+    if (!iris_d_pair_wait(ccl, words, IRIS_CCL_PAIR_ARRIVED, got + 1, from)) {
         return;
     }
     if (!iris_d_pair_fits(args, told, message.bytes)) {
-        iris_d_pair_differ(args->start,
-                           args->meets ? IRIS_D_TELLS_ALL : IRIS_D_TELLS_ONE,
-                           from, message.bytes, iris_d_pair_word(told, 0),
-                           iris_d_pair_unsized(iris_d_pair_word(told, 1)));
+        iris_d_pair_find(args->start, args->meets, from, message.bytes, told);
         return;
     }
     where = iris_d_pair_word(told, 2);
@@ -202,7 +208,8 @@ IRIS_DEVICE void iris_d_pair_keep(iris_wg_t wg, const iris_d_ccl_t *ccl,
                                   const struct iris_ccl_pairs_args *args)
 {
     const struct iris_ccl_route *route = &args->routes[0];
-    iris_d_message_t message = iris_d_message(wg, ccl, args, route->in_bytes);
+    iris_d_message_t message =
+        iris_d_message(wg, ccl, args, route->in_bytes, 0);
     const char *from =
         (const char *)args->in + route->in_at + message.share.begin;
     char *to = (char *)args->out + route->out_at + message.share.begin;
@@ -218,8 +225,7 @@ IRIS_DEVICE size_t iris_d_pair_pieces(iris_wg_t wg, const iris_d_ccl_t *ccl,
                                       uint32_t r)
 {
     uint32_t from = iris_d_ccl_after(ccl, ccl->count - (args->first + r));
-    iris_d_message_t message =
-        iris_d_message(wg, ccl, args, args->routes[r].out_bytes);
+    iris_d_message_t message = iris_d_message_from(wg, ccl, args, r);
 
     return iris_d_pair_word(iris_d_pair_words(ccl, wg.id, from),
                             IRIS_CCL_PAIR_READ) != 0
@@ -273,7 +279,7 @@ IRIS_DEVICE void iris_d_pairs(iris_wg_t wg, const iris_d_ccl_t *ccl,
         if (message.pieces > 0 && (message.read || args->checks)) {
             (void)iris_d_pair_wait(ccl, words, IRIS_CCL_PAIR_TAKEN,
                                    iris_d_pair_word(words, IRIS_CCL_PAIR_SENT),
-                                   to, message.bytes);
+                                   to);
         }
     }
 }

@@ -131,10 +131,11 @@ IRIS_API void iris_ccl_options_init_sized(struct iris_ccl_options *options,
  * the call, the result is there, and the rank may write its own buffers again.
  * Calls need no barrier between them.
  *
- * Any count is legal; with 0 a call does nothing. `in` and `out` are aligned for
- * their elements, and are memory that this rank's kernels can access. Each call
- * says if they may be the same place; otherwise they do not overlap. This is
- * the same on all members.
+ * Any count is legal. With 0, a call moves nothing and ignores its buffers, but
+ * it is a call like any other: the members compare it. `in` and `out` are
+ * aligned for their elements, and are memory that this rank's kernels can
+ * access. Each call says if they may be the same place; otherwise they do not
+ * overlap. This is the same on all members.
  *
  * Buffers on the heap (iris_malloc()) need no copies. Elsewhere:
  *   - On a CPU, a member with buffers off the heap copies its input through its
@@ -290,8 +291,8 @@ IRIS_API iris_status_t iris_all_to_allv(iris_t *iris, const void *in,
 
 /** Sends count elements to the member with index `to`, which calls iris_recv().
  *  The other members make no call. Messages from one member to another match in
- *  the order of the calls on one workspace. Both pass the same count, type and
- *  num_cus.
+ *  the order of the calls on one workspace, also those of 0 elements. Both pass
+ *  the same count, type and num_cus.
  *
  *  The call does not block the host. A small message completes when it is in
  *  the receiver's workspace. A large message completes when the receiver has

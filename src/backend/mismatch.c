@@ -148,6 +148,7 @@ iris_status_t iris_i_mismatch_describe(const struct iris_dev_mismatch *mismatch,
     struct iris_compared own = unpack(&mismatch->own);
     struct iris_compared theirs = unpack(&mismatch->theirs);
     char mine[CALL_TEXT], other[CALL_TEXT];
+    char whose[32] = "this rank";
     const char *hint = "";
 
     if (mismatch->other < 0) {
@@ -169,11 +170,16 @@ iris_status_t iris_i_mismatch_describe(const struct iris_dev_mismatch *mismatch,
                : strcmp(mine, other) == 0 ? ", with the same options"
                                           : "";
     }
+    if (own.op > IRIS_COMPARED_REDUCE && own.sizes[1] != 0 &&
+        own.op != IRIS_COMPARED_ALL_GATHERV) {
+        snprintf(whose, sizeof whose, "rank %llu",
+                 (unsigned long long)own.sizes[1] - 1);
+    }
     snprintf(text, bytes,
              "rank %d: members of a group made different collective calls: "
-             "rank %d calls %s, this rank %s, call %llu of the group; all "
+             "rank %d calls %s, %s %s, call %llu of the group; all "
              "members make the same calls in the same order%s",
-             mismatch->rank, mismatch->other, other, mine,
+             mismatch->rank, mismatch->other, other, whose, mine,
              (unsigned long long)(uint32_t)mismatch->count, hint);
     return IRIS_ERR_MISMATCH;
 }

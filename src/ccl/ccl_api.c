@@ -83,8 +83,9 @@ static struct iris_stream *order_of(const struct iris_ccl_call *call)
                                   : iris_i_fused()->stream;
 }
 
-/* Enqueues a call with at least one element. A group of one member needs no
- * workspace, but accepts the same options as larger groups.
+/* Enqueues a call. A group of one member needs no workspace, but accepts the
+ * same options as larger groups. A collective without elements is only a
+ * meeting, in which the members find out whether others have elements.
  *
  * One stream at a time uses a workspace. Another stream may take it over once
  * the host knows that the last stream's work is done.
@@ -97,16 +98,17 @@ static iris_status_t enqueue(iris_t *iris, struct iris_ccl_call *call)
     int alone = call->group->members.count == 1;
     int far = iris_i_group_is_far(iris, call->group);
     int pairs = iris_i_ccl_kinds[call->op].pairs;
+    int is_empty = call->count == 0 && call->op < IRIS_CCL_ALL_TO_ALLV;
     iris_status_t status = alone ? iris_i_ccl_known_workspace(iris, call)
                                  : iris_i_ccl_workspace(iris, call);
 
-    if (status == IRIS_OK) {
+    if (status == IRIS_OK && !is_empty) {
         status = iris_i_ccl_choose(iris, call);
     }
     if (status != IRIS_OK || alone) {
-        return status != IRIS_OK ? status
-               : pairs           ? keep(iris, call)
-                                 : copy(iris, call);
+        return status != IRIS_OK || is_empty ? status
+               : pairs                       ? keep(iris, call)
+                                             : copy(iris, call);
     }
     if (!iris_i_stream_mark_take(iris_i_queue(iris), &call->workspace->used,
                                  order_of(call))) {
@@ -117,6 +119,9 @@ static iris_status_t enqueue(iris_t *iris, struct iris_ccl_call *call)
                            "one its own workspace "
                            "(iris_ccl_workspace_create)",
                            call->name);
+    }
+    if (is_empty) {
+        return iris_i_ccl_launch_meeting(iris, call, far);
     }
     if (pairs) {
         return iris_i_ccl_launch_pairs(iris, call, far);
@@ -194,10 +199,6 @@ static void find_order(const struct iris_ccl_call *call,
 
 static iris_status_t enqueue_watched(iris_t *iris, struct iris_ccl_call *call)
 {
-    /* Members may have no data for each other, and the other members do not
-     * know that. */
-    int is_empty = call->count == 0 && call->out_count == 0 &&
-                   call->op != IRIS_CCL_ALL_TO_ALLV;
     struct iris_host_event event = {.op = IRIS_HOST_COLLECTIVE,
                                     .rank = iris_i_rank(iris),
                                     .target_rank = other_rank(call),
@@ -223,8 +224,7 @@ static iris_status_t enqueue_watched(iris_t *iris, struct iris_ccl_call *call)
     find_order(call, &event);
     event.bytes_with = iris_i_ccl_kinds[call->op].pairs ? bytes_with : NULL;
     iris_i_hooks_before(iris_i_hooks(iris), &event);
-    return iris_i_hooks_after(iris_i_hooks(iris), &event,
-                              is_empty ? IRIS_OK : enqueue(iris, call));
+    return iris_i_hooks_after(iris_i_hooks(iris), &event, enqueue(iris, call));
 }
 
 static iris_status_t run(iris_t *iris, struct iris_ccl_call *call,

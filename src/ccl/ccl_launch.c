@@ -310,6 +310,19 @@ static unsigned fill_routes(const struct iris_ccl_call *call,
     return (unsigned)grid;
 }
 
+/* The route, from this member on, of a message without elements. 0: there is
+ * none. A message to this rank itself needs none. */
+static uint32_t empty_route(const struct iris_ccl_call *call, int member,
+                            size_t count, int from)
+{
+    int n = call->group->members.count, index = call->group->index;
+
+    return member < 0 || count > 0
+               ? 0
+               : (uint32_t)((from ? index - member : member - index) + n) %
+                     (uint32_t)n;
+}
+
 iris_status_t iris_i_ccl_launch_pairs(iris_t *iris,
                                       const struct iris_ccl_call *call, int far)
 {
@@ -327,6 +340,8 @@ iris_status_t iris_i_ccl_launch_pairs(iris_t *iris,
                                   : (uint32_t)most,
         .meets = meets,
         .checks = call->op == IRIS_CCL_ALL_TO_ALLV,
+        .empty_to = empty_route(call, call->to, call->count, 0),
+        .empty_from = empty_route(call, call->from, call->out_count, 1),
         .reads = call->in_on_heap};
     int members = call->group->members.count;
     iris_status_t status = IRIS_OK;
@@ -340,6 +355,20 @@ iris_status_t iris_i_ccl_launch_pairs(iris_t *iris,
         status = launch(iris, call, kernel, grid, &args);
     }
     return status;
+}
+
+iris_status_t iris_i_ccl_launch_meeting(iris_t *iris,
+                                        const struct iris_ccl_call *call,
+                                        int far)
+{
+    const struct iris_kernel *kernel =
+        far ? iris_i_ccl_far_pairs_kernel : iris_i_ccl_pairs_kernel;
+    struct iris_ccl_pairs_args args = {.start = start(iris, call, 1, 1),
+                                       .bytes_per_wg = 1,
+                                       .most_wgs = 1,
+                                       .meets = 1};
+
+    return launch(iris, call, kernel, 1, &args);
 }
 
 iris_status_t iris_i_ccl_launch_far(iris_t *iris,

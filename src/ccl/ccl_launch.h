@@ -26,4 +26,10 @@ iris_status_t iris_i_ccl_launch_pairs(iris_t *iris,
                                       const struct iris_ccl_call *call,
                                       int far);
 
+/* Enqueues a collective without elements. The members only compare the calls
+ * that they make. */
+iris_status_t iris_i_ccl_launch_meeting(iris_t *iris,
+                                        const struct iris_ccl_call *call,
+                                        int far);
+
 #endif /* IRIS_SRC_CCL_CCL_LAUNCH_H */

@@ -417,6 +417,144 @@ static void members_that_differ_are_told(void **state)
     }
 }
 
+/* ---- Nothing against something ---- */
+
+enum empty {
+    EMPTY_SEND,
+    EMPTY_RECV,
+    EMPTY_SWAP,
+    EMPTY_TO_ALLV,
+    EMPTY_GATHERV,
+    EMPTY_GATHER,
+    EMPTY_SCATTER,
+    EMPTY_BROADCAST,
+    EMPTY_ALL_REDUCE,
+    EMPTY_ALL_GATHER,
+    EMPTY_REDUCE_SCATTER,
+    EMPTY_ALL_TO_ALL,
+    EMPTY_REDUCE,
+    NUM_EMPTY
+};
+
+/* One of two members passes 0, the other one 1. */
+static iris_status_t call_empty(iris_t *iris, enum empty empty, size_t count,
+                                uint32_t *in, uint32_t *out)
+{
+    const iris_dtype_t dtype = IRIS_DTYPE_U32;
+    int rank = iris_rank(iris), other = 1 - rank;
+    size_t all[2] = {count, count}, others[2] = {0, 0};
+
+    others[other] = count;
+    switch (empty) {
+    case EMPTY_SEND:
+    case EMPTY_RECV: /* the receiver has nothing, or the sender */
+        return rank == (empty == EMPTY_SEND)
+                   ? iris_send(iris, in, count, dtype, other, NULL)
+                   : iris_recv(iris, out, count, dtype, other, NULL);
+    case EMPTY_SWAP:
+        return iris_send_recv(iris, in, count, other, out, count, other, dtype,
+                              NULL);
+    case EMPTY_TO_ALLV:
+        return iris_all_to_allv(iris, in, others, NULL, out, others, NULL,
+                                dtype, NULL);
+    case EMPTY_GATHERV:
+        return iris_all_gatherv(iris, in, out, all, NULL, dtype, NULL);
+    case EMPTY_GATHER:
+        return iris_gather(iris, in, out, count, dtype, 0, NULL);
+    case EMPTY_SCATTER:
+        return iris_scatter(iris, in, out, count, dtype, 0, NULL);
+    case EMPTY_BROADCAST:
+        return iris_ccl_broadcast(iris, in, out, count, dtype, 0, NULL);
+    case EMPTY_ALL_REDUCE:
+        return iris_all_reduce(iris, in, out, count, dtype, IRIS_REDUCE_SUM,
+                               NULL);
+    case EMPTY_ALL_GATHER:
+        return iris_all_gather(iris, in, out, count, dtype, NULL);
+    case EMPTY_REDUCE_SCATTER:
+        return iris_reduce_scatter(iris, in, out, count, dtype, IRIS_REDUCE_SUM,
+                                   NULL);
+    case EMPTY_ALL_TO_ALL:
+        return iris_all_to_all(iris, in, out, count, dtype, NULL);
+    default:
+        return iris_reduce(iris, in, out, count, dtype, IRIS_REDUCE_SUM, 0,
+                           NULL);
+    }
+}
+
+static int empty_body(iris_t *iris, void *arg)
+{
+    int kind = *(int *)arg, rank = iris_rank(iris);
+    /* A small message completes before its receiver looks at it. */
+    int sends = kind / 2 <= EMPTY_RECV && rank == (kind / 2 == EMPTY_SEND);
+    uint32_t *in, *out;
+
+    CHECK_OK(iris_malloc(iris, 64, (void **)&in));
+    CHECK_OK(iris_malloc(iris, 64, (void **)&out));
+    CHECK_OK(iris_all_reduce_preamble(iris, NULL));
+    /* All members with nothing: that works, and the next call is in order. */
+    CHECK_OK(call_empty(iris, (enum empty)(kind / 2), 0, NULL, NULL));
+    CHECK_OK(call_empty(iris, (enum empty)(kind / 2), 1, in, out));
+    CHECK_OK(call_empty(iris, (enum empty)(kind / 2),
+                        (size_t)(rank == kind % 2), in, out));
+    if (!sends) {
+        CHECK_STATUS(iris_stream_synchronize(iris, NULL), IRIS_ERR_MISMATCH);
+        CHECK_OK(iris_clear_error(iris));
+    }
+    return iris_barrier(iris, NULL, NULL);
+}
+
+static void nothing_against_one_element_is_told(void **state)
+{
+    (void)state;
+    setenv("IRIS_TIMEOUT_MS", "3000", 1);
+    for (int nodes = 1; nodes <= 2; nodes++) {
+        if (nodes == 2) {
+            setenv("IRIS_NODES", "2", 1);
+        }
+        for (int kind = 0; kind < 2 * NUM_EMPTY; kind++) {
+            harness_run(2, empty_body, &kind);
+        }
+    }
+    unsetenv("IRIS_NODES");
+    unsetenv("IRIS_TIMEOUT_MS");
+}
+
+/* Rank 0 sends rank 1 more than that expects. Each of three members reads the
+ * two counts in its message, whoever finds the difference. */
+static int counts_body(iris_t *iris, void *arg)
+{
+    int rank = iris_rank(iris);
+    size_t counts[3] = {1, rank == 0 ? 2 : 1, 1}, one[3] = {1, 1, 1};
+    struct iris_ccl_options options;
+    uint32_t *heap;
+
+    (void)arg;
+    CHECK_OK(iris_calloc(iris, 64, sizeof *heap, (void **)&heap));
+    for (int i = 0; i < 40; i++) {
+        iris_ccl_options_init(&options);
+        CHECK_OK(iris_ccl_workspace_create(iris, NULL, &options.workspace));
+        CHECK_OK(iris_all_to_allv(iris, heap, counts, NULL, heap + 32, one,
+                                  NULL, IRIS_DTYPE_U32, &options));
+        CHECK_STATUS(iris_stream_synchronize(iris, NULL), IRIS_ERR_MISMATCH);
+        CHECK_MESSAGE("of 2 u32");
+        CHECK_MESSAGE("of 1 u32");
+        if (rank == 2) {
+            CHECK_MESSAGE("rank 1 calls iris_all_to_allv of 1 u32, rank 0 "
+                          "iris_all_to_allv of 2 u32");
+        }
+        CHECK_OK(iris_clear_error(iris));
+        CHECK_OK(iris_barrier(iris, NULL, NULL));
+        CHECK_OK(iris_ccl_workspace_destroy(iris, options.workspace));
+    }
+    return 0;
+}
+
+static void a_message_names_the_two_counts_that_differ(void **state)
+{
+    (void)state;
+    harness_run(3, counts_body, NULL);
+}
+
 /* ---- What is refused ---- */
 
 static int refused_body(iris_t *iris, void *arg)
@@ -469,6 +607,8 @@ int main(void)
         cmocka_unit_test(messages_match_in_the_order_of_the_calls),
         cmocka_unit_test(captured_messages_move_again),
         cmocka_unit_test(members_that_differ_are_told),
+        cmocka_unit_test(nothing_against_one_element_is_told),
+        cmocka_unit_test(a_message_names_the_two_counts_that_differ),
         cmocka_unit_test(wrong_arguments_are_refused),
     };
 
