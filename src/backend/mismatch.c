@@ -9,6 +9,8 @@
 
 #include "backend/mismatch.h"
 
+#include "base/c_locale.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -104,7 +106,7 @@ static const char *say_reduction(const struct iris_compared *call,
     if (scale == 0) {
         return name;
     }
-    snprintf(text, CALL_TEXT, "%s times %.17g", name, scale);
+    iris_i_print(text, CALL_TEXT, "%s times %.17g", name, scale);
     return text;
 }
 

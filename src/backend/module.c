@@ -8,6 +8,8 @@
 
 #include "backend/module.h"
 
+#include "base/c_locale.h"
+
 #include "base/error.h"
 
 #include <stdarg.h>
@@ -38,7 +40,7 @@ iris_status_t iris_i_fail(const struct iris_log *log, iris_status_t status,
     va_list args;
 
     va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
+    iris_i_vprint(message, sizeof message, format, args);
     va_end(args);
     return core->fail(log, status, message);
 }
@@ -90,7 +92,7 @@ const char *iris_last_error(void)
         char message[IRIS_MESSAGE_BYTES];                                      \
         va_list args;                                                          \
         va_start(args, format);                                                \
-        vsnprintf(message, sizeof message, format, args);                      \
+        iris_i_vprint(message, sizeof message, format, args);                      \
         va_end(args);                                                          \
         core->log(log, level, message);                                             \
     }

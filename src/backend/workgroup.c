@@ -16,6 +16,7 @@
 #include "backend/mismatch.h"
 #include "backend/cpu_series.h"
 #include "base/clock.h"
+#include "base/fp_env.h"
 
 #include <sched.h>
 #include <setjmp.h>
@@ -403,6 +404,7 @@ void iris_i_cpu_job_run(const struct iris_cpu_job *job, uint32_t id)
                           .num_lanes = job->block,
                           .cpu = &self.cpu};
     struct iris_cpu_series series[IRIS_CPU_SERIES]; /* used while watched */
+    uint64_t fp;
 
     current = &self;
     if (self.cpu.watched != 0) {
@@ -412,6 +414,9 @@ void iris_i_cpu_job_run(const struct iris_cpu_job *job, uint32_t id)
         }
         (void)iris_i_hooks_turn(params->hooks, &self.cpu, IRIS_TURN_BEGIN);
     }
+    /* Kernels compute the same on all ranks, as on a GPU, whatever the
+     * environment of the thread that runs them. */
+    fp = iris_i_fp_enter();
     /* end_workgroup() returns to here. Variables that change in between
      * are in memory, since kernels have their address. */
     if (_setjmp(self.end) == 0) {
@@ -420,6 +425,7 @@ void iris_i_cpu_job_run(const struct iris_cpu_job *job, uint32_t id)
             iris_d_far_flush(&self.cpu);
         }
     }
+    iris_i_fp_leave(fp);
     if (self.cpu.watched != 0) {
         iris_i_cpu_series_tell(&self.cpu, params->hooks);
         (void)iris_i_hooks_turn(params->hooks, &self.cpu, IRIS_TURN_END);

@@ -7,6 +7,8 @@
 
 #include "backend_hip/hip_call.h"
 
+#include "base/c_locale.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -19,7 +21,7 @@ iris_status_t iris_i_hip_refuse(const struct hip_backend *hip,
     va_list args;
 
     va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
+    iris_i_vprint(message, sizeof message, format, args);
     va_end(args);
     return iris_i_fail(NULL, status, "rank %d, GPU %d: %s", hip->params.rank,
                        hip->device, message);
@@ -35,7 +37,7 @@ iris_status_t iris_i_hip_fail(const struct hip_backend *hip, hipError_t error,
         return IRIS_OK;
     }
     va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
+    iris_i_vprint(message, sizeof message, format, args);
     va_end(args);
     return iris_i_hip_refuse(hip,
                              error == hipErrorOutOfMemory ? IRIS_ERR_NO_MEMORY

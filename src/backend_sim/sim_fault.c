@@ -7,6 +7,8 @@
 
 #include "backend_sim/sim_fault.h"
 
+#include "base/c_locale.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -122,7 +124,7 @@ append(char message[IRIS_MESSAGE_BYTES], const char *format, ...)
     va_list list;
 
     va_start(list, format);
-    vsnprintf(message + used, IRIS_MESSAGE_BYTES - used, format, list);
+    iris_i_vprint(message + used, IRIS_MESSAGE_BYTES - used, format, list);
     va_end(list);
 }
 

@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 
+#include "base/c_locale.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,7 +97,7 @@ void iris_i_log_args(const struct iris_log *log, int level, const char *format,
 {
     char message[IRIS_MESSAGE_BYTES];
 
-    vsnprintf(message, sizeof message, format, args);
+    iris_i_vprint(message, sizeof message, format, args);
     print(log, level, message);
 }
 
@@ -113,7 +115,7 @@ fail_args(const struct iris_log *log, iris_status_t status, const char *behind,
 {
     char message[IRIS_MESSAGE_BYTES];
 
-    vsnprintf(message, sizeof message, format, args);
+    iris_i_vprint(message, sizeof message, format, args);
     if (log != NULL) {
         snprintf(last_error, sizeof last_error, "[%d/%d] %.900s%s%.80s",
                  log->rank, log->num_ranks, message, behind[0] ? ": " : "",

@@ -6,6 +6,8 @@
 
 #include "base/json_writer.h"
 
+#include "base/c_locale.h"
+
 /* ---- Text ---- */
 
 size_t iris_i_utf8_char(const char *text, uint32_t *code_p)
@@ -147,9 +149,12 @@ void iris_i_json_uint(struct iris_json_writer *json, const char *name,
 void iris_i_json_real(struct iris_json_writer *json, const char *name,
                       double value)
 {
+    char text[32];
+
     begin_value(json, name, 0);
     if (value - value == 0) {
-        fprintf(json->file, "%.6g", value);
+        iris_i_print(text, sizeof text, "%.6g", value);
+        fputs(text, json->file);
     } else {
         fputs("null", json->file);
     }

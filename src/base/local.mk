@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 libirisi_la_SOURCES += %D%/address.c %D%/address.h %D%/clock.h %D%/constants.c %D%/environment.c \
-	%D%/environment.h %D%/fd.c %D%/fd.h %D%/file.c %D%/file.h %D%/futex.h %D%/gate.c %D%/gate.h %D%/grow.h \
+	%D%/environment.h %D%/fd.c %D%/fd.h %D%/file.c %D%/file.h %D%/futex.h %D%/gate.c %D%/gate.h %D%/grow.h %D%/c_locale.h %D%/fp_env.h \
 	%D%/hooks.c %D%/hooks.h \
 	%D%/images.c %D%/images.h %D%/json_writer.c %D%/json_writer.h \
 	%D%/loader.c %D%/loader.h %D%/error.c %D%/error.h %D%/process.c \

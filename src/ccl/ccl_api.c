@@ -9,6 +9,7 @@
 #include <iris/device/value.h>
 
 #include "ccl/ccl_check.h"
+#include "base/fp_env.h"
 #include "ccl/ccl_launch.h"
 #include "ccl/ccl_route.h"
 #include "ccl/ccl_types.h"
@@ -227,10 +228,13 @@ static iris_status_t enqueue_watched(iris_t *iris, struct iris_ccl_call *call)
     return iris_i_hooks_after(iris_i_hooks(iris), &event, enqueue(iris, call));
 }
 
+/* Scales, and the figures that choose a variant, are the same on all members
+ * only in the same floating-point environment. */
 static iris_status_t run(iris_t *iris, struct iris_ccl_call *call,
                          const struct iris_ccl_options *options)
 {
     iris_status_t status = iris_i_enter(iris, call->name);
+    uint64_t fp = iris_i_fp_enter();
 
     if (status == IRIS_OK) {
         status = iris_i_ccl_take_options(iris, call, options);
@@ -238,7 +242,9 @@ static iris_status_t run(iris_t *iris, struct iris_ccl_call *call,
     if (status == IRIS_OK) {
         status = iris_i_ccl_check(iris, call);
     }
-    return status == IRIS_OK ? enqueue_watched(iris, call) : status;
+    status = status == IRIS_OK ? enqueue_watched(iris, call) : status;
+    iris_i_fp_leave(fp);
+    return status;
 }
 
 static struct iris_ccl_call call_of(enum iris_ccl_op op, const void *in,

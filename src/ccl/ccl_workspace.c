@@ -10,6 +10,7 @@
 
 #include <iris/constants.h>
 
+#include "base/fp_env.h"
 #include "ccl/ccl_check.h"
 #include "ccl/ccl_memory.h"
 #include "ccl/ccl_types.h"
@@ -115,6 +116,7 @@ static struct iris_ccl_space lay_out(const struct iris_ccl *ccl,
         .max_wgs = (int64_t)max_wgs,
         .slot_bytes = (int64_t)ccl->most_slot_bytes,
         .pair_wgs = ccl->stages ? IRIS_CCL_PAIR_CPU_WGS : IRIS_CCL_PAIR_WGS};
+    uint64_t fp = iris_i_fp_enter(); /* for the factor of averages */
     size_t most = ccl->bytes / WORKSPACES;
     size_t each = ccl->bytes * CPU_RANKS_MOST / (size_t)space.count;
 
@@ -127,6 +129,7 @@ static struct iris_ccl_space lay_out(const struct iris_ccl *ccl,
         space.stage_bytes = stage_bytes(ccl, &space);
         iris_i_ccl_lay_out(&space);
     }
+    iris_i_fp_leave(fp);
     return space;
 }
 
@@ -140,9 +143,12 @@ lay_out_part(const struct iris_ccl_workspace *workspace)
                                    .max_wgs = 1,
                                    .slot_bytes =
                                        (int64_t)workspace->slot_bytes};
+    uint64_t fp;
 
     space.stage_bytes = space.count * space.slot_bytes;
+    fp = iris_i_fp_enter();
     iris_i_ccl_lay_out(&space);
+    iris_i_fp_leave(fp);
     space.bytes = iris_i_ccl_line(space.bytes);
     return space;
 }

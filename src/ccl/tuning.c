@@ -9,6 +9,7 @@
 
 #include <iris/constants.h>
 
+#include "base/fp_env.h"
 #include "ccl/choose.h"
 
 #include <errno.h>
@@ -128,6 +129,7 @@ static iris_status_t parse_rule(const iris_t *iris, const struct line *line,
 static int parse_amount(const char *text, double least, double *amount_p)
 {
     double amount = 0, parts = 0;
+    uint64_t fp;
 
     if (text[0] < '0' || text[0] > '9') {
         return 0;
@@ -142,7 +144,9 @@ static int parse_amount(const char *text, double least, double *amount_p)
             return 0;
         }
     }
+    fp = iris_i_fp_enter();
     *amount_p = parts > 1 ? amount / parts : amount;
+    iris_i_fp_leave(fp);
     return *amount_p >= least;
 }
 

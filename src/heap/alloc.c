@@ -434,9 +434,12 @@ iris_status_t iris_i_alloc_find(struct iris_alloc *alloc, size_t offset,
     }
     pthread_mutex_lock(&alloc->lock);
     records = alloc->records;
-    index = records[0].next;
-    while (records[records[index].next].start <= unit) {
-        index = records[index].next;
+    index = live_at(alloc, offset);
+    if (index == 0) { /* not the start of an allocation, as in most calls */
+        index = records[0].next;
+        while (records[records[index].next].start <= unit) {
+            index = records[index].next;
+        }
     }
     is_live = !records[index].is_free;
     if (is_live) {
@@ -465,7 +468,8 @@ int iris_i_alloc_nearest(struct iris_alloc *alloc, size_t offset,
     if (pthread_mutex_trylock(&alloc->lock) != 0) {
         return 0;
     }
-    for (uint32_t i = alloc->records[0].next; i != 0;
+    nearest = live_at(alloc, offset);
+    for (uint32_t i = nearest == 0 ? alloc->records[0].next : 0; i != 0;
          i = alloc->records[i].next) {
         if (!alloc->records[i].is_free &&
             (nearest == 0 ||

@@ -115,7 +115,7 @@ iris_status_t iris_i_heap_check_reachable(const struct iris_heap *heap,
                        call, rank, heap->log->rank);
 }
 
-static iris_status_t check_rank(const struct iris_heap *heap, int rank)
+iris_status_t iris_i_heap_check_rank(const struct iris_heap *heap, int rank)
 {
     return rank >= 0 && rank < heap->log->num_ranks
                ? IRIS_OK
@@ -129,7 +129,7 @@ iris_status_t iris_i_heap_untranslate(const struct iris_heap *heap,
                                       const char *call, const void *ptr,
                                       int rank, void **own_p)
 {
-    iris_status_t status = check_rank(heap, rank);
+    iris_status_t status = iris_i_heap_check_rank(heap, rank);
     int64_t offset;
     void *own;
 
@@ -155,7 +155,7 @@ iris_status_t iris_i_heap_translate(const struct iris_heap *heap,
                                     const char *call, const void *ptr, int rank,
                                     void **remote_p)
 {
-    iris_status_t status = check_rank(heap, rank);
+    iris_status_t status = iris_i_heap_check_rank(heap, rank);
     int64_t offset;
 
     if (status != IRIS_OK) {

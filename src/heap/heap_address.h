@@ -45,6 +45,9 @@ iris_status_t iris_i_heap_untranslate(const struct iris_heap *heap,
 /* Whether the rank exists and only this rank's proxy reaches it. */
 int iris_i_heap_is_by_proxy(const struct iris_heap *heap, int rank);
 
+/* IRIS_ERR_INVALID if the job has no such rank. */
+iris_status_t iris_i_heap_check_rank(const struct iris_heap *heap, int rank);
+
 /* IRIS_ERR_UNREACHABLE if the rank's heap is not mapped here. */
 iris_status_t iris_i_heap_check_reachable(const struct iris_heap *heap,
                                           const char *call, int rank);

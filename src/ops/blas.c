@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/fp_env.h"
 #include "base/loader.h"
 #include "context/context_type.h"
 #include "queue/queue_stream.h"
@@ -86,9 +87,12 @@ static const struct iris_blas *load(const char *name, const char *folder,
     const struct iris_blas *blas;
     iris_blas_entry_t enter;
     struct iris_loader loader;
+    /* The library's threads inherit the environment of this one. */
+    uint64_t fp = iris_i_fp_enter();
 
     *(void **)&enter =
         iris_i_loader_open(&loader, folder, name, IRIS_BLAS_SYMBOL);
+    iris_i_fp_leave(fp);
     if (loader.handle == NULL) {
         snprintf(why, bytes, "%s", loader.why);
         return NULL;

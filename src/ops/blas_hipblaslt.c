@@ -83,6 +83,8 @@ static const struct iris_lt_dialect dialect = {
     .epilogue_bias = EPILOGUE_BIAS,
     .pref_workspace = PREF_WORKSPACE,
     .pref_alignment = {-1, -1, -1, -1},
+    /* Without a workspace, it adds parts of a sum only in f32 results. */
+    .pref_reduction = -1,
     .status_no_memory = NO_MEMORY,
     .status_invalid = INVALID,
     .status_unsupported = UNSUPPORTED,

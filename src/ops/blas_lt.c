@@ -287,6 +287,8 @@ static struct key key_of(const struct iris_blas_product *what,
     return key;
 }
 
+/* A sum whose parts were added as f16 or bf16 would be rounded several times.
+ * Parts of an f32 product are f32 anyway. */
 static iris_status_t prefer(const struct iris_lt *lt, const struct key *key,
                             void *pref, char *why)
 {
@@ -296,6 +298,12 @@ static iris_status_t prefer(const struct iris_lt *lt, const struct key *key,
     int ret =
         lt->call.pref_set(pref, dialect->pref_workspace, &none, sizeof none);
 
+    if (ret == 0 && dialect->pref_reduction >= 0 &&
+        key->dtype != IRIS_DTYPE_F32) {
+        ret = lt->call.pref_set(pref, dialect->pref_reduction,
+                                &dialect->reduction_f32,
+                                sizeof dialect->reduction_f32);
+    }
     for (int i = 0; i < 4 && ret == 0; i++) {
         uint32_t bytes = (uint32_t)key->alignment[of[i]];
 

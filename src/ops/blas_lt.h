@@ -35,6 +35,10 @@ struct iris_lt_dialect {
     int epilogue_bias;
     int pref_workspace;
     int pref_alignment[4]; /* for A, B, C and D; -1: not supported */
+    /* The mask of allowed ways to add the parts of a sum over k, and the value
+     * that allows them in f32 only. -1: the library has no such mask. */
+    int pref_reduction;
+    uint32_t reduction_f32;
 
     int status_no_memory;
     int status_invalid;

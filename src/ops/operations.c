@@ -9,6 +9,7 @@
 #include <iris/constants.h>
 
 #include "backend/mismatch.h"
+#include "base/fp_env.h"
 #include "context/enter.h"
 #include "context/fused.h"
 #include "heap/heap_address.h"
@@ -259,12 +260,15 @@ static iris_status_t enqueue_compared(iris_t *iris, struct iris_ops_call *call)
 static iris_status_t run(iris_t *iris, struct iris_ops_call *call,
                          const struct iris_ops_options *options)
 {
+    uint64_t fp = iris_i_fp_enter(); /* for the choice of a way */
     iris_status_t status = iris_i_ops_check(iris, call, options);
 
     if (status == IRIS_OK) {
         status = iris_i_ops_workspace(iris, call);
     }
-    return status == IRIS_OK ? enqueue_compared(iris, call) : status;
+    status = status == IRIS_OK ? enqueue_compared(iris, call) : status;
+    iris_i_fp_leave(fp);
+    return status;
 }
 
 /* Every rank has to be told if the arguments are wrong on one. A rank without
@@ -275,14 +279,18 @@ static iris_status_t prepare(iris_t *iris, struct iris_ops_call *call,
 {
     iris_status_t status =
         iris_i_enter_output(iris, call->name, workspace_p, "workspace_p");
+    uint64_t fp;
 
     if (status != IRIS_OK) {
         return status;
     }
+    fp = iris_i_fp_enter();
     if (call->a != NULL || call->b != NULL || call->out != NULL) {
         status = iris_i_ops_check(iris, call, options);
     }
-    return iris_i_ops_make_workspace(iris, call, status, workspace_p);
+    status = iris_i_ops_make_workspace(iris, call, status, workspace_p);
+    iris_i_fp_leave(fp);
+    return status;
 }
 
 #define OPERATION(which, OP)                                              \

@@ -117,13 +117,10 @@ static iris_status_t enqueue_by_proxy(struct iris_queue *queue,
     const struct iris_heap_range near = {what->call, what->gets ? "dst" : "src",
                                          what->other, what->bytes, what->gets};
     const struct iris_transfer_rows one = {.count = 1};
-    iris_status_t status = what->bytes == 0
-                               ? IRIS_OK
-                               : iris_i_heap_check_range(queue->heap, &near);
+    iris_status_t status = iris_i_heap_check_range(queue->heap, &near);
 
-    return status != IRIS_OK || what->bytes == 0
-               ? status
-               : iris_i_kernel_transfer(queue, what, &one, stream);
+    return status == IRIS_OK ? iris_i_kernel_transfer(queue, what, &one, stream)
+                             : status;
 }
 
 iris_status_t iris_i_enqueue_transfer(struct iris_queue *queue,
@@ -133,9 +130,14 @@ iris_status_t iris_i_enqueue_transfer(struct iris_queue *queue,
     struct iris_host_event event = {
         .op = IRIS_HOST_COPY, .bytes = what->bytes, .target_rank = what->rank};
     void *remote = NULL;
-    iris_status_t status =
-        iris_i_transfer_find_remote(queue, what, &stream, &remote);
+    iris_status_t status;
 
+    if (what->bytes == 0) { /* whatever the pointers are */
+        status = iris_i_heap_check_rank(queue->heap, what->rank);
+        return status == IRIS_OK ? iris_i_stream_resolve(queue, stream, &stream)
+                                 : status;
+    }
+    status = iris_i_transfer_find_remote(queue, what, &stream, &remote);
     if (status == IRIS_OK && remote == NULL) {
         return iris_i_fail_on(queue->log,
                               enqueue_by_proxy(queue, what, stream));

@@ -7,6 +7,8 @@
 
 #include "report/escape.h"
 
+#include "base/c_locale.h"
+
 #include "base/json_writer.h"
 
 #include <stdarg.h>
@@ -66,7 +68,7 @@ void iris_i_append(char *text, size_t bytes, const char *format, ...)
     int length;
 
     va_start(list, format);
-    length = vsnprintf(text + used, bytes - used, format, list);
+    length = iris_i_vprint(text + used, bytes - used, format, list);
     va_end(list);
     if (length < 0 || (size_t)length < bytes - used) {
         return;

@@ -6,6 +6,7 @@
 
 #include "report/report_text.h"
 
+#include "base/c_locale.h"
 #include "report/words.h"
 
 #include <string.h>
@@ -212,6 +213,7 @@ static void print_alike(const struct iris_report *report, int i, char *told,
 void iris_i_report_text(const struct iris_report *report, FILE *out)
 {
     char told[report->num_ranks], name[IRIS_REPORT_NAME];
+    locale_t before = iris_i_c_locale_enter();
 
     iris_i_report_name(report, name);
     fprintf(out, "%s: %s\n", iris_i_verdict_name(report->verdict),
@@ -224,4 +226,5 @@ void iris_i_report_text(const struct iris_report *report, FILE *out)
             print_alike(report, i, told, out);
         }
     }
+    iris_i_c_locale_leave(before);
 }

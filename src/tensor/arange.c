@@ -8,6 +8,7 @@
 #include <iris/device/kernels/fill_args.h>
 
 #include "context/context_type.h"
+#include "base/fp_env.h"
 #include "tensor/create.h"
 #include "tensor/tensor_fill.h"
 #include "tensor/tensor_kernels.h"
@@ -104,7 +105,10 @@ static iris_status_t count_real(const iris_t *iris, const struct span *span,
                                 int64_t *count_p)
 {
     double start = numbers[0], end = numbers[1], step = numbers[2];
+    uint64_t fp = iris_i_fp_enter();
     double quotient = (end - start) / step;
+
+    iris_i_fp_leave(fp);
 
     if (step == 0) {
         return fail_count(iris, span, dtype, step_is_0);

@@ -6,6 +6,7 @@
 
 #include <iris/constants.h>
 
+#include "base/c_locale.h"
 #include "context/enter.h"
 #include "context/tensor_check.h"
 #include "queue/transfer.h"
@@ -36,8 +37,8 @@ static void append(struct text *text, const char *format, ...)
     int length;
 
     va_start(args, format);
-    length = vsnprintf(left == 0 ? NULL : text->start + text->length, left,
-                       format, args);
+    length = iris_i_vprint(left == 0 ? NULL : text->start + text->length, left,
+                           format, args);
     va_end(args);
     text->length += length > 0 ? (size_t)length : 0;
 }

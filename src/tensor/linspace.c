@@ -10,6 +10,7 @@
 #include <iris/device/kernels/fill_args.h>
 
 #include "context/context_type.h"
+#include "base/fp_env.h"
 #include "tensor/create.h"
 #include "tensor/tensor_fill.h"
 #include "tensor/tensor_kernels.h"
@@ -53,11 +54,14 @@ static void plan_row(const unsigned char *start, const unsigned char *end,
                      struct iris_row_args *row)
 {
     int64_t count = request->shape.sizes[0];
+    uint64_t fp;
 
     row->start = iris_i_element_part(start, request->dtype, part);
     row->end = iris_i_element_part(end, request->dtype, part);
+    fp = iris_i_fp_enter();
     row->step =
         count < 2 ? 0 : step_of(row->start, row->end, count, request->dtype);
+    iris_i_fp_leave(fp);
 }
 
 static iris_status_t plan(const iris_t *iris, iris_value_t start,

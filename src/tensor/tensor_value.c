@@ -10,6 +10,8 @@
 #include <iris/constants.h>
 #include <iris/device/float8.h>
 
+#include "base/c_locale.h"
+#include "base/fp_env.h"
 #include "context/context_type.h"
 
 #include <math.h>
@@ -81,9 +83,10 @@ static const char *text_of(iris_value_t value, char text[TEXT_BYTES])
     } else if (iris_i_value_is_whole(value)) {
         snprintf(text, TEXT_BYTES, "%lld", (long long)value.as.i);
     } else if (value.kind == IRIS_VALUE_FLOAT) {
-        snprintf(text, TEXT_BYTES, "%.17g", value.as.f[0]);
+        iris_i_print(text, TEXT_BYTES, "%.17g", value.as.f[0]);
     } else {
-        snprintf(text, TEXT_BYTES, "%.9g%+.9gi", value.as.f[0], value.as.f[1]);
+        iris_i_print(text, TEXT_BYTES, "%.9g%+.9gi", value.as.f[0],
+                     value.as.f[1]);
     }
     return text;
 }
@@ -228,15 +231,19 @@ static int convert(iris_value_t value, iris_dtype_t dtype, void *element_p)
 iris_status_t iris_i_value_convert(const struct iris_argument *argument,
                                    iris_dtype_t dtype, void *element_p)
 {
+    uint64_t fp;
+    int fits;
+
     if ((unsigned)argument->value.kind > IRIS_VALUE_COMPLEX) {
         return iris_i_fail(
             argument->log, IRIS_ERR_INVALID,
             "%s: %s has the unknown kind %d; make it by IRIS_VALUE()",
             argument->call, argument->name, (int)argument->value.kind);
     }
-    return convert(argument->value, dtype, element_p)
-               ? IRIS_OK
-               : fail_range(argument, dtype);
+    fp = iris_i_fp_enter();
+    fits = convert(argument->value, dtype, element_p);
+    iris_i_fp_leave(fp);
+    return fits ? IRIS_OK : fail_range(argument, dtype);
 }
 
 /* ---- Elements ---- */
@@ -252,7 +259,7 @@ uint64_t iris_i_element_bits(const void *element, iris_dtype_t dtype)
                : bits;
 }
 
-double iris_i_element_part(const void *element, iris_dtype_t dtype, int part)
+static double part_of(const void *element, iris_dtype_t dtype, int part)
 {
     union {
         iris_f16_t f16;
@@ -284,4 +291,13 @@ double iris_i_element_part(const void *element, iris_dtype_t dtype, int part)
     default:
         return (double)(int64_t)iris_i_element_bits(element, dtype);
     }
+}
+
+double iris_i_element_part(const void *element, iris_dtype_t dtype, int part)
+{
+    uint64_t fp = iris_i_fp_enter();
+    double value = part_of(element, dtype, part);
+
+    iris_i_fp_leave(fp);
+    return value;
 }

@@ -6,6 +6,7 @@
 
 #include "trace/events.h"
 
+#include "base/c_locale.h"
 #include "trace/json_fields.h"
 
 #include <stdio.h>
@@ -31,7 +32,11 @@ static int64_t nanoseconds(const char *text)
     int64_t ns = 0;
 
     if (strpbrk(text, "eE") != NULL) {
-        return clamp(strtod(text, NULL) * 1000);
+        locale_t before = iris_i_c_locale_enter();
+        double microseconds = strtod(text, NULL);
+
+        iris_i_c_locale_leave(before);
+        return clamp(microseconds * 1000);
     }
     text += negative;
     for (; *text >= '0' && *text <= '9'; text++) {

@@ -10,6 +10,7 @@
 #include <iris/device/amo.h>
 #include <iris/device/ring.h>
 
+#include "base/fp_env.h"
 #include "heap/heap_address.h"
 
 #include <string.h>
@@ -109,7 +110,10 @@ void iris_i_serve(struct iris_heap *heap,
         answer_p->data = request->bytes;
         *data_p = place;
     } else if (is_atomic(request)) {
+        uint64_t fp = iris_i_fp_enter(); /* as in a kernel */
+
         answer_p->value = update(place, request);
+        iris_i_fp_leave(fp);
     } else {
         answer_p->refused = 1;
     }

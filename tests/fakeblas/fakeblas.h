@@ -52,6 +52,8 @@ struct fakeblas_seen {
     int rows;      /* d's columns, that algorithm was chosen for */
     int products;
     int heuristics;
+    int reductions;  /* reduction schemes that its preference allowed, as a
+                     * mask; 7: all (..Lt) */
     int workspaces;  /* products that had one, or heuristics that allowed one */
     atomic_int live; /* handles and descriptors that are not destroyed */
 };

@@ -23,7 +23,8 @@ enum {
     BIAS_POINTER = 3,
     BIAS_TYPE = 4,
     MAX_WORKSPACE = 1,
-    ALIGNMENT = 100, /* there is none */
+    REDUCTIONS = 99, /* there is none */
+    ALIGNMENT = 100, /* nor this */
     INVALID = 3,
     EXECUTION_FAILED = 5,
     NOT_SUPPORTED = 7,
@@ -41,6 +42,7 @@ enum {
     BIAS_POINTER = 8,
     BIAS_TYPE = 26,
     MAX_WORKSPACE = 1,
+    REDUCTIONS = 3,
     ALIGNMENT = 5,
     INVALID = 7,
     EXECUTION_FAILED = 13,
@@ -67,6 +69,7 @@ struct desc {
 struct preference {
     uint64_t workspace;
     uint32_t alignment[4];
+    uint32_t reductions;
 };
 
 struct algorithm {
@@ -185,7 +188,13 @@ int CALL(MatmulDescSetAttribute)(void *desc, int attribute, const void *value,
 FAKEBLAS_EXPORT int CALL(MatmulPreferenceCreate)(void **pref_p);
 int CALL(MatmulPreferenceCreate)(void **pref_p)
 {
-    return make("MatmulPreferenceCreate", pref_p, sizeof(struct preference));
+    int status =
+        make("MatmulPreferenceCreate", pref_p, sizeof(struct preference));
+
+    if (status == 0) { /* all schemes are allowed, as in the real library */
+        ((struct preference *)*pref_p)->reductions = 7;
+    }
+    return status;
 }
 
 FAKEBLAS_EXPORT int CALL(MatmulPreferenceDestroy)(void *pref);
@@ -205,6 +214,10 @@ int CALL(MatmulPreferenceSetAttribute)(void *pref, int attribute,
 
     if (attribute == MAX_WORKSPACE && bytes == sizeof to->workspace) {
         memcpy(&to->workspace, value, bytes);
+        return 0;
+    }
+    if (attribute == REDUCTIONS && bytes == sizeof to->reductions) {
+        memcpy(&to->reductions, value, bytes);
         return 0;
     }
     if (attribute >= ALIGNMENT && attribute < ALIGNMENT + 4 &&
@@ -258,6 +271,7 @@ int CALL(MatmulAlgoGetHeuristic)(void *handle, void *desc, void *a, void *b,
     memset(results, 0, sizeof *results);
     results->algorithm.data[0] = (uint64_t)++fakeblas.heuristics;
     results->algorithm.data[1] = ((struct layout *)d)->cols;
+    results->algorithm.data[2] = ((struct preference *)pref)->reductions;
     *num_p = 1;
     return 0;
 }
@@ -311,5 +325,6 @@ int CALL(Matmul)(void *handle, void *desc, const float *alpha, const void *a,
     fakeblas.workspaces += workspace != NULL || workspace_bytes != 0;
     fakeblas.algorithm = (int)algorithm->data[0];
     fakeblas.rows = (int)algorithm->data[1];
+    fakeblas.reductions = (int)algorithm->data[2];
     return fakeblas_enqueue(&product, stream) ? 0 : EXECUTION_FAILED;
 }

@@ -15,6 +15,8 @@
 
 #include "fake_stream.h"
 
+#include "base/fp_env.h"
+
 /* How long an idle thread stays. */
 #define LINGER_NS 3000000
 /* Operations that a stream has room for. */
@@ -140,6 +142,7 @@ static void *thread_main(void *argument)
     hipStream_t stream = argument;
     bool stays = true;
 
+    (void)iris_i_fp_enter(); /* a GPU knows no environment of the host */
     pthread_mutex_lock(&fake_streams_lock);
     while (stream->head != NULL || (stays && !stream->quit)) {
         struct fake_op *op = stream->head;

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "heap/alloc.h"
+#include "heap/alloc_record.h"
 
 #define UNIT ((size_t)IRIS_ALIGNMENT)
 #define UNITS 4096
@@ -318,9 +319,35 @@ static void heaps_beyond_32_bits_of_units_work(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* The ring of blocks in address order is cut, so that a walk would miss them. */
+static void the_start_of_an_allocation_is_found_without_a_walk(void **state)
+{
+    struct iris_alloc *alloc = create(HEAP);
+    size_t offsets[64], start = 0, bytes = 0;
+    uint32_t first;
+
+    (void)state;
+    for (size_t i = 0; i < 64; i++) {
+        offsets[i] = take(alloc, UNIT);
+    }
+    first = alloc->records[0].next;
+    alloc->records[0].next = 0;
+    for (size_t i = 0; i < 64; i++) {
+        assert_int_equal(iris_i_alloc_find(alloc, offsets[i], &start, &bytes),
+                         IRIS_OK);
+        assert_int_equal(start, offsets[i]);
+        assert_int_equal(bytes, UNIT);
+        assert_true(iris_i_alloc_nearest(alloc, offsets[i], &start, &bytes));
+        assert_int_equal(start, offsets[i]);
+    }
+    alloc->records[0].next = first;
+    iris_i_alloc_destroy(alloc);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_start_of_an_allocation_is_found_without_a_walk),
         TEST(random_blocks_are_apart_aligned_and_repeatable),
         TEST(exhaustion_leaves_the_state_unchanged),
         TEST(give_refuses_interior_foreign_and_freed_offsets),

@@ -449,6 +449,12 @@ static int errors_body(iris_t *iris, void *arg)
     CHECK_BAD(iris, iris_wait_on_stream(iris, signal, (iris_cmp_t)17, 1, NULL),
               IRIS_ERR_INVALID, "cmp 17", "pass IRIS_CMP_EQ to IRIS_CMP_GE");
     CHECK_OK(iris_put_on_stream(iris, signal, NULL, 0, 0, NULL));
+    CHECK_OK(iris_put_on_stream(iris, NULL, NULL, 0, 0, NULL));
+    CHECK_OK(iris_get_on_stream(iris, NULL, NULL, 0, 0, NULL));
+    CHECK_OK(iris_get_on_stream(iris, &host, NULL, 0, 0, NULL));
+    CHECK_OK(iris_put_on_stream(iris, &host, signal, 0, 0, NULL));
+    CHECK_BAD(iris, iris_put_on_stream(iris, NULL, NULL, 0, -1, NULL),
+              IRIS_ERR_INVALID, "rank -1", "pass one of them");
     return check_put_signal_errors(iris, args);
 }
 
