@@ -202,6 +202,26 @@ IRIS_DEVICE void iris_d_ccl_leave(const iris_d_ccl_t *ccl)
     iris_d_store_u64(iris_d_ccl_left(ccl), 1, iris_d_ccl_relaxed());
 }
 
+/* Ends this lane. If it is the first of the device that has a report, reports
+ * the mismatch. */
+IRIS_DEVICE void
+iris_d_mismatch_report(iris_dev_t dev, iris_bool_t first,
+                       const struct iris_dev_mismatch *mismatch)
+{
+    struct iris_dev_watch *watch = iris_d_watch(dev);
+    iris_d_order_t release = iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM);
+
+    if (first) {
+        watch->bytes = 0;
+        watch->mismatch = *mismatch;
+    }
+    iris_d_store(&watch->stop, sizeof watch->stop, 1, release);
+    if (first) {
+        iris_d_store(&watch->ready, sizeof watch->ready, 1, release);
+    }
+    iris_d_end_lane();
+}
+
 /* The first lane of the device that comes here reports `known` or, if that is
  * NULL, member i. All lanes that come here end. Lanes that reach the next
  * barrier without this lane see that it has ended, because it releases that

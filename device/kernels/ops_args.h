@@ -32,13 +32,20 @@ struct iris_ops_signal_args {
     int32_t rank;
     int32_t to_rank;
     uint32_t chunk;
+    uint32_t failed; /* not 0: the chunk never arrives, because the call failed
+                      * here; then a status as a positive number */
 };
+
+/* The bits of `arrived` above the count have such a status. */
+#define IRIS_OPS_FAILED_SHIFT 48
+#define IRIS_OPS_CALL_FAILED 18 /* IRIS_COMPARED_FAILED */
 
 struct iris_ops_wait_args {
     const int64_t *context;
     struct iris_ops_words *words;
     uint32_t chunk;
     uint32_t count;
+    uint64_t what; /* the call, for messages (struct iris_dev_call) */
     int32_t ranks[IRIS_OPS_RANKS_MOST];
 };
 

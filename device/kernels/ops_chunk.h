@@ -8,6 +8,7 @@
 
 #include <iris/device/kernel.h>
 #include <iris/device/kernels/ccl_combine.h>
+#include <iris/device/kernels/ccl_space.h>
 #include <iris/device/kernels/ops_args.h>
 #include <iris/device/signal.h>
 
@@ -21,9 +22,37 @@ IRIS_KERNEL(iris_k_ops_signal, struct iris_ops_signal_args)
     if (iris_wg_leader(wg)) {
         uint64_t count = ++args->words[args->to_rank].sent[chunk];
 
+        count |= (uint64_t)args->failed << IRIS_OPS_FAILED_SHIFT;
         iris_signal_set(dev, &args->words[args->rank].arrived[chunk], count,
                         args->to_rank);
     }
+}
+
+/* Ends the kernel: the call failed on that rank, or the words are those of a
+ * call that did not end. A rank sends a chunk again only after all members have
+ * begun the next call, so a larger count is no valid one. */
+IRIS_DEVICE_APART void iris_d_ops_refuse(iris_dev_t dev, uint64_t what,
+                                         int rank, uint64_t seen)
+{
+    uint64_t failed = seen >> IRIS_OPS_FAILED_SHIFT;
+    struct iris_dev_mismatch mismatch;
+
+    mismatch.rank = (int32_t)dev.rank;
+    mismatch.other = failed == 0 ? -1 : (int32_t)rank;
+    mismatch.count = 0;
+    mismatch.own.what = what;
+    mismatch.own.sizes[0] = mismatch.own.sizes[1] = mismatch.own.sizes[2] = 0;
+    mismatch.theirs = mismatch.own;
+    mismatch.theirs.what = IRIS_OPS_CALL_FAILED;
+    mismatch.theirs.sizes[0] = failed;
+#if IRIS_ON_CPU
+    iris_i_cpu_mismatch(dev.cpu, &mismatch);
+#endif
+#if IRIS_D_WATCHED
+    if (iris_d_watch(dev) != NULL) {
+        iris_d_mismatch_report(dev, iris_d_report_claim(dev), &mismatch);
+    }
+#endif
 }
 
 /* One workgroup with a lane for each rank. */
@@ -36,8 +65,12 @@ IRIS_KERNEL(iris_k_ops_wait, struct iris_ops_wait_args)
         struct iris_ops_words *words = &args->words[args->ranks[i]];
         uint64_t count = ++words->awaited[chunk];
 
-        (void)iris_wait_until_u64(dev, &words->arrived[chunk], IRIS_CMP_GE,
-                                  count);
+        uint64_t seen = iris_wait_until_u64(dev, &words->arrived[chunk],
+                                            IRIS_CMP_GE, count);
+
+        if (IRIS_UNLIKELY(seen != count)) {
+            iris_d_ops_refuse(dev, args->what, args->ranks[i], seen);
+        }
     }
 }
 

@@ -91,7 +91,12 @@ IRIS_API void iris_ops_options_init_sized(struct iris_ops_options *options,
  * IRIS_ERR_NO_MEMORY    the workspace is too small, or the heap has no space
  *                       for one
  *
- * Also returns the statuses of the collective, see iris/ccl.h. */
+ * Also returns the statuses of the collective, see iris/ccl.h. If the call fails
+ * on one member while it enqueues, for example in a GPU's library, it ends on all
+ * members: those that wait for that member's data get its status, at the latest
+ * from iris_stream_synchronize(). After such an error, or another one of the
+ * stream, the workspace of the call and that of the group's collectives cannot
+ * be used again: make others. */
 
 /** `out` (M, N) is the sum over the members of a (M, K) times b (K, N). */
 IRIS_API iris_status_t iris_matmul_all_reduce(

@@ -144,6 +144,25 @@ static void say_more(const struct iris_compared *call, char text[CALL_TEXT])
     }
 }
 
+/* One of the two calls is a member's that failed. */
+static iris_status_t describe_failure(const struct iris_dev_mismatch *mismatch,
+                                      char *text, size_t bytes)
+{
+    struct iris_compared own = unpack(&mismatch->own);
+    int is_own = own.op == IRIS_COMPARED_FAILED;
+    iris_status_t status = (iris_status_t)(-(
+        int)(is_own ? own.sizes[0] : mismatch->theirs.sizes[0]));
+    int failed = is_own ? mismatch->rank : mismatch->other;
+
+    snprintf(text, bytes,
+             "rank %d: %s cannot end, because it failed on rank %d (%s), whose "
+             "own error says why; call iris_clear_error() and make other "
+             "workspaces",
+             mismatch->rank, is_own ? "a fused operation" : op_name(own.op),
+             failed, iris_status_string(status));
+    return status;
+}
+
 iris_status_t iris_i_mismatch_describe(const struct iris_dev_mismatch *mismatch,
                                        char *text, size_t bytes)
 {
@@ -160,6 +179,9 @@ iris_status_t iris_i_mismatch_describe(const struct iris_dev_mismatch *mismatch,
                  "its own workspace (iris_ccl_workspace_create)",
                  mismatch->rank);
         return IRIS_ERR_INVALID;
+    }
+    if (own.op == IRIS_COMPARED_FAILED || theirs.op == IRIS_COMPARED_FAILED) {
+        return describe_failure(mismatch, text, bytes);
     }
     say(&own, mine);
     say(&theirs, other);

@@ -32,7 +32,8 @@
     X(ALL_TO_ALLV, "iris_all_to_allv")                     \
     X(SEND, "iris_send")                                   \
     X(RECV, "iris_recv")                                   \
-    X(SEND_RECV, "iris_send_recv")
+    X(SEND_RECV, "iris_send_recv")                         \
+    X(FAILED, "a call that failed") /* sizes[0]: -status */
 
 enum iris_compared_op {
 #define IRIS_COMPARED_ENUM(NAME, name) IRIS_COMPARED_##NAME,
@@ -56,7 +57,8 @@ struct iris_compared {
 struct iris_dev_call iris_i_compared_pack(const struct iris_compared *call);
 
 /* Sets the message of IRIS_ERR_MISMATCH and returns it. For a workspace that
- * was left in the middle of a step, it is IRIS_ERR_INVALID. */
+ * was left in the middle of a step, it is IRIS_ERR_INVALID; for a call that
+ * failed on a member, that member's status. */
 iris_status_t iris_i_mismatch_describe(const struct iris_dev_mismatch *mismatch,
                                        char *text, size_t bytes);
 

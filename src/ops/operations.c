@@ -64,6 +64,18 @@ static iris_status_t gather(iris_t *iris, const struct iris_ops_call *call,
         (size_t)elements, call->b->dtype, &options);
 }
 
+/* Fails ahead of the call's collective. Members of a first call have agreed on
+ * the failure. */
+static iris_status_t refuse(iris_t *iris, const struct iris_ops_call *call,
+                            iris_status_t status)
+{
+    struct iris_ccl_options options = collective(call);
+
+    return call->is_first || call->members == 1
+               ? status
+               : iris_i_ops_refuse(iris, &options, status);
+}
+
 /* Whether a collective of `elements` elements can use the matrix in place.
  * Otherwise some members may still copy their input through the workspace. All
  * members choose the same variant, since the workspace is on the heap, too. */
@@ -85,7 +97,7 @@ static iris_status_t gather_a(iris_t *iris, const struct iris_ops_call *call,
 
     return status == IRIS_OK ? gather(iris, call, whole ? call->a->data : NULL,
                                       call->memory, elements)
-                             : status;
+                             : refuse(iris, call, status);
 }
 
 /* ---- The operations ---- */
@@ -99,11 +111,12 @@ static iris_status_t matmul_all_reduce(iris_t *iris,
     iris_status_t status = iris_i_ops_multiply(iris, call, *call->a,
                                                iris_i_ops_dense(sums.products));
 
-    if (status == IRIS_OK) {
-        status = iris_all_reduce(iris, sums.products.data, sums.sums.data,
-                                 (size_t)(call->m * call->n), call->b->dtype,
-                                 IRIS_REDUCE_SUM, &options);
+    if (status != IRIS_OK) {
+        return refuse(iris, call, status);
     }
+    status = iris_all_reduce(iris, sums.products.data, sums.sums.data,
+                             (size_t)(call->m * call->n), call->b->dtype,
+                             IRIS_REDUCE_SUM, &options);
     return status == IRIS_OK && !call->direct
                ? copy(iris, call, *call->out, sums.sums)
                : status;
@@ -126,8 +139,10 @@ static iris_status_t gather_shares(iris_t *iris,
     }
     counts = calloc((size_t)call->members, sizeof *counts);
     if (counts == NULL) {
-        return iris_i_fail(iris_i_log(iris), IRIS_ERR_NO_MEMORY,
-                           "%s: no memory for the sizes of shares", call->name);
+        status =
+            iris_i_fail(iris_i_log(iris), IRIS_ERR_NO_MEMORY,
+                        "%s: no memory for the sizes of shares", call->name);
+        return refuse(iris, call, status);
     }
     for (int64_t i = 0; i < call->members; i++) {
         counts[i] =
@@ -149,9 +164,8 @@ static iris_status_t matmul_all_gather(iris_t *iris,
     iris_status_t status =
         iris_i_ops_multiply(iris, call, *call->a, iris_i_ops_dense(own));
 
-    if (status == IRIS_OK) {
-        status = gather_shares(iris, call, NULL, &all);
-    }
+    status = status == IRIS_OK ? gather_shares(iris, call, NULL, &all)
+                               : refuse(iris, call, status);
     return status == IRIS_OK && !call->direct
                ? copy(iris, call, *call->out, all)
                : status;
@@ -166,9 +180,9 @@ static iris_status_t gather_rows(iris_t *iris, const struct iris_ops_call *call)
         whole ? IRIS_OK
               : copy(iris, call, iris_i_ops_part(&all, 0, share), *call->a);
 
-    if (status == IRIS_OK) {
-        status = gather_shares(iris, call, whole ? call->a->data : NULL, &all);
-    }
+    status = status == IRIS_OK
+                 ? gather_shares(iris, call, whole ? call->a->data : NULL, &all)
+                 : refuse(iris, call, status);
     return status == IRIS_OK ? iris_i_ops_multiply(iris, call, all,
                                                    iris_i_ops_dense(*call->out))
                              : status;
@@ -206,11 +220,12 @@ static iris_status_t matmul_reduce_scatter(iris_t *iris,
                                    between_shares(call)};
     iris_status_t status = iris_i_ops_multiply(iris, call, *call->a, spread);
 
-    if (status == IRIS_OK) {
-        status = iris_reduce_scatter(
-            iris, call->memory, whole ? call->out->data : own.data,
-            (size_t)(most * call->n), own.dtype, IRIS_REDUCE_SUM, &options);
+    if (status != IRIS_OK) {
+        return refuse(iris, call, status);
     }
+    status = iris_reduce_scatter(
+        iris, call->memory, whole ? call->out->data : own.data,
+        (size_t)(most * call->n), own.dtype, IRIS_REDUCE_SUM, &options);
     return status == IRIS_OK && !whole ? copy(iris, call, *call->out, own)
                                        : status;
 }
@@ -252,7 +267,8 @@ static iris_status_t enqueue_compared(iris_t *iris, struct iris_ops_call *call)
 
     iris_i_fused_set(&fused);
     status = iris_i_ops_first(iris, call);
-    status = status == IRIS_OK ? enqueue(iris, call) : status;
+    status =
+        status == IRIS_OK ? enqueue(iris, call) : refuse(iris, call, status);
     iris_i_fused_set(NULL);
     return status;
 }

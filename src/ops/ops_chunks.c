@@ -16,6 +16,8 @@
 #include "ops/ops_way.h"
 #include "queue/queue_launch.h"
 
+#include <stdlib.h>
+
 #define SUM_LANES 512
 #define SUM_BYTES 16 /* bytes that a lane of a GPU sums at a time */
 
@@ -376,6 +378,7 @@ static iris_status_t matmul_all_reduce(struct iris_ops_way *way)
         struct iris_ops_sums sums = iris_i_ops_sums(call, rows);
         struct iris_stream *products = iris_i_way_products(way);
 
+        way->met = 0; /* the members wait for each other in each chunk */
         status = multiply(way, iris_i_ops_part(call->a, 0, rows), sums.products,
                           rows.begin, products);
         if (status == IRIS_OK) {
@@ -386,6 +389,7 @@ static iris_status_t matmul_all_reduce(struct iris_ops_way *way)
                 iris_all_reduce(way->iris, sums.products.data, sums.sums.data,
                                 (size_t)(rows.rows * call->n), call->b->dtype,
                                 IRIS_REDUCE_SUM, &options);
+            way->met = status == IRIS_OK && c == call->plan.chunks - 1;
         }
         if (status == IRIS_OK && !call->direct) {
             status =
@@ -414,9 +418,18 @@ static iris_status_t enqueue(struct iris_ops_way *way)
 iris_status_t iris_i_ops_chunks(iris_t *iris, const struct iris_ops_call *call)
 {
     struct iris_ops_way way = {.iris = iris, .call = call};
-    iris_status_t status = iris_i_way_fork(call), joined;
+    iris_status_t status, joined;
 
+    way.sent = calloc((size_t)call->plan.chunks, (size_t)call->members);
+    status = way.sent == NULL
+                 ? iris_i_fail(iris_i_log(iris), IRIS_ERR_NO_MEMORY,
+                               "%s: no memory for its chunks", call->name)
+                 : iris_i_way_fork(call);
     status = status == IRIS_OK ? enqueue(&way) : status;
+    if (status != IRIS_OK && !call->is_first) {
+        status = iris_i_way_fail(&way, status);
+    }
+    free(way.sent);
     joined = iris_i_way_join(call);
     status = status == IRIS_OK ? joined : status;
     return status;

@@ -9,8 +9,11 @@
 
 #include <iris/constants.h>
 
+#include "context/fused.h"
 #include "ops/ops_first.h"
 #include "ops/product.h"
+
+#include <stdio.h>
 
 /* ---- Matrices ---- */
 
@@ -137,6 +140,27 @@ iris_status_t iris_i_ops_copy(iris_t *iris, iris_tensor_t to,
     return iris_tensor_numel(&from) == 0
                ? IRIS_OK
                : iris_tensor_copy(iris, &to, &from, stream);
+}
+
+/* A collective without elements is a call that the members compare with their
+ * own. */
+iris_status_t iris_i_ops_refuse(iris_t *iris,
+                                const struct iris_ccl_options *options,
+                                iris_status_t status)
+{
+    const struct iris_fused *fused = iris_i_fused();
+    const struct iris_fused failed = {
+        .compared = {.op = IRIS_COMPARED_FAILED,
+                     .sizes = {(uint64_t) - (int)status}},
+        .stream = fused->stream};
+    char message[IRIS_MESSAGE_BYTES];
+
+    snprintf(message, sizeof message, "%s", iris_last_error());
+    iris_i_fused_set(&failed);
+    (void)iris_all_reduce(iris, NULL, NULL, 0, IRIS_DTYPE_U8, IRIS_REDUCE_MAX,
+                          options);
+    iris_i_fused_set(fused);
+    return iris_i_fail_again(status, message);
 }
 
 struct iris_ops_sums iris_i_ops_sums(const struct iris_ops_call *call,

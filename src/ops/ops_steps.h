@@ -6,6 +6,8 @@
 #ifndef IRIS_SRC_OPS_OPS_STEPS_H
 #define IRIS_SRC_OPS_OPS_STEPS_H
 
+#include <iris/ccl.h>
+
 #include "ops/blas.h"
 #include "ops/ops_check.h"
 
@@ -51,6 +53,13 @@ iris_status_t iris_i_ops_multiply_part(iris_t *iris,
 /* Enqueues a copy on the stream; nothing for empty tensors. */
 iris_status_t iris_i_ops_copy(iris_t *iris, iris_tensor_t to,
                               iris_tensor_t from, struct iris_stream *stream);
+
+/* Ends the call on the other members, which wait for this one in a collective
+ * with these options, after a failure here. Returns `status`, with this
+ * thread's message. */
+iris_status_t iris_i_ops_refuse(iris_t *iris,
+                                const struct iris_ccl_options *options,
+                                iris_status_t status);
 
 /* An all_reduce of these rows: the place for the products, and the place for
  * the sums. They may be the same, and need not be in `out`. */

@@ -9,12 +9,19 @@
 
 #include <iris/constants.h>
 
+#include "backend/mismatch.h"
 #include "context/context_group.h"
 #include "heap/heap_address.h"
 #include "ops/ops_check.h"
 #include "ops/ops_kernels.h"
+#include "ops/ops_steps.h"
 #include "queue/queue_launch.h"
 #include "queue/transfer.h"
+
+#include <stdio.h>
+
+_Static_assert(IRIS_OPS_CALL_FAILED == (int)IRIS_COMPARED_FAILED,
+               "kernels report a failure by this number");
 
 struct iris_stream *iris_i_way_products(struct iris_ops_way *way)
 {
@@ -67,14 +74,18 @@ struct iris_ccl_options iris_i_way_options(const struct iris_ops_call *call)
     return options;
 }
 
-iris_status_t iris_i_way_meet(const struct iris_ops_way *way)
+iris_status_t iris_i_way_meet(struct iris_ops_way *way)
 {
     struct iris_ccl_options options = iris_i_way_options(way->call);
     uint64_t *word = &way->call->words[iris_i_rank(way->iris)].hello;
 
+    iris_status_t status;
+
     options.all_reduce = IRIS_CCL_ONE_SHOT_PACKET;
-    return iris_all_reduce(way->iris, word, word, 1, IRIS_DTYPE_U32,
-                           IRIS_REDUCE_MAX, &options);
+    status = iris_all_reduce(way->iris, word, word, 1, IRIS_DTYPE_U32,
+                             IRIS_REDUCE_MAX, &options);
+    way->met = status == IRIS_OK;
+    return status;
 }
 
 /* Launches one workgroup of a kernel of the library. */
@@ -86,6 +97,52 @@ static iris_status_t launch(const struct iris_ops_way *way,
         kernel, 1, lanes, args, kernel->args_bytes, true};
 
     return iris_i_launch(iris_i_queue(way->iris), &request, stream);
+}
+
+/* Signals a chunk on the member, or the failure because of which none comes. */
+static iris_status_t signal_chunk(const struct iris_ops_way *way,
+                                  int64_t member, int chunk,
+                                  iris_status_t failed)
+{
+    const struct iris_ops_call *call = way->call;
+    const struct iris_ops_signal_args args = {
+        iris_i_queue_context(iris_i_queue(way->iris)),
+        call->words,
+        iris_i_rank(way->iris),
+        call->group->ranks[member],
+        (uint32_t)chunk,
+        (uint32_t) - (int)failed};
+    iris_status_t status =
+        launch(way, iris_i_ops_signal_kernel, 1, &args, call->transport);
+
+    if (status == IRIS_OK) {
+        way->sent[chunk * call->members + member] = 1;
+    }
+    return status;
+}
+
+iris_status_t iris_i_way_fail(const struct iris_ops_way *way,
+                              iris_status_t status)
+{
+    const struct iris_ops_call *call = way->call;
+    struct iris_ccl_options options = iris_i_way_options(call);
+    char message[IRIS_MESSAGE_BYTES];
+
+    if (!way->met) {
+        return iris_i_ops_refuse(way->iris, &options, status);
+    }
+    if (call->op == IRIS_OPS_MATMUL_ALL_REDUCE) {
+        return status; /* nobody waits any longer */
+    }
+    snprintf(message, sizeof message, "%s", iris_last_error());
+    for (int c = 0; c < call->plan.chunks; c++) {
+        for (int64_t m = 0; m < call->members; m++) {
+            if (m != call->index && !way->sent[c * call->members + m]) {
+                (void)signal_chunk(way, m, c, status);
+            }
+        }
+    }
+    return iris_i_fail_again(status, message);
 }
 
 iris_status_t iris_i_way_send(const struct iris_ops_way *way,
@@ -100,14 +157,10 @@ iris_status_t iris_i_way_send(const struct iris_ops_way *way,
                                       .bytes = (size_t)iris_tensor_numel(kept) *
                                                iris_dtype_size(kept->dtype),
                                       .rank = call->group->ranks[member]};
-    const struct iris_ops_signal_args args = {
-        iris_i_queue_context(iris_i_queue(way->iris)), call->words,
-        iris_i_rank(way->iris), put.rank, (uint32_t)chunk};
     iris_status_t status =
         iris_i_enqueue_transfer(iris_i_queue(way->iris), &put, call->transport);
 
-    return status == IRIS_OK ? launch(way, iris_i_ops_signal_kernel, 1, &args,
-                                      call->transport)
+    return status == IRIS_OK ? signal_chunk(way, member, chunk, IRIS_OK)
                              : status;
 }
 
@@ -124,6 +177,15 @@ iris_status_t iris_i_way_send_to_all(const struct iris_ops_way *way,
     return status;
 }
 
+static uint64_t what_of(const struct iris_ops_call *call)
+{
+    const struct iris_compared compared = {
+        .op = IRIS_COMPARED_MATMUL_ALL_REDUCE + (int)call->op,
+        .dtype = (int)call->b->dtype};
+
+    return iris_i_compared_pack(&compared).what;
+}
+
 iris_status_t iris_i_way_await(const struct iris_ops_way *way, int64_t member,
                                int chunk, struct iris_stream *stream)
 {
@@ -132,6 +194,7 @@ iris_status_t iris_i_way_await(const struct iris_ops_way *way, int64_t member,
         .words = way->call->words,
         .chunk = (uint32_t)chunk,
         .count = 1,
+        .what = what_of(way->call),
         .ranks = {way->call->group->ranks[member]}};
 
     return launch(way, iris_i_ops_wait_kernel, 1, &args, stream);
@@ -144,6 +207,7 @@ iris_status_t iris_i_way_await_all(const struct iris_ops_way *way, int chunk,
     struct iris_ops_wait_args args = {
         .context = iris_i_queue_context(iris_i_queue(way->iris)),
         .words = call->words,
+        .what = what_of(call),
         .chunk = (uint32_t)chunk};
     iris_status_t status = IRIS_OK;
 

@@ -23,7 +23,10 @@
 struct iris_ops_way {
     iris_t *iris;
     const struct iris_ops_call *call;
-    unsigned products; /* so far */
+    unsigned products;   /* so far */
+    int met;             /* the members' meeting is enqueued */
+    unsigned char *sent; /* whether chunk c has been sent to member m: element
+                          * c * members + m */
 };
 
 /* The stream of the next product. */
@@ -45,7 +48,12 @@ struct iris_ccl_options iris_i_way_options(const struct iris_ops_call *call);
 
 /* Holds the transport stream until all members have begun the call. Detects a
  * member that makes another call. */
-iris_status_t iris_i_way_meet(const struct iris_ops_way *way);
+iris_status_t iris_i_way_meet(struct iris_ops_way *way);
+
+/* After a failure, ends the call on the other members, which wait for chunks of
+ * this one or for the meeting. Returns `status`, with this thread's message. */
+iris_status_t iris_i_way_fail(const struct iris_ops_way *way,
+                              iris_status_t status);
 
 /* Copies contiguous rows to the place of `kept` on the member, or on each of
  * the others, and signals that. */

@@ -5,7 +5,9 @@
  * streams. Each library is a shared object of its own and refuses what the
  * real one would. What it is like is read from the environment at each call:
  *
- *   FAKEBLAS_FAIL  "Matmul:13": this call returns that status
+ *   FAKEBLAS_FAIL  "Matmul:13": this call returns that status.
+ *                  "Matmul:13@1+2": only on device 1, and after 2 such calls.
+ *                  "none": no call, as if it were not set
  *   FAKEBLAS_NONE  1: there is no algorithm for any product
  *   FAKEBLAS_LOAD  1: the first product by an algorithm waits for all kernels of
  *                  the process, as a driver does that loads a kernel (..Lt)

@@ -12,6 +12,7 @@
 #include <iris/device/kernel.h>
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,11 +33,22 @@ const struct fakeblas_seen *fakeblas_seen(void)
 
 int fakeblas_fails(const char *call)
 {
+    static atomic_int calls; /* since there is something to fail */
     const char *fail = getenv("FAKEBLAS_FAIL");
     size_t bytes = strlen(call);
+    int status = 0, only = -1, after = 0, device = -1;
 
-    return fail != NULL && strncmp(fail, call, bytes) == 0 && fail[bytes] == ':'
-               ? atoi(fail + bytes + 1)
+    if (fail == NULL || strcmp(fail, "none") == 0) {
+        atomic_store(&calls, 0);
+        return 0;
+    }
+    if (strncmp(fail, call, bytes) != 0 || fail[bytes] != ':') {
+        return 0;
+    }
+    (void)sscanf(fail + bytes + 1, "%d@%d+%d", &status, &only, &after);
+    (void)hipGetDevice(&device);
+    return (only < 0 || only == device) && atomic_fetch_add(&calls, 1) >= after
+               ? status
                : 0;
 }
 
