@@ -170,7 +170,9 @@ IRIS_API void iris_ccl_options_init_sized(struct iris_ccl_options *options,
  * NULL options mean the defaults of iris_ccl_options_init().
  *
  * IRIS_ERR_INVALID      in or out is NULL (and count is not 0), misaligned,
- *                       past the end of a heap, or overlaps; there is no such
+ *                       past the end of a heap, overlaps, or is pageable host
+ *                       memory, which the GPU cannot access (the library asks
+ *                       the runtime once for a range); there is no such
  *                       type, operation for the type, root, group, stream or
  *                       workspace; a field of options is out of range (the
  *                       message says what is allowed); the collective does not

@@ -85,7 +85,8 @@ IRIS_API void iris_ops_options_init_sized(struct iris_ops_options *options,
  * IRIS_ERR_INVALID      a tensor is NULL, has another dtype, does not have two
  *                       dimensions, has sizes that do not fit the others',
  *                       overlaps out, or is out and has rows that are not
- *                       dense; there is no such group, stream or workspace; or
+ *                       dense, or is host memory that the GPU cannot access;
+ *                       there is no such group, stream or workspace; or
  *                       options without iris_ops_options_init()
  * IRIS_ERR_STATE        a group of fewer than all ranks without a workspace
  * IRIS_ERR_NO_MEMORY    the workspace is too small, or the heap has no space

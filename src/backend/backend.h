@@ -301,6 +301,13 @@ struct iris_memory_ops {
     /* No peer uses the heap any more. */
     void (*free)(struct iris_backend *backend, struct iris_heap_region *region);
 
+    /* Whether kernels can access memory outside of heaps. IRIS_ERR_INVALID, with
+     * `name` in the message: it is known that they cannot. A memory whose state
+     * is not known counts as accessible. Thread-safe; also during a capture. */
+    iris_status_t (*check_access)(struct iris_backend *backend,
+                                  const char *name, const void *ptr,
+                                  size_t bytes);
+
     /* Makes a handle of the heap for other ranks. With IRIS_COMMIT_PRIVATE, the
      * handle also covers the memory at its start, if there is any. The caller
      * closes the descriptor in *handle_p, if any. */

@@ -78,6 +78,13 @@ static inline void iris_i_memory_free(struct iris_backend *backend,
 }
 
 static inline iris_status_t
+iris_i_memory_check_access(struct iris_backend *backend, const char *name,
+                           const void *ptr, size_t bytes)
+{
+    return backend->memory->check_access(backend, name, ptr, bytes);
+}
+
+static inline iris_status_t
 iris_i_memory_export(struct iris_backend *backend,
                      const struct iris_heap_region *region,
                      struct iris_heap_handle *handle_p)

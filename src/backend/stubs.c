@@ -131,6 +131,14 @@ iris_status_t iris_i_no_map_external(struct iris_backend *backend, void *at,
     return unsupported(backend, "way to map memory a second time", "copy it");
 }
 
+iris_status_t iris_i_all_accessible(struct iris_backend *backend,
+                                    const char *name, const void *ptr,
+                                    size_t bytes)
+{
+    (void)backend, (void)name, (void)ptr, (void)bytes;
+    return IRIS_OK;
+}
+
 iris_status_t iris_i_all_committed(struct iris_backend *backend, void *at,
                                    size_t bytes)
 {

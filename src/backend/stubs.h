@@ -65,4 +65,9 @@ void iris_i_no_decommit(struct iris_backend *backend, void *at, size_t bytes);
 #define IRIS_ALL_COMMITTED_SLOTS \
     .commit = iris_i_all_committed, .decommit = iris_i_no_decommit
 
+/* Kernels can access all memory of the process. */
+iris_status_t iris_i_all_accessible(struct iris_backend *backend,
+                                    const char *name, const void *ptr,
+                                    size_t bytes);
+
 #endif /* IRIS_SRC_BACKEND_STUBS_H */

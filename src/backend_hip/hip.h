@@ -177,6 +177,17 @@ struct hip_gpu {
     hipStream_t copy;      /* copies single words */
 };
 
+/* Memory outside of heaps that kernels can access. Other memory than the GPU's
+ * may have become inaccessible since the host last waited for a stream: the
+ * program frees memory only after that. */
+struct hip_known {
+    uintptr_t start;
+    size_t bytes;
+    unsigned waits; /* hip->waits then; HIP_KNOWN_FOREVER: it is the GPU's */
+};
+#define HIP_KNOWN_FOREVER (~0u)
+enum { HIP_KNOWN = 16 };
+
 struct hip_backend {
     struct iris_backend base;
     struct iris_backend_params params;
@@ -208,6 +219,11 @@ struct hip_backend {
     pthread_mutex_t streams_lock; /* guards these: */
     struct hip_stream *streams;
     struct hip_block stage[HIP_STAGE_BLOCKS];
+
+    pthread_mutex_t known_lock; /* guards these two: */
+    struct hip_known known[HIP_KNOWN];
+    unsigned next_known;
+    atomic_uint waits; /* of the host for streams */
 
     pthread_mutex_t functions_lock;
     struct hip_function functions[HIP_FUNCTION_SLOTS];

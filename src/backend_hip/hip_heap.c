@@ -9,6 +9,7 @@
 
 #include "backend_hip/hip_heap.h"
 
+#include "backend_hip/hip_access.h"
 #include "backend_hip/hip_call.h"
 #include "backend_hip/hip_copy.h"
 #include "backend_hip/hip_deferred.h"
@@ -407,8 +408,9 @@ static void heap_unimport(struct iris_backend *backend, void *base,
     free(mapped);
 }
 
-#define HEAP_SLOTS                                                      \
-    .alloc = heap_alloc, .free = heap_free, .export_heap = heap_export, \
+#define HEAP_SLOTS                                                       \
+    .alloc = heap_alloc, .free = heap_free,                              \
+    .check_access = iris_i_hip_check_access, .export_heap = heap_export, \
     .import_heap = heap_import, .unimport_heap = heap_unimport
 const struct iris_memory_ops iris_i_hip_pool_ops = {
     HEAP_SLOTS,

@@ -142,6 +142,7 @@ static void destroy(struct hip_backend *hip)
 {
     pthread_mutex_destroy(&hip->watch_lock);
     pthread_mutex_destroy(&hip->streams_lock);
+    pthread_mutex_destroy(&hip->known_lock);
     pthread_mutex_destroy(&hip->functions_lock);
     free(hip);
 }
@@ -250,6 +251,7 @@ static iris_status_t hip_open(const struct iris_backend_params *params,
     hip->device = params->device;
     pthread_mutex_init(&hip->watch_lock, NULL);
     pthread_mutex_init(&hip->streams_lock, NULL);
+    pthread_mutex_init(&hip->known_lock, NULL);
     pthread_mutex_init(&hip->functions_lock, NULL);
     status = iris_i_hip_fail(hip, iris_i_hip_attach(hip), "it cannot be used");
     if (status != IRIS_OK) {

@@ -51,6 +51,7 @@
 #define hipDeviceAttribute_t enum cudaDeviceAttr
 #define hipDeviceAttributeMultiprocessorCount cudaDevAttrMultiProcessorCount
 #define hipDeviceAttributeWarpSize cudaDevAttrWarpSize
+#define hipDeviceAttributePageableMemoryAccess cudaDevAttrPageableMemoryAccess
 #define hipCtx_t CUcontext
 #define hipDevicePrimaryCtxRetain cuDevicePrimaryCtxRetain
 #define hipCtxPushCurrent cuCtxPushCurrent

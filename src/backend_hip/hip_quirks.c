@@ -354,6 +354,15 @@ bool iris_i_hip_is_unknown(const hipPointerAttribute_t *what)
 #endif
 }
 
+bool iris_i_hip_is_device(const hipPointerAttribute_t *what)
+{
+#if IRIS_HIP_NVIDIA || HIP_VERSION_MAJOR >= 6
+    return what->type == hipMemoryTypeDevice;
+#else
+    return what->memoryType == hipMemoryTypeDevice;
+#endif
+}
+
 /* In the format of HIP_VERSION; 0: unknown. CUDA lacks the following quirks. */
 static int runtime_version(void)
 {

@@ -35,6 +35,9 @@ hipError_t iris_i_hip_stream_device(hipStream_t native, int *device_p);
 /* Whether this is memory that the runtime does not know. */
 bool iris_i_hip_is_unknown(const hipPointerAttribute_t *what);
 
+/* Whether it is memory of a GPU. */
+bool iris_i_hip_is_device(const hipPointerAttribute_t *what);
+
 /* Whether memory of the pool can be shared with other processes. */
 bool iris_i_hip_can_share(const struct hip_backend *hip);
 

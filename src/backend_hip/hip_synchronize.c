@@ -97,6 +97,8 @@ iris_status_t iris_i_hip_synchronize(struct iris_stream *base)
     HIP_SCOPED struct hip_before before = iris_i_hip_enter(stream->hip);
     bool finished;
 
+    /* The program may free memory that earlier work used. */
+    atomic_fetch_add_explicit(&stream->hip->waits, 1, memory_order_relaxed);
     return iris_i_hip_capturing(stream)
                ? iris_i_hip_fail_captured(stream->hip, "waiting for a stream")
                : iris_i_hip_wait_all(stream, HIP_WORK, &finished);

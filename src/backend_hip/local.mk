@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-iris_hip_la_SOURCES = %D%/hip.h %D%/hip_call.c %D%/hip_call.h %D%/hip_copy.c %D%/hip_copy.h \
+iris_hip_la_SOURCES = %D%/hip.h %D%/hip_access.c %D%/hip_access.h %D%/hip_call.c %D%/hip_call.h %D%/hip_copy.c %D%/hip_copy.h \
 	%D%/hip_deferred.c %D%/hip_deferred.h %D%/hip_descriptor.c %D%/hip_descriptor.h \
 	%D%/hip_errand.c %D%/hip_errand.h %D%/hip_external.c %D%/hip_external.h %D%/hip_fault.c \
 	%D%/hip_fault.h %D%/hip_graph.c %D%/hip_graph.h %D%/hip_heap.c %D%/hip_heap.h %D%/hip_init.c \

@@ -268,6 +268,7 @@ static void heap_unimport(struct iris_backend *backend, void *base,
 const struct iris_memory_ops iris_i_sim_heap_ops = {
     .alloc = heap_alloc,
     .free = heap_free,
+    .check_access = iris_i_all_accessible,
     .export_heap = heap_export,
     .import_heap = heap_import,
     .unimport_heap = heap_unimport,

@@ -291,9 +291,10 @@ static int can_stage(const struct iris_ccl_call *call)
 static iris_status_t check_buffers(const iris_t *iris,
                                    struct iris_ccl_call *call)
 {
-    struct iris_heap_range in = {call->name, "in", call->in, call->in_bytes, 0};
-    struct iris_heap_range out = {call->name, "out", call->out, call->out_bytes,
-                                  1};
+    struct iris_heap_range in = {call->name,     "in", call->in,
+                                 call->in_bytes, 0,    1};
+    struct iris_heap_range out = {call->name,      "out", call->out,
+                                  call->out_bytes, 1,     1};
     int is_root = call->group->index == call->root;
     int reads =
         call->in_bytes > 0 && (call->op != IRIS_CCL_BROADCAST || is_root);

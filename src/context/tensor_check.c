@@ -181,11 +181,13 @@ struct iris_tensor_extent iris_i_tensor_extent(const iris_tensor_t *tensor)
 iris_status_t
 iris_i_tensor_check_access(const struct iris_heap *heap,
                            const struct iris_named_argument *argument,
-                           const iris_tensor_t *tensor, int writes)
+                           const iris_tensor_t *tensor, int access)
 {
     iris_status_t status = iris_i_tensor_check(argument, tensor);
-    struct iris_heap_range range = {
-        .call = argument->call, .name = argument->name, .writes = writes};
+    struct iris_heap_range range = {.call = argument->call,
+                                    .name = argument->name,
+                                    .writes = access & 1,
+                                    .by_kernel = access & IRIS_BY_KERNEL};
     struct iris_tensor_extent extent;
 
     if (status != IRIS_OK) {

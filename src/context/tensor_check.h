@@ -34,11 +34,13 @@ iris_status_t iris_i_tensor_check(const struct iris_named_argument *argument,
                                   const iris_tensor_t *tensor);
 
 /* iris_i_tensor_check(), and iris_i_heap_check_range(): the device may access
- * all memory between the first element and the last. */
+ * all memory between the first element and the last. `access` is 1 if it writes,
+ * plus IRIS_BY_KERNEL if a kernel does it, and not a copy engine. */
+#define IRIS_BY_KERNEL 2
 iris_status_t
 iris_i_tensor_check_access(const struct iris_heap *heap,
                            const struct iris_named_argument *argument,
-                           const iris_tensor_t *tensor, int writes);
+                           const iris_tensor_t *tensor, int access);
 
 /* Whether a kernel may load and store elements at this address. */
 int iris_i_tensor_is_aligned(const void *data, iris_dtype_t dtype);

@@ -42,8 +42,8 @@ struct request {
 static iris_status_t check(struct iris_heap *heap,
                            const struct request *request, void **symmetric_p)
 {
-    const struct iris_heap_range range = {"iris_as_symmetric", "ptr",
-                                          request->ptr, request->bytes, 0};
+    const struct iris_heap_range range = {
+        "iris_as_symmetric", "ptr", request->ptr, request->bytes, 0, 0};
 
     if (request->ptr == NULL || request->bytes == 0 || symmetric_p == NULL) {
         return iris_i_fail(heap->log, IRIS_ERR_INVALID, "iris_as_symmetric: %s",

@@ -6,6 +6,10 @@
 
 #include "heap/heap_address.h"
 
+#include "backend/calls.h"
+
+#include <stdio.h>
+
 size_t iris_i_heap_bytes_from(const struct iris_heap *heap, const void *ptr)
 {
     size_t offset = iris_i_heap_offset(&heap->memory, ptr);
@@ -260,6 +264,21 @@ static iris_status_t check_off_heap(const struct iris_heap *heap,
                              mapped);
 }
 
+static iris_status_t check_kernel_access(const struct iris_heap *heap,
+                                         const struct iris_heap_range *range)
+{
+    iris_status_t status = check_off_heap(heap, range);
+    char name[96];
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    snprintf(name, sizeof name, "%s: %s", range->call, range->name);
+    return iris_i_fail_on(heap->log,
+                          iris_i_memory_check_access(heap->memory.backend, name,
+                                                     range->ptr, range->bytes));
+}
+
 iris_status_t iris_i_heap_check_range(const struct iris_heap *heap,
                                       const struct iris_heap_range *range)
 {
@@ -278,8 +297,10 @@ iris_status_t iris_i_heap_check_range(const struct iris_heap *heap,
                            range->call, range->bytes, range->name, range->ptr);
     }
     rank = owner_of(heap, start);
-    return rank < 0 ? check_off_heap(heap, range)
-                    : check_on_heap(heap, range, rank);
+    return rank >= 0 ? check_on_heap(heap, range, rank)
+           : range->by_kernel && iris_i_heap_bytes_from(heap, range->ptr) == 0
+               ? check_kernel_access(heap, range)
+               : check_off_heap(heap, range);
 }
 
 int iris_i_heap_locate(const struct iris_heap *heap, const void *address,

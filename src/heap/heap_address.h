@@ -65,13 +65,15 @@ struct iris_heap_range {
     const void *ptr;
     size_t bytes; /* not 0 */
     int writes;
+    int by_kernel; /* a kernel accesses it, and not a copy engine */
 };
 
 /* IRIS_ERR_INVALID: the range is not valid memory.
  * - If the range begins in or at the end of a rank's heap, all of it has to be
  *   within that heap and committed. If it is written, it must not be the
  *   library's own memory.
- * - Otherwise it must not run into a heap. */
+ * - Otherwise it must not run into a heap.
+ * - If a kernel accesses memory outside of heaps, it must be able to. */
 iris_status_t iris_i_heap_check_range(const struct iris_heap *heap,
                                       const struct iris_heap_range *range);
 

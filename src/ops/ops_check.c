@@ -64,8 +64,9 @@ static iris_status_t check_matrix(const iris_t *iris,
 {
     const struct iris_named_argument argument = {iris_i_log(iris), call->name,
                                                  name};
-    iris_status_t status = iris_i_tensor_check_access(
-        iris_i_heap(iris), &argument, tensor, tensor == call->out);
+    iris_status_t status =
+        iris_i_tensor_check_access(iris_i_heap(iris), &argument, tensor,
+                                   IRIS_BY_KERNEL + (tensor == call->out));
 
     if (status != IRIS_OK) {
         return status;
@@ -137,8 +138,8 @@ static iris_status_t check_bias(const iris_t *iris,
     iris_status_t status = IRIS_OK;
 
     if (bias != NULL) {
-        status =
-            iris_i_tensor_check_access(iris_i_heap(iris), &argument, bias, 0);
+        status = iris_i_tensor_check_access(iris_i_heap(iris), &argument, bias,
+                                            IRIS_BY_KERNEL);
     }
     if (bias == NULL || status != IRIS_OK ||
         (bias->ndim == 1 && bias->dtype == call->b->dtype &&

@@ -15,10 +15,11 @@ static iris_status_t check_ranges(struct iris_queue *queue,
 {
     const char *call =
         event->op == IRIS_HOST_COPY ? "iris_memcpy" : "iris_memset";
-    const struct iris_heap_range to = {call, "dst", event->address,
-                                       event->bytes, 1};
-    const struct iris_heap_range from = {call, "src", event->source,
-                                         event->bytes, 0};
+    const struct iris_heap_range to = {
+        call,         "dst", event->address,
+        event->bytes, 1,     event->op == IRIS_HOST_SET};
+    const struct iris_heap_range from = {call,         "src", event->source,
+                                         event->bytes, 0,     0};
     iris_status_t status = iris_i_heap_check_range(queue->heap, &to);
 
     return status == IRIS_OK && event->op == IRIS_HOST_COPY
@@ -114,8 +115,10 @@ static iris_status_t enqueue_by_proxy(struct iris_queue *queue,
                                       const struct iris_transfer *what,
                                       iris_stream_t *stream)
 {
-    const struct iris_heap_range near = {what->call, what->gets ? "dst" : "src",
-                                         what->other, what->bytes, what->gets};
+    const struct iris_heap_range near = {
+        what->call,  what->gets ? "dst" : "src",
+        what->other, what->bytes,
+        what->gets,  1};
     const struct iris_transfer_rows one = {.count = 1};
     iris_status_t status = iris_i_heap_check_range(queue->heap, &near);
 
@@ -154,8 +157,8 @@ static iris_status_t find_signal(struct iris_queue *queue,
                                  const struct iris_transfer *what,
                                  iris_stream_t **stream_p, void **remote_p)
 {
-    const struct iris_heap_range range = {what->call, "signal", what->symmetric,
-                                          sizeof(uint64_t), 1};
+    const struct iris_heap_range range = {
+        what->call, "signal", what->symmetric, sizeof(uint64_t), 1, 0};
     iris_status_t status;
 
     if ((uintptr_t)what->symmetric % sizeof(uint64_t) != 0) {

@@ -173,20 +173,20 @@ iris_status_t iris_i_tensor_fill(iris_t *iris, const iris_tensor_t *tensor,
 /* ---- Copies ---- */
 
 static iris_status_t check_copy(const iris_t *iris, const iris_tensor_t *to,
-                                const iris_tensor_t *from)
+                                const iris_tensor_t *from, int by_kernel)
 {
     static const char call[] = "iris_tensor_copy";
     const struct iris_named_argument to_argument = {iris_i_log(iris), call,
                                                     "to"};
     const struct iris_named_argument from_argument = {iris_i_log(iris), call,
                                                       "from"};
-    iris_status_t status =
-        iris_i_tensor_check_access(iris_i_heap(iris), &to_argument, to, 1);
+    iris_status_t status = iris_i_tensor_check_access(
+        iris_i_heap(iris), &to_argument, to, by_kernel + 1);
     int same;
 
     if (status == IRIS_OK) {
         status = iris_i_tensor_check_access(iris_i_heap(iris), &from_argument,
-                                            from, 0);
+                                            from, by_kernel);
     }
     if (status != IRIS_OK) {
         return status;
@@ -222,14 +222,17 @@ iris_status_t iris_tensor_copy(iris_t *iris, const iris_tensor_t *to,
     struct nest nest;
 
     if (status == IRIS_OK) {
-        status = check_copy(iris, to, from);
+        status = check_copy(iris, to, from, 0);
     }
     if (status != IRIS_OK || iris_tensor_numel(to) == 0) {
         return status;
     }
     nest_of(to, from, &nest);
-    return is_range(&nest)
-               ? iris_i_copy(iris_i_queue(iris), to->data, from->data,
-                             iris_tensor_bytes(to), stream)
-               : copy_strided(iris, to, from, &nest, stream);
+    if (is_range(&nest)) {
+        return iris_i_copy(iris_i_queue(iris), to->data, from->data,
+                           iris_tensor_bytes(to), stream);
+    }
+    status = check_copy(iris, to, from, IRIS_BY_KERNEL);
+    return status == IRIS_OK ? copy_strided(iris, to, from, &nest, stream)
+                             : status;
 }

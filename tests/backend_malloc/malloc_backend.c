@@ -128,6 +128,7 @@ static iris_status_t heap_import(struct iris_backend *backend,
 static const struct iris_memory_ops memory_ops = {
     .alloc = heap_alloc,
     .free = heap_free,
+    .check_access = iris_i_all_accessible,
     .export_heap = heap_export,
     .import_heap = heap_import,
     .unimport_heap = heap_unimport,

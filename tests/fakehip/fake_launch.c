@@ -59,6 +59,9 @@ FAKE_EXPORT hipError_t hipDeviceGetAttribute(int *value_p,
     case hipDeviceAttributeComputeCapabilityMinor:
         *value_p = fake_setting("FAKEHIP_MI200", 0) != 0 ? 0 : 4;
         return hipSuccess;
+    case hipDeviceAttributePageableMemoryAccess:
+        *value_p = (int)fake_setting("FAKEHIP_PAGEABLE", 0);
+        return hipSuccess;
     default:
         return fake_leave(hipErrorInvalidValue);
     }

@@ -7,6 +7,7 @@
  *   FAKEHIP_DEVICES  how many GPUs there are (8)
  *   FAKEHIP_FIRST    the number in the node of the first of them (0), as where
  *                    a launcher shows each rank its own
+ *   FAKEHIP_PAGEABLE  1: kernels can access all memory of the host
  *   FAKEHIP_CUS      workgroups of a kernel that run at once (4)
  *   FAKEHIP_MEMORY   bytes of each GPU (64 GiB)
  *   FAKEHIP_GRANULARITY  bytes of which mappings are multiples (2 MiB)
