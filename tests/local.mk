@@ -71,7 +71,7 @@ EXTRA_DIST += %D%/amd %D%/cmake/CMakeLists.txt %D%/cmake/helper.c %D%/cpp/test_c
 	%D%/python/support.py %D%/python/test_ccl.py %D%/python/test_context.py \
 	%D%/python/test_end.py %D%/python/test_gpu.py \
 	%D%/python/test_interrupt.py %D%/python/test_library.py %D%/python/test_ops.py %D%/python/test_transfer.py %D%/python/compile_triton.py %D%/python/test_lifetime.py \
-	%D%/python/test_process_group.py %D%/python/test_spawn.py \
+	%D%/python/test_process_group.py %D%/python/test_representations.py %D%/python/test_spawn.py \
 	%D%/python/test_tensors.py %D%/python/test_torch_backend.py %D%/python/test_triton.py %D%/python/triton_kernel.py
 include %D%/python/upstream/local.mk
 print-tests: ; @echo $(TESTS)

@@ -99,7 +99,7 @@ ranks() { # ARRAYS RANKS TEST...
         "$here/../scripts/launch-env" -n "$count" "$venv" -m unittest -q "$@"
 }
 
-rank_tests="test_ccl test_context test_lifetime test_ops test_tensors test_transfer"
+rank_tests="test_ccl test_context test_lifetime test_ops test_representations test_tensors test_transfer"
 # shellcheck disable=SC2086 # a list
 {
     ranks numpy 1 $rank_tests test_library
@@ -133,7 +133,7 @@ step "the example of collectives, with NumPy only" \
     env PYTHONPATH="$tmp" "$venv" "$collective"
 
 if has "$venv" torch; then
-    ranks torch 2 test_ccl test_lifetime test_ops test_tensors test_transfer
+    ranks torch 2 test_ccl test_lifetime test_ops test_representations test_tensors test_transfer
     ranks torch 4 test_ccl
     two_nodes torch
     export IRIS_TEST_ARRAYS=torch

@@ -30,6 +30,84 @@ def _mismatch(asked: Any, own: Any) -> RuntimeError:
     )
 
 
+def _overlaps(made: Tensor) -> bool:
+    """Whether two elements may be in the same place. Layouts whose dimensions
+    are interleaved count as overlapping."""
+    reach = 0
+    sizes, steps = made.sizes(), made.steps()
+    if 0 in sizes:
+        return False
+    for step, size in sorted(zip(map(abs, steps), sizes)):
+        if size > 1 and step <= reach:
+            return True
+        reach += (size - 1) * step
+    return False
+
+
+class _Arrays:
+    """Arrays of the program in the library's form. The library reads and
+    writes their memory and knows none of the things that a library of arrays
+    adds to it: bits that conjugate or negate elements, a foreign byte order."""
+
+    device: Any
+
+    def memory_of(self, array: Any) -> Tensor:
+        """The array's dtype, shape, strides and address, whatever the
+        elements mean."""
+        raise NotImplementedError
+
+    def _fault_of(self, array: Any, seen: Tensor) -> Optional[Tuple[str, str]]:
+        """The reason for which the library would read other values than the
+        program sees, and the remedy. None: it reads the same."""
+        raise NotImplementedError
+
+    def _resolved(self, array: Any) -> Any:
+        """A copy of an array that has a fault, without it."""
+        raise NotImplementedError
+
+    def _check_device(self, array: Any, by_kernels: bool) -> None:
+        """Checks that this rank reaches the memory, by kernels or at all."""
+
+    def tensor_of(self, array: Any, by_kernels: bool = False) -> Tensor:
+        """An array that the library uses in place, such as a view of the
+        heap."""
+        seen = self.memory_of(array)
+        fault = self._fault_of(array, seen)
+        if fault is not None:
+            raise ValueError(
+                f"this array {fault[0]}, and the library uses its memory in"
+                f" place; pass a plain one, as {fault[1]} makes it"
+            )
+        if not seen.data and 0 not in seen.sizes():
+            raise TypeError(
+                f"an array of {type(array)} has no memory of its own; pass one"
+                " that has, such as x.to_local() of a DTensor"
+            )
+        self._check_device(array, by_kernels)
+        return seen
+
+    def source_of(self, array: Any, by_kernels: bool = False) -> Tensor:
+        """An array that the library reads. If its memory has other values than
+        the program sees, a copy has the program's. Keep the result until the
+        call has returned: it keeps the copy."""
+        if self._fault_of(array, self.memory_of(array)) is None:
+            return self.tensor_of(array, by_kernels)
+        copied = self._resolved(array)
+        seen = self.tensor_of(copied, by_kernels)
+        seen.keep = copied
+        return seen
+
+    def output_of(self, array: Any, by_kernels: bool = False) -> Tensor:
+        """An array that the library writes."""
+        seen = self.tensor_of(array, by_kernels)
+        if _overlaps(seen):
+            raise ValueError(
+                f"elements of an output of shape {seen.sizes()} and strides"
+                f" {seen.steps()} may overlap; pass one whose elements do not"
+            )
+        return seen
+
+
 class _Memory:
     """A tensor's memory in the form of NumPy's array interface."""
 
@@ -65,7 +143,7 @@ class _GpuMemory:
         }
 
 
-class NumpyArrays:
+class NumpyArrays(_Arrays):
     """The program uses NumPy arrays."""
 
     name = "numpy"
@@ -92,36 +170,56 @@ class NumpyArrays:
         """The library's number of a dtype. For None the library decides."""
         if dtype is None:
             return DTYPE_DEFAULT
-        name = self._numpy.dtype(dtype).name
-        if name not in _NAMES:
+        asked = self._numpy.dtype(dtype)
+        if asked.name not in _NAMES:
             raise TypeError(
                 f"dtype={dtype!r} is not a type of these arrays; pass one of"
                 f" {', '.join(_NAMES)}"
             )
-        return _NAMES.index(name)
+        if not asked.isnative:
+            raise TypeError(
+                f"dtype={dtype!r} has another byte order than this machine;"
+                f" pass {asked.name!r}"
+            )
+        return _NAMES.index(asked.name)
 
-    def tensor_of(self, array: Any) -> Tensor:
-        """An array as the library's tensor."""
-        if not isinstance(array, self._numpy.ndarray):
+    def memory_of(self, array: Any) -> Tensor:
+        """The array's dtype, shape, strides and address."""
+        numpy = self._numpy
+        if not isinstance(array, numpy.ndarray):
             raise TypeError(f"a NumPy array is needed, not {type(array)}")
-        bytes = array.itemsize
-        if any(step % bytes for step in array.strides):
-            raise ValueError("the array's strides are no whole elements")
-        steps = tuple(step // bytes for step in array.strides)
-        dtype = self.dtype_of(array.dtype)
+        if isinstance(array, numpy.ma.MaskedArray):
+            raise TypeError("a masked array's mask is lost; pass x.filled()")
+        dtype = self.dtype_of(array.dtype.newbyteorder("="))
+        steps = tuple(step // array.itemsize for step in array.strides)
         return tensor(array.ctypes.data, dtype, array.shape, steps)
 
-    def check_memory(self, array: Any) -> None:
-        """Checks that kernels can use an array's memory. They can use all of
-        NumPy's."""
+    def _fault_of(self, array: Any, seen: Tensor) -> Optional[Tuple[str, str]]:
+        """Byte order, and places that no element of the type may have."""
+        if not array.dtype.isnative:
+            return (
+                f"of {array.dtype.str} has another byte order than this"
+                " machine",
+                "x.astype(x.dtype.newbyteorder('='))",
+            )
+        whole = all(step % array.itemsize == 0 for step in array.strides)
+        if array.flags.aligned and whole:
+            return None
+        return "has elements that are not aligned", "x.copy()"
+
+    def _resolved(self, array: Any) -> Any:
+        return array.astype(array.dtype.newbyteorder("="), copy=True)
+
+    def output_of(self, array: Any, by_kernels: bool = False) -> Tensor:
+        """An array that the library writes."""
+        seen = super().output_of(array, by_kernels)
+        if not array.flags.writeable:
+            raise ValueError("an output is a read-only array; pass another")
+        return seen
 
     def words(self, numbers: Any) -> Any:
         """Numbers as an array of int64 on the device."""
         return self._numpy.array(numbers, dtype="int64")
-
-    def is_contiguous(self, array: Any) -> bool:
-        """Whether the elements are contiguous, with the last index fastest."""
-        return bool(array.flags.c_contiguous)
 
     def like(self, array: Any) -> Any:
         """Memory outside the heap for the same number of elements."""
@@ -163,7 +261,7 @@ class NumpyArrays:
         raise ValueError("requires_grad=True: NumPy arrays have no gradients")
 
 
-class TorchArrays:
+class TorchArrays(_Arrays):
     """The program uses torch tensors."""
 
     name = "torch"
@@ -228,32 +326,65 @@ class TorchArrays:
             )
         return self._types.index(dtype)
 
-    def tensor_of(self, array: Any) -> Tensor:
-        """A torch tensor as the library's tensor."""
-        if not isinstance(array, self._torch.Tensor):
+    def memory_of(self, array: Any) -> Tensor:
+        """The tensor's dtype, shape, strides and address."""
+        torch = self._torch
+        if not isinstance(array, torch.Tensor):
             raise TypeError(f"a torch tensor is needed, not {type(array)}")
+        if array.layout != torch.strided or array.is_nested:
+            kind = "nested" if array.is_nested else array.layout
+            raise TypeError(
+                f"a tensor of layout {kind} has no strides; pass a strided"
+                " one, such as x.to_dense()"
+            )
         dtype = self.dtype_of(array.dtype)
-        return tensor(array.data_ptr(), dtype, array.shape, array.stride())
+        try:
+            address = array.data_ptr()
+            if array.numel() == 0:
+                # Torch says 0, but a view of the heap has a place there.
+                bytes = array.storage_offset() * array.element_size()
+                address = self._storage_of(array).data_ptr()
+                address += bytes if address else 0
+        except RuntimeError:
+            address = 0
+        return tensor(address, dtype, array.shape, array.stride())
 
-    def check_memory(self, array: Any) -> None:
-        """Checks that kernels can use a tensor's memory."""
-        if not isinstance(array, self._torch.Tensor):
-            raise TypeError(f"a torch tensor is needed, not {type(array)}")
+    def _fault_of(self, array: Any, seen: Tensor) -> Optional[Tuple[str, str]]:
+        """Torch's bits, and places that no element of the type may have."""
+        if array.is_conj():
+            return "has the conjugate bit", "x.resolve_conj()"
+        if array.is_neg():
+            return "has the negative bit", "x.resolve_neg()"
+        if (seen.data or 0) % self._alignment(array) == 0:
+            return None
+        return "has elements that are not aligned", "x.clone()"
+
+    @staticmethod
+    def _alignment(array: Any) -> int:
+        bytes: int = array.element_size()
+        return bytes // 2 if array.is_complex() else bytes
+
+    def _resolved(self, array: Any) -> Any:
+        resolved = array.detach().resolve_conj().resolve_neg()
+        is_own = resolved.data_ptr() != array.data_ptr()
+        return resolved if is_own else resolved.clone()
+
+    @staticmethod
+    def _storage_of(array: Any) -> Any:
+        return getattr(array, "untyped_storage", array.storage)()
+
+    def _check_device(self, array: Any, by_kernels: bool) -> None:
         # The device of the memory itself: upstream's programs see "cuda" on the
         # CPU.
-        storage = getattr(array, "untyped_storage", array.storage)
-        device = storage().device
-        if device != self.device:
+        device = self._storage_of(array).device
+        on_host = device.type == "cpu" and not by_kernels
+        if device != self.device and not on_host:
             raise _mismatch(device, self.device)
 
     def words(self, numbers: Any) -> Any:
         """Numbers as a tensor of int64 on the device."""
         torch = self._torch
         return torch.tensor(numbers, dtype=torch.int64, device=self.device)
-
-    def is_contiguous(self, array: Any) -> bool:
-        """Whether the elements are contiguous, with the last index fastest."""
-        return bool(array.is_contiguous())
 
     def like(self, array: Any) -> Any:
         """Memory outside the heap for the same number of elements."""

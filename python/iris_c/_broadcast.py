@@ -26,7 +26,13 @@ class _Sender:
         call.iris_broadcast(self._context.handle, data, bytes, *self._to)
 
     def send_object(self, value: Any) -> Any:
-        text = pickle.dumps(value) if self.is_root else b""
+        text = b""
+        if self.is_root:
+            try:
+                text = pickle.dumps(value)
+            except Exception as error:  # The peers wait for this rank.
+                value = ("error", f"{type(error).__name__}: {error}")
+                text = pickle.dumps(value)
         length = _LENGTH(len(text))
         self.send(ctypes.byref(length), ctypes.sizeof(length))
         data = ctypes.create_string_buffer(text, length.value)
@@ -42,17 +48,21 @@ def _as_array(value: Any) -> Any:
     except ImportError:
         return None
     if hasattr(value, "detach") and hasattr(value, "cpu"):
-        value = value.detach().cpu()
-        # NumPy lacks some of torch's types. Their values are sent as objects.
-        return None if "bfloat16" in str(value.dtype) else value.numpy()
+        try:
+            return value.detach().cpu().resolve_conj().resolve_neg().numpy()
+        except (TypeError, RuntimeError):
+            # NumPy lacks some of torch's types and layouts. Such tensors are
+            # sent as objects.
+            return None
     if isinstance(value, (list, tuple)):
         try:
             value = numpy.asarray(value)
         except ValueError:
             return None
-    if not isinstance(value, numpy.ndarray) or value.dtype.kind not in "biufc":
-        return None
-    return value
+    is_array = isinstance(value, numpy.ndarray) and value.dtype.kind in "biufc"
+    # The bytes of a masked array lack its mask.
+    is_whole = is_array and not isinstance(value, numpy.ma.MaskedArray)
+    return value if is_whole else None
 
 
 def _describe(value: Any) -> Tuple[Any, Any]:
@@ -78,6 +88,8 @@ def broadcast(context: Any, value: Any, src: int, members: Any) -> Any:
         if head[1] is None:
             raise ValueError("Root must provide a value.")
         return head[1]
+    if head[0] == "error":
+        raise TypeError(f"rank {src} cannot send its value: {head[1]}")
     import numpy
 
     if array is None:

@@ -11,6 +11,7 @@ from ._messages import Messages
 from ._session import Session
 from ._streams import Streams
 from ._structs import CclOptions, Tensor
+from ._values import CONTIGUOUS, without_memory
 from .ccl import VARIANTS, Config, PremulSum, ReduceOp
 
 
@@ -220,6 +221,7 @@ class CCL(Messages):
         if shape[0] == 1:
             self._exchange(options, output_tensor, input_tensor, size)
             return
+        self._arrays.output_of(output_tensor, by_kernels=True)
         # The parts for one member must be contiguous.
         sent = self._arrays.parts_together(input_tensor, shape)
         come = self._arrays.like(sent)
@@ -301,25 +303,37 @@ class CCL(Messages):
         made.num_rings = min(config.all_reduce_num_rings, 2)
         return made
 
-    def _pair(self, output: Any, input: Any) -> Tuple[Tensor, Tensor]:
-        """Two arrays in the library's form."""
-        found = []
-        for name, array in (("output", output), ("input", input)):
-            self._arrays.check_memory(array)
-            seen = self._arrays.tensor_of(array)
-            if not self._arrays.is_contiguous(array):
-                raise ValueError(
-                    f"{name}_tensor of shape {seen.sizes()} and strides"
-                    f" {seen.steps()} is not contiguous; pass one that is"
-                )
-            found.append(seen)
-        out, given = found
+    def _end(self, name: str, array: Any, convert: Any) -> Tensor:
+        seen: Tensor = convert(array, by_kernels=True)
+        if not call.iris_tensor_is_contiguous(seen, CONTIGUOUS):
+            raise ValueError(
+                f"{name}_tensor of shape {seen.sizes()} and strides"
+                f" {seen.steps()} is not contiguous; pass one that is"
+            )
+        return seen
+
+    def _ends(self, output: Any, input: Any) -> Tuple[Tensor, Tensor]:
+        """Both arrays in the library's form. If one is None, its tensor is the
+        other one without memory."""
+        out = given = None
+        if output is not None:
+            out = self._end("output", output, self._arrays.output_of)
+        if input is not None or out is None:
+            given = self._end("input", input, self._arrays.source_of)
+        out, given = out or without_memory(given), given or without_memory(out)
         if out.dtype != given.dtype:
             raise ValueError(
                 f"output_tensor is of {output.dtype}, input_tensor of"
                 f" {input.dtype}; pass tensors of one dtype"
             )
         return out, given
+
+    def _pair(self, output: Any, input: Any) -> Tuple[Tensor, Tensor]:
+        """Two arrays in the library's form."""
+        for name, array in (("output", output), ("input", input)):
+            if array is None:
+                raise TypeError(f"{name}_tensor is None; pass a tensor")
+        return self._ends(output, input)
 
     @staticmethod
     def _expect(name: str, tensor: Tensor, count: int, what: str) -> None:

@@ -202,16 +202,8 @@ class Messages:
     def _op(op: Any, options: CclOptions) -> int:
         raise NotImplementedError
 
-    def _pair(self, output: Any, input: Any) -> Tuple[Tensor, Tensor]:
-        raise NotImplementedError
-
     def _ends(self, output: Any, input: Any) -> Tuple[Tensor, Tensor]:
-        """Both tensors in the library's form. None means a tensor without elements."""
-        given = input if input is not None else output
-        out, seen = self._pair(output if output is not None else given, given)
-        for found, array in ((out, output), (seen, input)):
-            found.data = found.data if array is not None else None
-        return out, seen
+        raise NotImplementedError
 
     def _members(self, options: CclOptions) -> int:
         size: int = call.iris_group_size(self._handle, options.group)
@@ -232,11 +224,10 @@ class Messages:
 
     @staticmethod
     def _need(name: str, tensor: Tensor, count: int, is_used: bool) -> None:
-        found = call.iris_tensor_numel(tensor)
-        if is_used and (tensor.data is None or found != count):
+        found = call.iris_tensor_numel(tensor) if tensor.data else 0
+        if is_used and found != count:
             raise ValueError(
-                f"{name}: a tensor has {found if tensor.data else 0} elements,"
-                f" and must have {count}"
+                f"{name}: a tensor has {found} elements, and must have {count}"
             )
 
     @staticmethod

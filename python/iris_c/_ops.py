@@ -238,14 +238,10 @@ class Ops:
             "matmul_reduce_scatter", tensors, workspace, group, config
         )
 
-    def _tensor(self, array: Any) -> Tensor:
-        self._arrays.check_memory(array)
-        seen: Tensor = self._arrays.tensor_of(array)
-        return seen
-
     def _tensors(self, output: Any, a: Any, b: Any) -> List[Tensor]:
         """The matrices in the order of the library's calls: a, b, out."""
-        return [self._tensor(array) for array in (a, b, output)]
+        source, out = self._arrays.source_of, self._arrays.output_of
+        return [source(a, True), source(b, True), out(output, True)]
 
     def _options(
         self, workspace: Optional[Workspace], group: Any, config: Any
@@ -275,7 +271,7 @@ class Ops:
         bias's size."""
         if bias is None:
             return
-        vector = self._tensor(bias)
+        vector = self._arrays.source_of(bias, True)
         columns = b.shape[1]
         if by_row is None:
             if columns in rows:
@@ -285,6 +281,7 @@ class Ops:
                 )
             by_row = vector.shape[0] != columns and vector.shape[0] in rows
         options.bias = ctypes.pointer(vector)
+        options.keep = vector
         options.bias_by_row = int(by_row)
 
     def _shares(self, options: OpsOptions, rows: int) -> Tuple[int, ...]:

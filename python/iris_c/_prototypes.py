@@ -163,6 +163,7 @@ ROWS: Dict[str, Tuple[Any, ...]] = {
         c.POINTER(c.c_int),
     ),
     "iris_tensor_numel": (c.c_int64, _tensor),
+    "iris_tensor_is_contiguous": (c.c_int, _tensor, c.c_int),
     # <iris/ccl.h>
     "iris_ccl_variant_name": (Text, c.c_int),
     "iris_ccl_options_init_sized": (None, _ccl_options, c.c_size_t),
@@ -351,7 +352,6 @@ NOT_CALLED = (
     "iris_spawn",
     "iris_tensor_wrap",
     "iris_tensor_bytes",
-    "iris_tensor_is_contiguous",
     "iris_tensor_slice",
     "iris_tensor_select",
     "iris_tensor_permute",

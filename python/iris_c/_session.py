@@ -140,11 +140,14 @@ class Session:
 
 class Owner:
     """An array's reference to the session and, unless the array is a view,
-    to its allocation."""
+    to its allocation. Also keeps the memory that it may share."""
 
-    def __init__(self, session: Session, address: Optional[int]) -> None:
+    def __init__(
+        self, session: Session, address: Optional[int], source: Any = None
+    ) -> None:
         self._session = session
         self._address = address
+        self._source = source
         session.add(self)
 
     def __del__(self) -> None:

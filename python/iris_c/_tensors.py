@@ -129,7 +129,7 @@ class Tensors:
         asked = self._asked(layout, device, None)
         asked.dtype = self._arrays.dtype_of(dtype)
         asked.format = self._arrays.format_of(memory_format)
-        like = ctypes.byref(self._arrays.tensor_of(input))
+        like = self._arrays.source_of(input)
         return self._made("iris_zeros_like", like, asked, None, requires_grad)
 
     def arange(
@@ -238,7 +238,7 @@ class Tensors:
 
     def is_symmetric(self, tensor: Any) -> bool:
         """Whether a tensor is completely in this rank's heap. Local."""
-        seen = self._arrays.tensor_of(tensor)
+        seen = self._arrays.memory_of(tensor)
         return bool(call.iris_tensor_is_symmetric(self.handle, seen))
 
     def as_symmetric(self, external_tensor: Any) -> Any:
@@ -248,12 +248,12 @@ class Tensors:
         With allocator_type="vmem" the two share their memory, if it is GPU
         memory that can be exported. Otherwise the result is a copy.
         """
-        external = self._arrays.tensor_of(external_tensor)
+        external = self._arrays.source_of(external_tensor)
         symmetric = Tensor()
         call.iris_tensor_as_symmetric(
             self.handle, external, ctypes.byref(symmetric), None
         )
-        return self._array(symmetric)
+        return self._array(symmetric, external)
 
     def as_remote(self, tensor: Any, rank: int) -> Any:
         """A view of a peer's copy of a tensor of the heap, with the same
@@ -281,7 +281,7 @@ class Tensors:
             self._streams.settle()
             return _values.options(generator=generator)
         return _values.options(
-            out=self._arrays.tensor_of(out),
+            out=self._arrays.output_of(out),
             stream=self._streams.current(),
             generator=generator,
         )
@@ -305,6 +305,8 @@ class Tensors:
             array = out if same else out.reshape(made.sizes())
         return self._arrays.with_gradient(array) if requires_grad else array
 
-    def _array(self, made: Tensor) -> Any:
-        """One of the library's tensors as an array for the program."""
-        return self._arrays.array(made, Owner(self._session, made.owner))
+    def _array(self, made: Tensor, source: Any = None) -> Any:
+        """One of the library's tensors as an array for the program. It may
+        share the memory of `source`."""
+        owner = Owner(self._session, made.owner, source)
+        return self._arrays.array(made, owner)

@@ -9,6 +9,7 @@ from . import _structs
 from ._lib import call
 from ._session import Session
 from ._structs import Tensor, Tile
+from ._values import CONTIGUOUS
 
 #: enum iris_cmp
 _COMPARISONS = {"==": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
@@ -63,10 +64,15 @@ class Transfers:
         that rank's `signal_flag`. On a channel the call waits until the copy
         is complete, unless async_op is set.
         """
-        to = src_tensor if dst_tensor is None else dst_tensor
+        arrays = self._arrays
+        if dst_tensor is None:
+            source = to = arrays.output_of(src_tensor)
+        else:
+            source = self._reader(stream, channel)(src_tensor)
+            to = arrays.output_of(dst_tensor)
         queue = self._queue(stream, channel)
         self._await(wait_flag, wait_value, queue)
-        self._move(to, src_tensor, dst_rank, queue, gets=False)
+        self._move("put", to, source, dst_rank, queue)
         self._announce(signal_flag, signal_value, dst_rank, queue)
         self._end(channel, async_op)
 
@@ -81,9 +87,11 @@ class Transfers:
     ) -> None:
         """Copies rank `src_rank`'s `src_tensor`, which is symmetric, to
         `dst_tensor`. None: to this rank's own `src_tensor`."""
+        source = self._arrays.tensor_of(src_tensor)
         to = src_tensor if dst_tensor is None else dst_tensor
+        out = self._arrays.output_of(to)
         queue = self._queue(stream, channel)
-        self._move(to, src_tensor, src_rank, queue, gets=True)
+        self._move("get", out, source, src_rank, queue)
         self._end(channel, async_op)
 
     def put_tile(
@@ -128,7 +136,8 @@ class Transfers:
             raise ValueError(
                 "tiles, dst_ptrs, and dst_strides must have the same length"
             )
-        seen = [self._arrays.tensor_of(tile) for tile in tiles]
+        read = self._reader(stream, channel)
+        seen = [read(tile) for tile in tiles]
         sources = [_tile_of(tensor) for tensor in seen]
         targets = [
             Tile(self._address(ptr), one.rows, one.cols, stride, 1, one.elem)
@@ -147,8 +156,8 @@ class Transfers:
     def copy(self, dst_tensor: Any, src_tensor: Any, stream: Any = None) -> None:
         """Copies a tensor to another one with the same shape and dtype.
         Either one may be a peer's, from as_remote()."""
-        to = self._arrays.tensor_of(dst_tensor)
-        given = self._arrays.tensor_of(src_tensor)
+        to = self._arrays.output_of(dst_tensor)
+        given = self._reader(stream, None)(src_tensor)
         call.iris_tensor_copy(self.handle, to, given, self._queue(stream, None))
         self._streams.finish()
 
@@ -209,22 +218,30 @@ class Transfers:
         address: int = self._arrays.tensor_of(place).data
         return address
 
+    def _reader(self, stream: Any, channel: Optional[int]) -> Any:
+        """The function for tensors that a call reads. Only a call on torch's
+        own stream can read a copy, which torch may reuse behind it."""
+        is_own = stream is None and channel is None
+        return self._arrays.source_of if is_own else self._arrays.tensor_of
+
     def _move(
-        self, to: Any, source: Any, rank: int, queue: Any, gets: bool
+        self, name: str, dst: Tensor, src: Tensor, rank: int, queue: Any
     ) -> None:
         """Does a put or get: of one range if both sides are dense, else of a tile."""
-        dst, src = self._arrays.tensor_of(to), self._arrays.tensor_of(source)
         if dst.dtype != src.dtype:
+            kinds = [call.iris_dtype_name(one.dtype) for one in (dst, src)]
             raise ValueError(
-                f"tensors of {to.dtype} and {source.dtype}; pass two of one"
-                " dtype"
+                f"tensors of {kinds[0].decode()} and {kinds[1].decode()}; pass"
+                " two of one dtype"
             )
-        dense = all(map(self._arrays.is_contiguous, (to, source)))
+        dense = all(
+            call.iris_tensor_is_contiguous(one, CONTIGUOUS)
+            for one in (dst, src)
+        )
         count = call.iris_tensor_numel(src)
         if dense and call.iris_tensor_numel(dst) == count:
-            name = "iris_get_on_stream" if gets else "iris_put_on_stream"
             bytes = count * call.iris_dtype_size(src.dtype)
-            getattr(call, name)(
+            getattr(call, f"iris_{name}_on_stream")(
                 self.handle, dst.data, src.data, bytes, rank, queue
             )
             return
@@ -233,8 +250,7 @@ class Transfers:
                 f"tensors of shapes {dst.sizes()} and {src.sizes()}; pass two"
                 " of one shape"
             )
-        name = "get_tile" if gets else "put_tile"
-        getattr(call, f"iris_{name}_on_stream")(
+        getattr(call, f"iris_{name}_tile_on_stream")(
             self.handle, _tile_of(dst), _tile_of(src), rank, queue
         )
 
@@ -257,6 +273,8 @@ class Transfers:
             raise ValueError(
                 f"Unsupported flag tensor dtype {flag.dtype}; takes int64"
             )
+        if call.iris_tensor_numel(seen) == 0:
+            raise ValueError("the flag has no element; pass one that has")
         word: int = seen.data
         return word
 

@@ -18,10 +18,13 @@ INT64 = 4
 #: Values of enum iris_value_kind
 FLOAT, COMPLEX = 3, 4
 
+#: IRIS_FORMAT_CONTIGUOUS
+CONTIGUOUS = 1
+
 #: enum iris_memory_format, by torch's names
 FORMATS = {
     "preserve_format": 0,
-    "contiguous_format": 1,
+    "contiguous_format": CONTIGUOUS,
     "channels_last": 2,
     "channels_last_3d": 3,
 }
@@ -85,6 +88,13 @@ def tensor(
     dims = shape([tuple(sizes)])
     strides = (c.c_int64 * DIMS_MAX)(*steps)
     return Tensor(data, dtype, dims.ndim, dims.sizes, strides, None)
+
+
+def without_memory(like: Tensor) -> Tensor:
+    """A tensor of the same dtype and shape that has no memory."""
+    made = Tensor.from_buffer_copy(like)
+    made.data = None
+    return made
 
 
 def value(number: Any) -> Value:
