@@ -78,12 +78,12 @@ class _Arrays:
                 f"this array {fault[0]}, and the library uses its memory in"
                 f" place; pass a plain one, as {fault[1]} makes it"
             )
+        self._check_device(array, by_kernels)
         if not seen.data and 0 not in seen.sizes():
             raise TypeError(
                 f"an array of {type(array)} has no memory of its own; pass one"
                 " that has, such as x.to_local() of a DTensor"
             )
-        self._check_device(array, by_kernels)
         return seen
 
     def source_of(self, array: Any, by_kernels: bool = False) -> Tensor:
@@ -376,7 +376,10 @@ class TorchArrays(_Arrays):
     def _check_device(self, array: Any, by_kernels: bool) -> None:
         # The device of the memory itself: upstream's programs see "cuda" on the
         # CPU.
-        device = self._storage_of(array).device
+        try:
+            device = self._storage_of(array).device
+        except NotImplementedError:
+            return  # Torch 1 shows no storage that has no memory.
         on_host = device.type == "cpu" and not by_kernels
         if device != self.device and not on_host:
             raise _mismatch(device, self.device)

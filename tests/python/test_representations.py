@@ -243,7 +243,7 @@ class Representations(support.TestCase):
             ):
                 with self.assertRaisesRegex(
                     (TypeError, RuntimeError),
-                    "not a type|layout|no memory|masked|is needed",
+                    "not a type|layout|Device mismatch|masked|is needed",
                 ):
                     refused()
 
