@@ -5,8 +5,7 @@
     torch.distributed.init_process_group("iris")
 
 Torch's own tensors are not on a symmetric heap, so the library sends their data
-in packets. Each process group has a separate heap for these. Two ranks that send
-to each other may use batch_isend_irecv only if their tensors are small.
+in packets. Each process group has a separate heap for these.
 """
 
 import uuid
@@ -16,6 +15,7 @@ import torch
 import torch.distributed as dist
 
 from ._context import Iris
+from ._torch_messages import Messages, plain, put_back
 
 if not hasattr(dist.Backend, "backend_capability"):
     raise ImportError("iris_c.torch_backend needs torch 2.1 or newer")
@@ -31,25 +31,55 @@ def _done(result: Any) -> Any:
     return torch._C._distributed_c10d._create_work_from_future(future)
 
 
-class IrisProcessGroup(dist.ProcessGroup):
-    """A process group: a separate job of the library with the same members."""
+def _base() -> Any:
+    """The class of torch for backends in Python: Backend where a Python class
+    can be one, and ProcessGroup in older versions."""
+    kind = torch._C._distributed_c10d.Backend
+    try:
+        kind(0, 1)
+    except TypeError:  # It has no constructor.
+        return dist.ProcessGroup
+    return kind
+
+
+class IrisProcessGroup(_base()):  # type: ignore[misc]
+    """A process group, or the backend of one: a separate job of the library
+    with the same members. Versions of torch differ in the names of methods."""
+
+    #: Torch passes the messages of a batch one by one, between two calls.
+    supports_coalescing = True
 
     def __init__(self, context: Iris) -> None:
-        super().__init__(context.get_rank(), context.get_num_ranks())
+        rank, size = context.get_rank(), context.get_num_ranks()
+        super().__init__(rank, size)
         self._context = context
         self._ccl = context.ccl
+        self._messages = Messages(self._ccl, rank, size, context.get_device())
 
     def getBackendName(self) -> str:
         """The name for init_process_group()."""
         return "iris"
 
+    def shutdown(self) -> None:
+        """Leaves the group's job without waiting for its members."""
+        self._context._session.let_go()
+
+    def start_coalescing(self, device: Any = None) -> None:
+        """Begins a batch of messages. Other calls are not put off."""
+        self._messages.begin()
+
+    def end_coalescing(self, device: Any = None) -> Any:
+        """Exchanges the messages of the batch at the same time."""
+        self._messages.end()
+        return _done(None)
+
     def allreduce(self, tensors: List[Any], opts: Any = None) -> Any:
         """Replaces each tensor by the reduction over all ranks."""
         op = opts.reduceOp if opts is not None else None
         for tensor in tensors:
-            both = tensor.contiguous()
+            both = plain(tensor)
             self._ccl.all_reduce(both, both, op)
-            _put_back(both, tensor)
+            put_back(both, tensor)
         return _done(tensors)
 
     def allreduce_coalesced(self, tensors: List[Any], opts: Any = None) -> Any:
@@ -59,14 +89,27 @@ class IrisProcessGroup(dist.ProcessGroup):
     def broadcast(self, tensors: List[Any], opts: Any) -> Any:
         """Replaces each tensor by that of rank opts.rootRank."""
         for tensor in tensors:
-            both = tensor.contiguous()
+            both = plain(tensor)
             self._ccl.broadcast(both, both, opts.rootRank)
-            _put_back(both, tensor)
+            put_back(both, tensor)
         return _done(tensors)
 
-    def _allgather_base(self, output: Any, input: Any, opts: Any = None) -> Any:
-        self._ccl.all_gather(output.view(-1), input.contiguous().view(-1))
+    def all_gather_single(
+        self, output: Any, input: Any, opts: Any = None
+    ) -> Any:
+        """The output becomes the inputs of all ranks, one after another."""
+        whole = plain(output)
+        self._ccl.all_gather(whole.view(-1), plain(input).view(-1))
+        put_back(whole, output)
         return _done(output)
+
+    def all_gather_single_coalesced(
+        self, outputs: List[Any], inputs: List[Any], opts: Any = None
+    ) -> Any:
+        """all_gather_single() of several tensors."""
+        for output, input in zip(outputs, inputs):
+            self.all_gather_single(output, input)
+        return _done(outputs)
 
     def allgather(
         self, outputs: List[List[Any]], inputs: List[Any], opts: Any = None
@@ -75,23 +118,23 @@ class IrisProcessGroup(dist.ProcessGroup):
         for parts, input in zip(outputs, inputs):
             counts = [part.numel() for part in parts]
             whole = input.new_empty(sum(counts))
-            self._ccl.all_gatherv(whole, input.contiguous().view(-1), counts)
+            self._ccl.all_gatherv(whole, plain(input).view(-1), counts)
             _take_apart(whole, parts)
         return _done(outputs)
 
     def reduce(self, tensors: List[Any], opts: Any) -> Any:
         """Replaces the tensor of rank opts.rootRank by the reduction over all ranks."""
         for tensor in tensors:
-            both = tensor.contiguous()
+            both = plain(tensor)
             self._ccl.reduce(both, both, opts.rootRank, opts.reduceOp)
-            _put_back(both, tensor)
+            put_back(both, tensor)
         return _done(tensors)
 
     def gather(
         self, outputs: List[List[Any]], inputs: List[Any], opts: Any
     ) -> Any:
         """On rank opts.rootRank the r-th tensor of the list becomes rank r's tensor."""
-        given = inputs[0].contiguous().view(-1)
+        given = plain(inputs[0]).view(-1)
         parts = outputs[0] if outputs else []
         whole = given.new_empty(len(parts) * given.numel()) if parts else None
         self._ccl.gather(whole, given, opts.rootRank)
@@ -103,40 +146,51 @@ class IrisProcessGroup(dist.ProcessGroup):
     ) -> Any:
         """Rank r gets the r-th tensor of the list of rank opts.rootRank."""
         whole = _put_together(inputs[0]) if inputs and inputs[0] else None
-        both = outputs[0].contiguous().view(-1)
+        both = plain(outputs[0]).view(-1)
         self._ccl.scatter(both, whole, opts.rootRank)
-        _put_back(both.view_as(outputs[0]), outputs[0])
+        put_back(both, outputs[0])
         return _done(outputs)
 
     def send(self, tensors: List[Any], dst: int, tag: int) -> Any:
-        """Sends to a rank that receives. Messages match in order, whatever the tag."""
+        """Sends to a rank that receives. Messages of one tag match in order."""
         for tensor in tensors:
-            self._ccl.send(tensor.contiguous().view(-1), dst)
+            self._messages.send(tensor, dst, tag)
         return _done(tensors)
 
     def recv(self, tensors: List[Any], src: int, tag: int) -> Any:
         """Receives from a rank that sends."""
         for tensor in tensors:
-            both = tensor.contiguous()
-            self._ccl.recv(both.view(-1), src)
-            _put_back(both, tensor)
+            self._messages.receive(tensor, src, tag)
         return _done(tensors)
 
-    def _reduce_scatter_base(self, output: Any, input: Any, opts: Any) -> Any:
-        given = input.contiguous().view(-1)
-        self._ccl.reduce_scatter(output.view(-1), given, opts.reduceOp)
+    def reduce_scatter_single(
+        self, output: Any, input: Any, opts: Any = None
+    ) -> Any:
+        """Rank r gets the reduction of the r-th parts of the inputs."""
+        op = opts.reduceOp if opts is not None else None
+        both = plain(output)
+        self._ccl.reduce_scatter(both.view(-1), plain(input).view(-1), op)
+        put_back(both, output)
         return _done(output)
+
+    def reduce_scatter_single_coalesced(
+        self, outputs: List[Any], inputs: List[Any], opts: Any = None
+    ) -> Any:
+        """reduce_scatter_single() of several tensors."""
+        for output, input in zip(outputs, inputs):
+            self.reduce_scatter_single(output, input, opts)
+        return _done(outputs)
 
     def reduce_scatter(
         self, outputs: List[Any], inputs: List[List[Any]], opts: Any
     ) -> Any:
         """Rank r gets the reduction of the r-th tensors of the lists."""
         for output, parts in zip(outputs, inputs):
-            whole = torch.stack([part.contiguous() for part in parts])
-            self._reduce_scatter_base(output, whole, opts)
+            whole = torch.stack([plain(part) for part in parts])
+            self.reduce_scatter_single(output, whole, opts)
         return _done(outputs)
 
-    def alltoall_base(
+    def all_to_all_single(
         self,
         output: Any,
         input: Any,
@@ -145,16 +199,17 @@ class IrisProcessGroup(dist.ProcessGroup):
         opts: Any = None,
     ) -> Any:
         """Exchanges parts along the first dimension, with these sizes or equal ones."""
-        given = input.contiguous().view(-1)
+        both, given = plain(output), plain(input).view(-1)
         if not output_sizes and not input_sizes:
-            self._ccl.all_to_all(output.view(-1), given)
+            self._ccl.all_to_all(both.view(-1), given)
         else:
             self._ccl.all_to_allv(
-                output.view(-1),
+                both.view(-1),
                 given,
                 self._counts(output, output_sizes),
                 self._counts(input, input_sizes),
             )
+        put_back(both, output)
         return _done(output)
 
     def _counts(self, tensor: Any, sizes: List[int]) -> List[int]:
@@ -184,22 +239,30 @@ class IrisProcessGroup(dist.ProcessGroup):
         self._context.barrier()
         return _done(None)
 
+    # The names of versions in which Python's class is a ProcessGroup.
+    _start_coalescing = start_coalescing
+    _end_coalescing = end_coalescing
+    _allgather_base = all_gather_single
+    allgather_into_tensor_coalesced = all_gather_single_coalesced
+    _reduce_scatter_base = reduce_scatter_single
+    reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
+    alltoall_base = all_to_all_single
+
+    def _get_backend(self, device: Any) -> Any:
+        return self
+
 
 def _put_together(parts: List[Any]) -> Any:
-    return torch.cat([part.contiguous().view(-1) for part in parts])
+    return torch.cat([plain(part).view(-1) for part in parts])
 
 
 def _take_apart(whole: Any, parts: List[Any]) -> None:
     """Copies parts that arrived one after another to their destinations."""
     at = 0
     for part in parts:
-        part.copy_(whole[at : at + part.numel()].view_as(part))
+        arrived = whole[at : at + part.numel()].view(part.shape)
+        part.detach().copy_(arrived)
         at += part.numel()
-
-
-def _put_back(result: Any, tensor: Any) -> None:
-    if result.data_ptr() != tensor.data_ptr():
-        tensor.copy_(result)
 
 
 def _create(store: Any, rank: int, size: int, timeout: Any) -> Any:
