@@ -152,6 +152,13 @@ iris_cpu_plain(const struct iris_cpu_event *access);
 __attribute__((visibility("default"), cold)) void
 iris_cpu_end(struct iris_cpu_wg *cpu, const char *why);
 
+/* The same, after members of a group have made different calls (layout.h): the
+ * stream's next synchronize returns IRIS_ERR_MISMATCH. */
+struct iris_dev_mismatch;
+__attribute__((visibility("default"), cold)) void
+iris_cpu_mismatch(struct iris_cpu_wg *cpu,
+                  const struct iris_dev_mismatch *mismatch);
+
 #ifdef __cplusplus
 }
 #endif

@@ -2,58 +2,27 @@
 # SPDX-License-Identifier: MIT
 #
 # The public headers, the symbol map and the library's exports have the same
-# names.
+# names. A function that a header declares and does not define is exported.
+# Lists of folders are meant to split into words.
+# shellcheck disable=SC2086
 set -u
 export LC_ALL=C
 srcdir=${srcdir:-.}
+here=$(cd "$(dirname "$0")" && pwd)
 lib=.libs/libiris.so
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-# Names declared with default visibility: one declaration at a time, without
-# comments and directives, the word before the first parenthesis.
-declared() {
-    cat "$srcdir"/include/iris/*.h "$srcdir"/device/cpu.h |
-        awk '
-        { code = code strip($0) "\n" }
-        function strip(line) {
-            if (in_directive || (!in_comment && line ~ /^[ \t]*#/)) {
-                in_directive = line ~ /\\$/
-                return ""
-            }
-            while (1) {
-                if (in_comment) {
-                    if (!(end = index(line, "*/")))
-                        return ""
-                    line = substr(line, end + 2)
-                    in_comment = 0
-                }
-                if (!(start = index(line, "/*")))
-                    return line
-                tail = substr(line, start + 2)
-                line = substr(line, 1, start - 1)
-                if (!(end = index(tail, "*/"))) {
-                    in_comment = 1
-                    return line
-                }
-                line = line " " substr(tail, end + 2)
-            }
-        }
-        END {
-            count = split(code, pieces, /[;{}]/)
-            for (i = 1; i <= count; i++) {
-                piece = pieces[i]
-                if (piece !~ /IRIS_API|visibility\("default"\)/)
-                    continue
-                gsub(/__attribute__ *\(\([^;]*"default"[^)]*\)[^)]*\)\)/, "",
-                     piece)
-                sub(/\(.*/, "", piece)
-                gsub(/[^A-Za-z0-9_]+/, " ", piece)
-                sub(/ $/, "", piece)
-                sub(/.* /, "", piece)
-                print piece
-            }
-        }' | sort -u
+# Names that the installed headers of FOLDERS declare and another file has to define: the
+# host's calls, and those of device code on a CPU. Headers of other targets are left out,
+# and those that need Random123, which only the library includes.
+declared() { # FOLDER...
+    grep -rL --include='*.h' 'Random123' "$@" | grep -v '/target_[a-z]*\.h$' |
+        sed 's/.*/#include "&"/' >"$tmp/all.c"
+    # CC may be several words.
+    ${CC:-cc} -iquote . -Iinclude -I"$srcdir/include" -E "$tmp/all.c" |
+        awk -F'\t' -v root= -f "$here/declared.awk" |
+        awk -F'\t' '$2 == "extern" && $1 ~ /(^|\/)(iris|device)\// { print $3 }' | sort -u
 }
 
 # Names the map exports, in the order it has them.
@@ -76,7 +45,8 @@ compare() { # NAME-A FILE-A NAME-B FILE-B
 }
 
 bad=0
-declared >"$tmp/declared"
+headers="$srcdir/include/iris include/iris/device/"
+declared $headers >"$tmp/declared"
 mapped >"$tmp/mapped"
 exported >"$tmp/exported"
 [ -s "$tmp/declared" ] || { echo "found no declarations"; bad=1; }
@@ -87,5 +57,12 @@ if grep -n '^iris_i_' "$tmp/mapped"; then
 fi
 compare "the headers" "$tmp/declared" "src/libiris.map" "$tmp/mapped"
 compare "src/libiris.map" "$tmp/mapped" "$lib" "$tmp/exported"
+
+# A declaration without an export is seen, wherever it is.
+mkdir -p "$tmp/iris/device/kernels"
+echo 'extern struct planted *iris_cpu_planted(int (*call)(void), int);' \
+    >"$tmp/iris/device/kernels/planted.h"
+declared $headers "$tmp/iris" | comm -13 "$tmp/declared" - | grep -qx iris_cpu_planted ||
+    { echo "not seen: a planted declaration"; bad=1; }
 [ $bad = 0 ] && echo "$(wc -l <"$tmp/mapped") symbols, all as declared"
 exit $bad

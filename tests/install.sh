@@ -40,15 +40,98 @@ export LD_LIBRARY_PATH=$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 (cd "$tmp" && IRIS_SPAWN=threads ./consumer)
 (cd "$tmp" && IRIS_SPAWN=processes ./consumer)
 
-# Each installed header stands alone, but those of other targets.
-(cd "$includedir" && find iris -name '*.h' ! -name 'target_*' | sort) | while read -r header; do
-    # shellcheck disable=SC2046
-    echo "#include <$header>" |
-        $CC -std=gnu11 -Wall -Wextra -Wundef -Werror $(query --cflags) \
-            -fsyntax-only -x c - || { echo "$header: not usable alone"; exit 1; }
-done
-
 bin=$dest$(folder exec_prefix)/bin
+
+# Writes programs in LANGUAGE, one for each installed header: N.LANGUAGE includes it twice
+# and has the address of every function that it declares. both_1 and both_2 have those of
+# all headers, which they include in opposite orders. Headers of other targets are left out.
+write_programs() { # LANGUAGE COMPILER...
+    local language=$1 to=$tmp/$1
+    shift
+    mkdir -p "$to"
+    echo 'int main(void) { return 0; }' >"$to/main.$language"
+    (cd "$includedir" && find iris -name '*.h' ! -name 'target_*' &&
+        { [ "$language" = c ] || ls iris/*.hpp; }) | sort >"$to/headers"
+    sed 's/.*/#include <&>/' "$to/headers" | tee "$to/both_1.$language" |
+        tac >"$to/both_2.$language"
+    "$@" -E "$to/both_1.$language" |
+        awk -v root="$includedir/" -f "$here/declared.awk" >"$to/declared"
+    awk -F'\t' -v to="$to/" -v language="$language" '
+        function put(program, type) {
+            sub(/use/, "use_" program "_" FNR, type)
+            print "extern " type ";\n" type " = " $3 ";" >>(to program "." language)
+        }
+        FNR == NR {
+            number[$1] = FNR
+            print "#include <" $1 ">\n#include <" $1 ">" >>(to FNR "." language)
+        }
+        FNR < NR && NF == 4 && $1 in number {
+            put(number[$1], $4)
+            put("both_1", $4)
+            put("both_2", $4)
+        }' "$to/headers" "$to/declared"
+    cut -f3 "$to/declared" | LC_ALL=C sort -u >"$to/names"
+    sed -n '/global:/,/local:/s/^ *\([a-z0-9_]*\);.*/\1/p' "$here/../src/libiris.map" |
+        LC_ALL=C comm -23 - "$to/names" | sed "s/^/no $language program uses /" >"$tmp/log"
+    [ ! -s "$tmp/log" ] || { cat "$tmp/log"; exit 1; }
+}
+
+# Compiles and links those programs: link_programs LANGUAGE LIBRARIES COMPILER...
+link_programs() {
+    local language=$1 libraries=$2 from=$tmp/$1 number=0 header
+    shift 2
+    "$@" -c -o "$from/main.o" "$from/main.$language" || exit 1
+    while read -r header; do
+        number=$((number + 1))
+        # shellcheck disable=SC2086 # libraries are many words
+        "$@" -o "$from/program" "$from/$number.$language" "$from/main.o" $libraries ||
+            { echo "$header: its program does not build by $*"; exit 1; }
+    done <"$from/headers"
+    link_both "$language" "$libraries" "$@"
+}
+
+# The same with the program of two files.
+link_both() {
+    local language=$1 libraries=$2 from=$tmp/$1
+    shift 2
+    # shellcheck disable=SC2086
+    "$@" -o "$from/program" "$from"/{both_1,both_2,main}."$language" $libraries &&
+        "$from/program" ||
+        { echo "the program of two files that use all headers does not build by $*"; exit 1; }
+}
+
+# C and C++ compilers of one kind, and the libraries to link.
+all_programs() { # CC CXX C-STANDARD C++-STANDARD LIBRARIES
+    local cc="$1 $flags" cxx="$2 $flags"
+    # shellcheck disable=SC2086
+    link_programs c "$5" $cc "-std=$3"
+    ! $2 --version >/dev/null 2>&1 || link_programs cpp "$5" $cxx "-std=$4"
+    IRISCC_CC=$cc link_both c "$5" "$bin/iriscc"
+    echo "passed: a program for each header, $1 $3 $2 $4 $5"
+}
+
+# A program is linked with the archive where there is one, and in the long run with both.
+flags="$CFLAGS -O0 -fvisibility=hidden -Wall -Wextra -Wundef -Wpedantic -Werror $(query --cflags)"
+cxx=${CXX:-$(sed -E 's/\bclang\b/clang++/; s/\bgcc\b/g++/; s/\bcc$/c++/' <<<"$CC")}
+# shellcheck disable=SC2086
+write_programs c $CC $flags
+# shellcheck disable=SC2086
+! $cxx --version >/dev/null 2>&1 || write_programs cpp $cxx $flags
+libraries=$(query --libs)
+if [ -e "$libdir/libiris.a" ]; then
+    mkdir "$tmp/static" && ln -s "$libdir/libiris.a" "$tmp/static"
+    libraries="-L$tmp/static $(query --static --libs)"
+    # shellcheck disable=SC2086
+    $CC $flags -o "$tmp/consumer_static" "$here/install_consumer.c" $libraries
+    ! readelf -d "$tmp/consumer_static" | grep 'NEEDED.*libiris' || exit 1
+    (cd "$tmp" && IRIS_SPAWN=processes ./consumer_static)
+fi
+all_programs "$CC" "$cxx" c11 c++17 "$libraries"
+if [ "${IRIS_TEST_LONG:-0}" != 0 ]; then
+    all_programs "$CC" "$cxx" gnu2x c++20 "$(query --libs)"
+    ! command -v clang++ >/dev/null || all_programs clang clang++ c11 c++17 "$libraries"
+fi
+
 for tool in iris-bench iris-info iris-launch-env iris-replay iris-sim iris-top iris-trace iriscc; do
     "$bin/$tool" --help >/dev/null || { echo "$tool is not installed"; exit 1; }
     [ -n "$(find "$dest" -name "$tool.1")" ] || { echo "no $tool.1"; exit 1; }

@@ -169,7 +169,7 @@ IRIS_DEVICE_APART void iris_d_pair_differ(struct iris_ccl_start start,
             ? 0
             : (uint64_t)iris_d_pair_rank(&ccl, refusal.sender) + 1;
 #if IRIS_ON_CPU
-    iris_i_cpu_mismatch(ccl.dev.cpu, &mismatch);
+    iris_cpu_mismatch(ccl.dev.cpu, &mismatch);
 #endif
 #if IRIS_D_WATCHED
     if (iris_d_watch(ccl.dev) != NULL) {

@@ -175,7 +175,7 @@ IRIS_CPU_COLD void iris_d_far_differ(iris_wg_t wg, iris_dev_t dev,
                     iris_d_far_of(dev, space, iris_d_far_what(space), m),
                     &mismatch.theirs, sizeof mismatch.theirs, rank);
     }
-    iris_i_cpu_mismatch(dev.cpu, &mismatch);
+    iris_cpu_mismatch(dev.cpu, &mismatch);
 }
 
 /* Waits for all members' pieces. A member that is a step ahead has heard from

@@ -307,8 +307,11 @@ IRIS_KERNEL(iris_k_ccl_pairs, struct iris_ccl_pairs_args)
 IRIS_KERNEL(iris_k_ccl_far_pairs, struct iris_ccl_pairs_args)
 {
     iris_d_ccl_t ccl = iris_d_ccl_of(&args->start, 0);
-    iris_d_far_step_t step = {0};
-    struct iris_ccl_far_args meeting = {0}; /* of no bytes */
+    /* All members are 0 in C and in C++: it moves no bytes. */
+    static iris_d_far_step_t no_step;
+    static struct iris_ccl_far_args no_bytes;
+    iris_d_far_step_t step = no_step;
+    struct iris_ccl_far_args meeting = no_bytes;
 
     meeting.start = args->start;
     meeting.root = -1;

@@ -177,14 +177,6 @@ IRIS_DEVICE void iris_d_ccl_describe(const iris_d_ccl_t *ccl, uint32_t i,
     iris_d_ccl_call_of(ccl, i, &to->theirs);
 }
 
-#if IRIS_ON_CPU
-/* Ends the kernel; the stream's next synchronize returns IRIS_ERR_MISMATCH. The
- * library defines this (backend/workgroup.c). It returns only outside a kernel,
- * where `cpu` is NULL. */
-void iris_i_cpu_mismatch(struct iris_cpu_wg *cpu,
-                         const struct iris_dev_mismatch *mismatch);
-#endif
-
 #if IRIS_D_WATCHED
 /* Marks the workspace as unusable: a later kernel would take the same step
  * again. Workgroups that end later only add to the words. */
@@ -258,7 +250,7 @@ IRIS_DEVICE void iris_d_ccl_differ(const iris_d_ccl_t *ccl, uint32_t i)
     struct iris_dev_mismatch mismatch;
 
     iris_d_ccl_describe(ccl, i, &mismatch);
-    iris_i_cpu_mismatch(ccl->dev.cpu, &mismatch);
+    iris_cpu_mismatch(ccl->dev.cpu, &mismatch);
 #endif
 #if IRIS_D_WATCHED
     if (iris_d_watch(ccl->dev) != NULL) {

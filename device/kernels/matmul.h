@@ -70,16 +70,19 @@ IRIS_DEVICE void iris_d_tile_add(iris_d_tile_t *tile, uint64_t depth)
     iris_d_tile_multiply(tile, depth);
 }
 
+IRIS_DEVICE uint64_t iris_d_tile_least(uint64_t left, uint64_t size)
+{
+    return left < size ? left : size;
+}
+
 IRIS_DEVICE void iris_d_tile_begin(iris_d_tile_t *tile,
                                    const struct iris_matmul_args *args,
                                    uint64_t down, uint64_t across)
 {
     tile->row = down * IRIS_D_TILE_ROWS;
     tile->col = across * IRIS_D_TILE_COLS;
-    tile->rows = args->m - tile->row < IRIS_D_TILE_ROWS ? args->m - tile->row
-                                                        : IRIS_D_TILE_ROWS;
-    tile->cols = args->n - tile->col < IRIS_D_TILE_COLS ? args->n - tile->col
-                                                        : IRIS_D_TILE_COLS;
+    tile->rows = iris_d_tile_least(args->m - tile->row, IRIS_D_TILE_ROWS);
+    tile->cols = iris_d_tile_least(args->n - tile->col, IRIS_D_TILE_COLS);
     for (uint64_t i = 0; i < tile->rows; i++) {
         for (int j = 0; j < IRIS_D_TILE_COLS; j++) {
             tile->sum[i][j] = 0;
@@ -146,9 +149,8 @@ IRIS_DEVICE void iris_d_tile_begin(iris_d_tile_t *tile,
     IRIS_LANES (wg, t, across * down) {                                    \
         iris_d_tile_begin(&tile, args, t / across, t % across);            \
         for (uint64_t k = 0; k < args->k; k += IRIS_D_TILE_DEPTH) {        \
-            uint64_t depth = args->k - k < IRIS_D_TILE_DEPTH               \
-                                 ? args->k - k                             \
-                                 : IRIS_D_TILE_DEPTH;                      \
+            uint64_t depth =                                               \
+                iris_d_tile_least(args->k - k, IRIS_D_TILE_DEPTH);         \
                                                                            \
             iris_d_tile_load_##name(&tile, args, k, depth);                \
             iris_d_tile_add(&tile, depth);                                 \

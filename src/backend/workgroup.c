@@ -305,8 +305,8 @@ void iris_cpu_end(struct iris_cpu_wg *cpu, const char *why)
          IRIS_CPU_STOP_REFUSED);
 }
 
-void iris_i_cpu_mismatch(struct iris_cpu_wg *cpu,
-                         const struct iris_dev_mismatch *mismatch)
+void iris_cpu_mismatch(struct iris_cpu_wg *cpu,
+                       const struct iris_dev_mismatch *mismatch)
 {
     char text[IRIS_MESSAGE_BYTES];
     iris_status_t status;

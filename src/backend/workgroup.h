@@ -75,10 +75,4 @@ void iris_i_cpu_job_run(const struct iris_cpu_job *job, uint32_t id);
 const struct iris_cpu_wg *
 iris_i_cpu_running(const struct iris_backend_params **params_p);
 
-/* Ends the calling thread's kernel after a mismatch between members, like
- * iris_cpu_end(). Kernels of collectives call it
- * (device/kernels/ccl_space.h). */
-void iris_i_cpu_mismatch(struct iris_cpu_wg *cpu,
-                         const struct iris_dev_mismatch *mismatch);
-
 #endif /* IRIS_SRC_BACKEND_WORKGROUP_H */
