@@ -52,12 +52,23 @@ struct iris_hello {
 
 /* Whether two ranks are on the same host, on the same node (IRIS_NODES
  * simulates several on a host), or threads of the same process. */
-int iris_i_hello_same_host(const struct iris_hello *a,
-                           const struct iris_hello *b);
-int iris_i_hello_same_node(const struct iris_hello *a,
-                           const struct iris_hello *b);
-int iris_i_hello_same_process(const struct iris_hello *a,
-                              const struct iris_hello *b);
+static inline int iris_i_hello_same_host(const struct iris_hello *a,
+                                         const struct iris_hello *b)
+{
+    return a->host == b->host;
+}
+
+static inline int iris_i_hello_same_node(const struct iris_hello *a,
+                                         const struct iris_hello *b)
+{
+    return a->host == b->host && a->part == b->part;
+}
+
+static inline int iris_i_hello_same_process(const struct iris_hello *a,
+                                            const struct iris_hello *b)
+{
+    return a->host == b->host && a->pid == b->pid;
+}
 
 /* One rank's view of the rendezvous: the hello of every rank, the control
  * segment, and the sockets. A handle's descriptor is open here. It is -1 if it

@@ -26,24 +26,6 @@
  * rank. */
 #define STRANGERS 64
 
-int iris_i_hello_same_host(const struct iris_hello *a,
-                           const struct iris_hello *b)
-{
-    return a->host == b->host;
-}
-
-int iris_i_hello_same_node(const struct iris_hello *a,
-                           const struct iris_hello *b)
-{
-    return a->host == b->host && a->part == b->part;
-}
-
-int iris_i_hello_same_process(const struct iris_hello *a,
-                              const struct iris_hello *b)
-{
-    return a->host == b->host && a->pid == b->pid;
-}
-
 /* ---- Connections between hosts ---- */
 
 iris_status_t iris_i_rendezvous_far_listen(struct iris_address *root_p,
