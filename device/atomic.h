@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The only file with builtins, intrinsics or assembly: atomics on 1, 2, 4 and 8
- * byte words with order and scope as arguments, fences, barriers, wide copies.
+ * Atomics on 1, 2, 4 and 8 byte words with order and scope as arguments, fences,
+ * barriers and wide copies. half.h, mma.h and vector.h have builtins, too; no
+ * other file of device/ has builtins, intrinsics or assembly.
  */
 #ifndef IRIS_DEVICE_ATOMIC_H
 #define IRIS_DEVICE_ATOMIC_H

@@ -11,7 +11,11 @@
 set -u
 export LC_ALL=C
 srcdir=${srcdir:-.}
-folders="src/base src/backend src/backend_sim src/backend_hip src/report src/heap src/check src/queue src/transport src/context src/job src/tensor src/ccl src/ops src/trace"
+here=$(cd "$(dirname "$0")" && pwd)
+# The folders that have sources, from low to high; then those that are no layer yet.
+present=$(cd "$srcdir" && find src -name '*.c' -printf '%h\n' | sort -u)
+layers=$(bash "$here/check_structure.sh" --layers | sed 's|^|src/|' | grep -xF "$present")
+folders="$layers $(grep -vxF "$layers" <<<"$present")"
 # Folders that not every build has.
 optional=" src/backend_hip "
 # Pairs of files that may call each other, three at most: FILE FILE reason.

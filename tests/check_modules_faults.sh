@@ -3,8 +3,8 @@
 #
 # Tests the checker of modules. It plants four faults in a small tree: a circle
 # of calls, a function that its file's header lacks, a function in a header of
-# types, and a name that another file has. The checker reports these and no
-# others.
+# types, and a name that another file has. Then it plants a circle in each folder
+# that src has. The checker reports these and no others.
 set -u
 export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd)
@@ -49,7 +49,7 @@ compile() {
 # expect PATTERN...: what the check reports.
 expect() {
     local line pattern
-    srcdir=. bash check_modules.sh >found
+    srcdir=. bash "$here/check_modules.sh" >found
     [ $? = $((1 - ($# == 0))) ] || fail "exit status for: $*"
     for pattern; do
         grep -q "$pattern" found || fail "not reported: $pattern"
@@ -65,10 +65,7 @@ expect() {
 }
 
 cd "$copy" || exit 1
-# The small tree has two folders.
-sed 's|^folders=.*|folders="src/backend_sim src/backend_hip"|' \
-    "$here/check_modules.sh" >check_modules.sh
-mkdir -p src/backend_sim src/backend_hip include device tools
+mkdir -p src/backend_sim src/backend_hip include device tools bench
 module backend_sim sim_low
 module backend_sim sim_middle sim_low
 module backend_sim sim_high sim_middle sim_low
@@ -76,7 +73,7 @@ module backend_hip hip_low
 module backend_hip hip_high hip_low
 compile
 expect
-[ "$(srcdir=. bash check_modules.sh --arrows hip_low.c)" = \
+[ "$(srcdir=. bash "$here/check_modules.sh" --arrows hip_low.c)" = \
     "src/backend_hip/hip_high.c calls src/backend_hip/hip_low.c: iris_i_hip_low" ] ||
     fail "the arrows to hip_low.c"
 
@@ -99,6 +96,19 @@ expect "sim.h:1: a function, in a header of types" \
 ! grep -q "sim.h:3:" found || fail "reported: an inline function"
 
 rm -r src/backend_sim/.libs src/backend_sim/sim.h include/sim_low.h
-srcdir=. bash check_modules.sh >found && fail "no objects, and exit status 0"
-[ $failed = 0 ] && echo "passed: five planted faults found"
+srcdir=. bash "$here/check_modules.sh" >found && fail "no objects, and exit status 0"
+
+# A circle in each folder of the tree, and in one that is no layer.
+rm -rf src
+for folder in $(cd "$here/../src" && find . -name '*.c' -printf '%h\n' | sort -u) newest; do
+    folder=${folder#./}
+    mkdir -p "src/$folder"
+    module "$folder" "${folder}_one" "${folder}_two"
+    module "$folder" "${folder}_two" "${folder}_one"
+    circles+=("src/$folder/${folder}_[a-z]*.c:1: a circle of calls")
+done
+compile
+expect "${circles[@]}"
+[ ${#circles[@]} -gt 2 ] || fail "found no folders"
+[ $failed = 0 ] && echo "passed: five planted faults found, and a circle in ${#circles[@]} folders"
 exit $failed

@@ -16,6 +16,10 @@ cd "$here/.." || exit 1
 layers="base backend backend_sim,backend_hip control report heap check queue,transport context \
 tensor,ccl,trace ops job"
 islands="backend_sim backend_hip"
+if [ "${1-}" = --layers ]; then
+    tr ' ,' '\n' <<<"$layers"
+    exit
+fi
 # Words that no name and no comment in src/ has: the field has better ones
 # (docs/architecture.md).
 forbidden="wire waste foreign adopt growth"
