@@ -22,16 +22,13 @@ long=${IRIS_TEST_LONG:-0}
 short=-fsyntax-only
 [ $long = 0 ] || short="-O2 -c"
 
-# Each header must also compile alone, so the program includes one at a time.
+# A program of all headers, and all functions. install.sh compiles each header alone.
 program() {
     if [ "$1" = hip ]; then
         echo '#include <hip/hip_runtime.h>'
     fi
-    for header in compat order half op layout value translate word atomic rma amo \
-        wait signal signals kernel wg wave tile tile_sums mma product_cpu \
-        product_gpu tile_product wg_ccl wg_ccl_tile barrier generic vector; do
-        echo "#include <iris/device/$header.h>"
-    done
+    (cd "$srcdir" && ls device/*.h) | grep -vE '/(target_[a-z]*|cpu|series)\.h$' |
+        sed 's/.*/#include <iris\/&>/'
     echo '#include "support/device_api.h"'
     echo 'const struct iris_kernel *api_kernel(size_t i);'
     echo 'const struct iris_kernel *api_kernel(size_t i)'
