@@ -107,7 +107,7 @@ all_programs() { # CC CXX C-STANDARD C++-STANDARD LIBRARIES
     link_programs c "$5" $cc "-std=$3"
     ! $2 --version >/dev/null 2>&1 || link_programs cpp "$5" $cxx "-std=$4"
     IRISCC_CC=$cc link_both c "$5" "$bin/iriscc"
-    echo "passed: a program for each header, $1 $3 $2 $4 $5"
+    echo "passed: a program for each header, $1 $3, $2 $4: $5"
 }
 
 # A program is linked with the archive where there is one, and in the long run with both.
@@ -160,11 +160,11 @@ while read -r document; do
     [ -e "$docdir/$document" ] || { echo "not installed: $document"; exit 1; }
 done <"$tmp/documents"
 
-# The Debian packages divide all files among them, but for libtool's and the module for a
-# cblas, which they are built without.
+# The Debian packages divide all files among them, but for libtool's, and for the archive and
+# the module for a cblas, which they are built without.
 unpacked() { # PATTERN...: the files that no pattern has
     (cd "$prefix" && find . ! -type d | sed 's|^\./|usr/|') |
-        grep -vE '\.la$|iris_cblas' | while read -r file; do
+        grep -vE '\.la$|/libiris\.a$|iris_cblas' | while read -r file; do
         for pattern; do
             # shellcheck disable=SC2053 # patterns
             [[ $file != $pattern && $file != $pattern/* ]] || continue 2

@@ -288,6 +288,9 @@ void replay_rows_open(struct replay_rows *rows,
 
     *rows = (struct replay_rows){0};
     collect(rows, &result->schedule, has_race ? &race : NULL);
+    if (rows->num_rows == 0) {
+        return;
+    }
     set_columns(rows);
     trace_reads(rows);
     filter(rows);

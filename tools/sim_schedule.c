@@ -42,9 +42,11 @@ static struct sim_step *find(const struct reading *reading, uint64_t label)
     const struct sim_schedule *schedule = reading->schedule;
     struct sim_step key = {.label = label};
 
-    return bsearch(&key, schedule->steps + reading->first,
-                   schedule->num_steps - reading->first, sizeof key,
-                   compare_label);
+    return reading->first == schedule->num_steps
+               ? NULL
+               : bsearch(&key, schedule->steps + reading->first,
+                         schedule->num_steps - reading->first, sizeof key,
+                         compare_label);
 }
 
 static int add_step(struct reading *reading, const struct sim_step *step)

@@ -184,8 +184,10 @@ static void compact(struct iris_heap *heap)
         }
     }
     gone = deferred->done - kept;
-    memmove(deferred->names + kept, deferred->names + deferred->done,
-            (deferred->count - deferred->done) * sizeof *deferred->names);
+    if (gone > 0) {
+        memmove(deferred->names + kept, deferred->names + deferred->done,
+                (deferred->count - deferred->done) * sizeof *deferred->names);
+    }
     deferred->count -= gone;
     deferred->fenced -= gone;
     deferred->done = kept;
