@@ -7,7 +7,7 @@
 
 static const char title[] = "Load: a rank (row) reads from a rank (column)";
 
-/* What the kernel gets. */
+/* The kernel's arguments. */
 struct load_args {
     const int64_t *context;
     const uint32_t *data; /* symmetric: each rank has its own values there */
@@ -16,7 +16,7 @@ struct load_args {
     int from_rank;
 };
 
-/* What a workgroup does. `data` is an address in this rank's heap; iris_load()
+/* The work of a workgroup. `data` is an address in this rank's heap; iris_load()
  * reads the element that from_rank keeps at the same place in its heap. */
 IRIS_KERNEL(load, struct load_args)
 {
@@ -65,7 +65,7 @@ static int measure(iris_t *iris, void *arg, int reader, int from)
     return ret;
 }
 
-/* What each rank does. If something fails it returns at once, and the others
+/* The work of each rank. If something fails it returns at once, and the others
  * learn of it in their next barrier. */
 static int run(iris_t *iris, void *arg)
 {
@@ -76,7 +76,7 @@ static int run(iris_t *iris, void *arg)
     int ret;
 
     /* Every rank makes the same allocations, so they have the same place in
-     * every heap: that is what makes them symmetric. */
+     * every heap. Such allocations are symmetric. */
     if ((ret = iris_malloc(iris, bytes, &data)) != 0 ||
         (ret = iris_malloc(iris, bytes, &loaded)) != 0 ||
         (ret = example_table_create(iris, num_ranks, num_ranks, &self.table)) !=

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Remote store: each rank in turn writes into each rank's heap, element by
- * element; in the end each checks what has been written into its own.
+ * element. In the end each rank checks its own heap.
  */
 #include "example.h"
 

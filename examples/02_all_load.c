@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * All-load: all ranks at once read what all ranks have, and sum it up.
+ * All-load: all ranks at once read the data of all ranks, and sum it up.
  */
 #include "example.h"
 

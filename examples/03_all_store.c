@@ -30,7 +30,7 @@ IRIS_KERNEL(all_store, struct all_store_args)
     }
 }
 
-/* What each rank stored here. */
+/* Checks the values that each rank stored here. */
 static int check(iris_t *iris, const struct all_store_args *args, int round)
 {
     int ret = iris_barrier(iris, NULL, NULL);

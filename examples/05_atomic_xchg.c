@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Remote atomic exchange: what each exchange returns is what the one before it
- * put there, also when all ranks exchange with the same one at once.
+ * Remote atomic exchange: each exchange returns the value that the one before it
+ * put there, even if all ranks exchange with the same one at once.
  */
 #include "example.h"
 
@@ -12,7 +12,7 @@ struct xchg_args {
     const int64_t *context;
     const uint32_t *values;
     uint32_t *data; /* symmetric */
-    uint32_t *olds; /* symmetric: what the exchanges returned */
+    uint32_t *olds; /* symmetric: the values that exchanges returned */
     size_t count;
     int to_rank;
 };
@@ -68,7 +68,7 @@ static int measure(iris_t *iris, void *arg, int rank, int to)
                           example_gib_per_s(self->options->bytes, seconds));
 }
 
-/* Adds what came back to all ranks to what is on rank 0. */
+/* Adds the values that all ranks got back to the values on rank 0. */
 struct sum_args {
     const int64_t *context;
     const uint32_t *olds;
@@ -95,7 +95,7 @@ static uint32_t sum(int num_ranks, size_t i, int round)
 }
 
 /* All exchange with rank 0 at once. Nothing may be lost or come back twice:
- * what is there now and what came back make up all there was. */
+ * the values there now and the values that came back are all the values. */
 static int contend(iris_t *iris, struct xchg *self)
 {
     struct sum_args args = {self->args.context, self->args.olds,

@@ -11,7 +11,7 @@ static const char title[] =
 /* Messages of one launch. */
 #define ROUNDS 20
 
-/* What a flag says of its tile of the inbox. */
+/* A flag's values: the state of its tile of the inbox. */
 enum { EMPTY, FULL };
 
 struct message_args {
@@ -24,7 +24,7 @@ struct message_args {
 };
 
 /* Fills a tile of the next rank's inbox, then says that it is full. The release
- * keeps the stores before the flag, whoever acquires the flag sees them; the
+ * keeps the stores before the flag: a rank that acquires the flag sees them. The
  * barrier puts all lanes' stores before it, not only the leader's.
  * The loop is for want of a wait for a peer's word: on a GPU nobody could end
  * it, should that peer die. Example 07 keeps that word at home. */

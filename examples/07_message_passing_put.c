@@ -23,7 +23,8 @@ struct message_args {
 
 /* Counts only grow, so nothing is ever reset: message n may be put once message
  * n - 1 has been read. iris_wg_put_signal() copies with all lanes, meets in a
- * barrier, and sets the signal with a release: who sees n sees the message. */
+ * barrier, and sets the signal with a release: a rank that sees n also sees the
+ * message. */
 IRIS_DEVICE void send(iris_wg_t wg, iris_dev_t dev,
                       const struct message_args *args, size_t tile, uint64_t n)
 {

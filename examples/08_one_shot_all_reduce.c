@@ -27,7 +27,7 @@ IRIS_KERNEL(all_reduce, struct all_reduce_args)
     const float *input = args->input;
     float *output = args->output;
 
-    /* Signals release: who sees one sees the input that was written before it.
+    /* Signals release: a rank that sees one sees the input written before it.
      * Counts only grow, so nothing is reset between launches. */
     if (wg.id == 0) {
         IRIS_WG_LANES (wg, peer, num_ranks) {
@@ -51,8 +51,8 @@ IRIS_KERNEL(all_reduce, struct all_reduce_args)
     }
 }
 
-/* Of any sign and size, so that the sum's last bits depend on the order in
- * which the ranks are added. */
+/* The values have any sign and size, so that the sum's last bits depend on the
+ * order in which the ranks are added. */
 static float input_value(int rank, size_t i, int round)
 {
     return (float)(int32_t)(example_value(rank, i, round) * 2654435761u) / 6.0f;
@@ -75,7 +75,7 @@ static int fill(iris_t *iris, void *input, size_t count, int round)
     return host == NULL ? IRIS_ERR_NO_MEMORY : status;
 }
 
-/* Bit for bit what the host gets when it adds in the same order. */
+/* Bit for bit the host's sum, which it adds in the same order. */
 static int check(iris_t *iris, const float *output, size_t count, int round)
 {
     float *host = malloc(count * sizeof *host);

@@ -37,7 +37,7 @@ static int run(iris_t *iris, void *options)
     void *in, *out;
     int ret;
 
-    /* Of any sign and size, so that the sum's last bits depend on the order. */
+    /* Values of any sign and size: the sum's last bits depend on the order. */
     for (size_t i = 0; i < COUNT; i++) {
         uint32_t value = example_value(iris_rank(iris), i, 0) * 2654435761u;
 

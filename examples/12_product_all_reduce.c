@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * A product with a one-shot all-reduce by tile flags, in one kernel. k is divided
- * among the ranks. Each tile of a rank's part has a flag on all ranks; whoever
- * finds a tile's flags of all ranks set, adds what they have, in their order.
+ * among the ranks. Each tile of a rank's part has a flag on all ranks. A
+ * workgroup that finds a tile's flags of all ranks set adds their parts in order.
  */
 #include "example.h"
 
@@ -17,7 +17,7 @@ struct args {
     uint64_t *ready; /* symmetric: [tile][rank] */
 };
 
-/* What all ranks have of a tile, in their order: the same bits everywhere. */
+/* Adds all ranks' parts of a tile, in their order: the same bits everywhere. */
 IRIS_DEVICE void add_all(iris_wg_t wg, iris_dev_t dev, const struct args *args,
                          iris_tile_t part)
 {

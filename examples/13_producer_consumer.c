@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Producer and consumer workgroups: half of the workgroups multiply tiles, the
- * other half put those that are ready to all other ranks. So nobody who
- * multiplies waits for a link. docs/kernels.md has a picture of it.
+ * other half put those that are ready to all other ranks. So no
+ * workgroup that multiplies waits for a link. docs/kernels.md has a picture of it.
  */
 #include "example.h"
 
@@ -16,7 +16,7 @@ struct args {
     iris_tile_t a;
     iris_tile_t b;   /* this rank's columns */
     iris_tile_t c;   /* these columns of the result; symmetric */
-    uint64_t *ready; /* of each tile, on this rank */
+    uint64_t *ready; /* one for each tile, on this rank */
 };
 
 IRIS_DEVICE void produce(iris_wg_t wg, iris_dev_t dev, iris_tile_sums_t *sums,

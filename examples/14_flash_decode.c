@@ -14,7 +14,7 @@ enum { HEADS = 6, DIM = 64, POSITIONS = 300 }; /* positions of each rank */
 /* A head on one rank. */
 struct part {
     float most; /* score */
-    float sum;  /* of exp(score - most) */
+    float sum;  /* sum of exp(score - most) */
     float values[DIM];
 };
 
@@ -99,8 +99,8 @@ IRIS_DEVICE void attend(iris_wg_t wg, const struct args *args, uint32_t head,
     iris_wg_barrier(wg);
 }
 
-/* All ranks' parts, each weighted by what its greatest score is to the greatest
- * of all. */
+/* All ranks' parts. The weight of each is exp() of its greatest score less the
+ * greatest of all. */
 IRIS_DEVICE void combine(iris_wg_t wg, const struct args *args,
                          const struct part *parts, int num_ranks, uint32_t head)
 {

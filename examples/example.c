@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the examples share; see example.h.
+ * Code that the examples share; see example.h.
  */
 #include "example.h"
 
@@ -232,7 +232,7 @@ double example_gib_per_s(size_t bytes, double seconds)
     return (double)bytes / seconds / (1 << 30);
 }
 
-/* What one call of example_time() times. */
+/* The work that one call of example_time() times. */
 struct timing {
     const struct example_options *options;
     const struct iris_kernel *kernel;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the examples share: options, test values, timing, and tables that every
- * rank writes into and rank 0 prints. Uses the public interface only.
+ * Code that the examples share: options, test values, timing, and tables that
+ * every rank writes into and rank 0 prints. Uses the public interface only.
  */
 #ifndef IRIS_EXAMPLES_EXAMPLE_H
 #define IRIS_EXAMPLES_EXAMPLE_H
@@ -18,9 +18,9 @@
 /* Elements that message-passing examples hand over at a time. */
 #define EXAMPLE_TILE 4096
 
-/* What the command line says; the initial values are an example's defaults. */
+/* The command line's options; the initial values are an example's defaults. */
 struct example_options {
-    size_t bytes;   /* of the largest buffer */
+    size_t bytes;   /* size of the largest buffer */
     int iterations; /* timed ones; the median counts */
     int workgroups; /* of each kernel; 0: as many as run at once */
     int ranks;      /* 0: the launcher's, else IRIS_NUM_RANKS, else 4 */
@@ -31,7 +31,7 @@ struct example_options {
 void example_options(int argc, char **argv, const char *about,
                      struct example_options *options);
 
-/* The exit code for what iris_spawn() returned; prints its message. */
+/* The exit code for a status of iris_spawn(); prints its message. */
 int example_exit(iris_status_t status);
 
 /* Workgroups to launch. */
@@ -40,7 +40,7 @@ unsigned example_grid(const iris_t *iris,
 
 /* ---- Values ----
  *
- * A function below that returns int returns what a rank's function returns: 0,
+ * A function below that returns int returns a value for a rank's function: 0,
  * or the status of a failed call, or 1 for a wrong value. */
 
 /* The value that rank `rank` has at index i in round `round`: another one for
@@ -51,7 +51,7 @@ IRIS_HOST_DEVICE uint32_t example_value(int rank, size_t i, int round)
            (uint32_t)i * 31u;
 }
 
-/* What should be at index i; example_value() is one. */
+/* The right value at index i; example_value() is one. */
 typedef uint32_t (*example_value_fn)(int rank, size_t i, int round);
 
 /* The sum (modulo 2^32) of what ranks 0 to num_ranks - 1 have. */
@@ -76,8 +76,8 @@ iris_status_t example_copy(iris_t *iris, void *to, const void *from,
 
 /* ---- Matrices ----
  *
- * Of whole numbers from -3 to 3, so that products and their sums over ranks are
- * exact in any order. */
+ * Their elements are whole numbers from -3 to 3, so that products and their sums
+ * over ranks are exact in any order. */
 IRIS_HOST_DEVICE float example_number(int seed, size_t r, size_t c)
 {
     return (float)((int)(((size_t)seed * 31 + r * 7 + c * 13 + r * c) % 7) - 3);
@@ -104,16 +104,16 @@ int example_ok(iris_t *iris, const char *what, size_t rows, size_t cols,
 int example_wrong(const iris_t *iris, const char *what, size_t i, double seen,
                   double expected);
 
-/* ---- Who does what when ---- */
+/* ---- Turns ---- */
 
 /* Calls fn(iris, arg, actor, target) on all ranks for each pair of ranks, one
- * pair after the other with a barrier between them, so that one rank can act
- * while the others wait. */
+ * pair after the other. A barrier between them lets one rank act while the
+ * others wait. */
 typedef int (*example_pair_fn)(iris_t *iris, void *arg, int actor, int target);
 int example_each_pair(iris_t *iris, example_pair_fn fn, void *arg);
 
-/* Elements of a tile out of `count`: EXAMPLE_TILE, or what is left for the
- * last one. */
+/* Elements of a tile out of `count`: EXAMPLE_TILE, or the rest for the last
+ * one. */
 IRIS_DEVICE size_t example_tile_count(size_t count, size_t tile)
 {
     size_t left = count - tile * EXAMPLE_TILE;
