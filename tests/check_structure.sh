@@ -31,7 +31,8 @@ all=$(mktemp)
 trap 'rm -f "$found" "$all"' EXIT
 
 sources() { # FOLDER...: the C files below
-    find "$@" \( -name '*.[ch]' -o -name '*.hip' \) -type f 2>/dev/null | sort
+    find "$@" \( -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.hip' \) -type f \
+        2>/dev/null | sort
 }
 
 # Prints, for the lines on stdin (file:line:text), what is wrong with them.
@@ -129,7 +130,7 @@ check_compilers() {
     local files
     files=$(sources device src include tools examples)
     code_lines '__(HIPCC|CUDACC|clang|GNUC|NVCC|INTEL_COMPILER|SANITIZE_[A-Z]+|has_[a-z_]+|HIP_(PLATFORM|DEVICE_COMPILE)[A-Z_]*|CUDA_ARCH__)([^A-Za-z]|$)' \
-        $(grep -vE '^device/(compat|target_[a-z]+)\.h$' <<<"$files") |
+        $(grep -vE '^(device/(compat|target_[a-z]+)\.h|examples/15_cpp\.cpp)$' <<<"$files") |
         because "asks which compiler this is; only device\\/compat.h and target_\\*.h may"
     code_lines '(^|[^A-Za-z0-9_])(__builtin_|__atomic_|__sync_|__hip_|__threadfence|__syncthreads|_mm_|__(asm|asm__)|asm([^A-Za-z0-9_]|$))' \
         $(grep -vE '^(device/(atomic|half|mma|vector)|src/base/ticks)\.h$' <<<"$files") |

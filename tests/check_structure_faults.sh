@@ -19,7 +19,7 @@ fail() {
 copy_sources() {
     (cd "$root" && find configure.ac Makefile.am m4/iris_*.m4 scripts src \
         include device tools examples tests bench -type f \
-        \( -name '*.[ch]' -o -name '*.hip' -o -name '*.sh' -o -name '*.awk' \
+        \( -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.hip' -o -name '*.sh' -o -name '*.awk' \
         -o -name 'local.mk' -o -path 'scripts/*' -o -name '*.ac' \
         -o -name '*.am' -o -name '*.m4' \) -print0 |
         xargs -0 cp --parents -t "$copy") || exit 1
@@ -108,6 +108,7 @@ plant_code() {
     plant src/base/comment.c "one of the words" '/* Growth is slow. */'
     : >src/base/waste_bin.c
     echo "src/base/waste_bin.c:1: called by a word" >>expected
+    plant include/iris/left.hpp "asks which compiler" '#ifdef __GNUC__'
     plant tools/left.c "a note of work left" '/* TO''DO: all */'
 }
 
