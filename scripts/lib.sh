@@ -36,8 +36,6 @@ have_package() {
     libc6-dev-arm64-cross) [ -e /usr/aarch64-linux-gnu/include/stdio.h ] ;;
     qemu-user) command -v qemu-aarch64 ;;
     imagemagick) command -v convert ;;
-    protobuf-compiler) command -v protoc ;;
-    python3-protobuf) /usr/bin/python3 -c "import google.protobuf" ;;
     python3-*) # Debian's own Python has it, whichever python3 is first
         /usr/bin/python3 -c "import ${1#python3-}" ;;
     libcmocka-dev) pkg-config --exists 'cmocka >= 1.1.5' ;;

@@ -28,7 +28,7 @@ include %D%/backend_hip/local.mk
 endif
 cmocka_tests = $(unit_tests) $(matrix_tests) $(rank_tests) $(hip_tests)
 shell_tests = %D%/amd_code.sh %D%/amd_emu.sh %D%/amd_host.sh %D%/amd_mutants.sh \
-	%D%/amd_node.sh %D%/bench.sh %D%/bench_ccl.sh %D%/chakra.sh %D%/check/examples.sh %D%/check/explore.sh %D%/check/herd.sh %D%/check/plain.sh %D%/check/replay.sh %D%/check_locks.sh \
+	%D%/amd_node.sh %D%/bench.sh %D%/bench_ccl.sh %D%/check/examples.sh %D%/check/explore.sh %D%/check/herd.sh %D%/check/plain.sh %D%/check/replay.sh %D%/check_locks.sh \
 	%D%/check_locks_faults.sh %D%/check_modules.sh %D%/check_modules_faults.sh \
 	%D%/check_structure.sh %D%/check_structure_faults.sh \
 	%D%/check_symbols.sh %D%/configure.sh %D%/cpp.sh %D%/device_compile.sh %D%/dlpack.sh %D%/docs.sh \

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The schedule of each example, collective and fused operation has the bytes that
-# the program itself counted, for each pair of ranks. iris-sim runs it to its
-# end.
+# iris-sim replays a trace of each example, collective and fused operation to its
+# end. The messages have the bytes that the program itself counted, for each pair
+# of ranks.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 build=$PWD
@@ -41,11 +41,10 @@ compile() { # NAME ARGUMENT...
 
 # The trace $tmp/NAME.json of a program whose output is $tmp/NAME.out.
 compare() { # NAME
-    ./iris-trace export -f goal -o "$tmp/$1.goal" "$tmp/$1.json"
-    ./iris-sim run --json -P "$src/tools/platforms/h200-4.json" "$tmp/$1.json" \
-        >"$tmp/$1.sim"
+    ./iris-sim run --json -P "$src/tools/platforms/h200-4.json" \
+        -t "$tmp/$1.run" "$tmp/$1.json" >"$tmp/$1.sim"
     check "$1: bytes of each pair" python3 "$here/trace/pairs.py" \
-        "$tmp/$1.out" "$tmp/$1.goal" "$tmp/$1.sim"
+        "$tmp/$1.out" "$tmp/$1.run" "$tmp/$1.sim"
 }
 
 # Whether a rank had more operations than its trace holds (traced.h): one that polls
@@ -91,14 +90,13 @@ done
 
 # A byte more or less of one message is seen, and so is a message to another rank.
 fault() { # LABEL NAME SED
-    rm -f "$tmp/fault.goal"
+    rm -f "$tmp/fault.run"
     sed "$3" "$tmp/$2.json" >"$tmp/fault.json"
-    ./iris-trace export -f goal -o "$tmp/fault.goal" "$tmp/fault.json"
     ./iris-sim run --json -P "$src/tools/platforms/h200-4.json" \
-        "$tmp/fault.json" >"$tmp/fault.sim" 2>"$tmp/out"
-    if [ ! -s "$tmp/fault.goal" ] ||
+        -t "$tmp/fault.run" "$tmp/fault.json" >"$tmp/fault.sim" 2>"$tmp/out"
+    if [ ! -s "$tmp/fault.run" ] ||
         cmp -s "$tmp/fault.json" "$tmp/$2.json" ||
-        python3 "$here/trace/pairs.py" "$tmp/$2.out" "$tmp/fault.goal" \
+        python3 "$here/trace/pairs.py" "$tmp/$2.out" "$tmp/fault.run" \
             "$tmp/fault.sim" >"$tmp/out" 2>&1; then
         echo "FAILED: $1 is not seen"
         failed=1

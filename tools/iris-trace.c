@@ -4,7 +4,6 @@
  */
 #include "config.h"
 
-#include "trace_goal.h"
 #include "trace_parts.h"
 
 #include "trace/merge.h"
@@ -22,7 +21,6 @@ static const char usage[] =
     "       iris-trace merge -o OUT TRACE...\n"
     "       iris-trace diff TRACE TRACE\n"
     "       iris-trace report -o OUT.html TRACE\n"
-    "       iris-trace export -f goal [-o OUT] TRACE\n"
     "Reads traces of Iris programs, also compressed ones.\n"
     "\n"
     "summary: operations, bytes, times, kernels, bytes from rank to rank.\n"
@@ -32,7 +30,6 @@ static const char usage[] =
     "diff: operations that take longer in the second trace.\n"
     "report: a page with a timeline, arrows from launches and signals, the\n"
     "matrix and the longest waits.\n"
-    "export: a schedule for LogGOPSim; wants a merged trace.\n"
     "\n"
     "  -b, --bases=PREFIX  read PREFIX_rank_0_heap_bases.json and, if there "
     "is\n"
@@ -40,7 +37,6 @@ static const char usage[] =
     "                      report, the trace's name without its ending; of\n"
     "                      resolve, iris, the default of "
     "IRIS_HEAP_BASES_PREFIX)\n"
-    "  -f, --format=NAME   of export: goal\n"
     "  -o, --output=FILE   write to it\n"
     "  -q, --quiet         no progress on long files\n"
     "  -r, --rank=RANK     addresses are in this rank's address space\n"
@@ -56,7 +52,7 @@ static const struct {
 } parts[] = {
     {"summary", trace_summary, 1, 4096}, {"resolve", trace_resolve, 0, 1},
     {"merge", trace_merge, 1, 4096},     {"diff", trace_diff, 2, 2},
-    {"report", trace_report, 1, 1},      {"export", trace_export, 1, 1},
+    {"report", trace_report, 1, 1},
 };
 
 FILE *trace_open(void)
@@ -115,29 +111,11 @@ int trace_merge(void)
     return trace_close(stdout);
 }
 
-int trace_export(void)
-{
-    const struct trace_goal_options options = {.open = trace_open};
-    FILE *file;
-
-    if (trace_options.format == NULL ||
-        strcmp(trace_options.format, "goal") != 0) {
-        fprintf(stderr,
-                "iris-trace export: --format=%s; the only one is goal\n",
-                trace_options.format == NULL ? "" : trace_options.format);
-        return 2;
-    }
-    return trace_goal(trace_options.files[0], &options, &file) != 0
-               ? 1
-               : trace_close(file);
-}
-
 /* Returns 0, or the exit status plus 256. */
 static int parse(int argc, char **argv)
 {
     static const struct option options[] = {
         {"bases", required_argument, NULL, 'b'},
-        {"format", required_argument, NULL, 'f'},
         {"output", required_argument, NULL, 'o'},
         {"quiet", no_argument, NULL, 'q'},
         {"rank", required_argument, NULL, 'r'},
@@ -147,13 +125,10 @@ static int parse(int argc, char **argv)
     char *end;
     int c;
 
-    while ((c = getopt_long(argc, argv, "b:f:o:qr:h", options, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, "b:o:qr:h", options, NULL)) != -1) {
         switch (c) {
         case 'b':
             trace_options.bases = optarg;
-            break;
-        case 'f':
-            trace_options.format = optarg;
             break;
         case 'o':
             trace_options.output = optarg;

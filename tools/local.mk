@@ -16,12 +16,8 @@ iris_probe_LDADD = libiris.la
 EXTRA_DIST += %D%/probe.awk
 bin_PROGRAMS += iris-trace
 iris_trace_SOURCES = %D%/iris-trace.c %D%/trace_figures.h %D%/trace_parts.h \
-	%D%/trace_calls.c %D%/trace_calls.h %D%/trace_figures.c %D%/trace_goal.c \
-	%D%/trace_goal.h %D%/trace_items.c %D%/trace_items.h %D%/trace_messages.c \
-	%D%/trace_messages.h %D%/trace_places.c %D%/trace_places.h \
-	%D%/trace_page.c %D%/trace_page.h %D%/trace_report.c %D%/trace_resolve.c \
-	%D%/trace_scale.c %D%/trace_scale.h %D%/trace_streams.c %D%/trace_streams.h \
-	%D%/trace_summary.c %D%/trace_timeline.c %D%/trace_timeline.h \
+	%D%/trace_figures.c %D%/trace_page.c %D%/trace_page.h %D%/trace_places.c \
+	%D%/trace_places.h %D%/trace_report.c %D%/trace_resolve.c %D%/trace_summary.c %D%/trace_timeline.c %D%/trace_timeline.h \
 	%D%/trace_transfers.c %D%/trace_transfers.h
 iris_trace_LDADD = libirisi.la
 bin_PROGRAMS += iris-replay
@@ -37,9 +33,10 @@ iris_sim_SOURCES = %D%/iris-sim.c %D%/sim_collective.c %D%/sim_collective.h \
 	%D%/sim_curve.c %D%/sim_curve.h %D%/sim_engine.c %D%/sim_engine.h \
 	%D%/sim_fit.c %D%/sim_lower.c %D%/sim_lower.h %D%/sim_network.h %D%/sim_parts.h %D%/sim_platform.c %D%/sim_platform.h \
 	%D%/sim_run.c %D%/sim_scale.c %D%/sim_schedule.c %D%/sim_schedule.h \
-	%D%/trace_calls.c %D%/trace_figures.c %D%/trace_goal.c %D%/trace_items.c \
-	%D%/trace_messages.c \
-	%D%/trace_scale.c %D%/trace_streams.c %D%/trace_transfers.c
+	%D%/sim_trace.c %D%/sim_trace.h %D%/trace_calls.c %D%/trace_calls.h \
+	%D%/trace_figures.c %D%/trace_figures.h %D%/trace_items.c %D%/trace_items.h \
+	%D%/trace_messages.c %D%/trace_messages.h %D%/trace_scale.c %D%/trace_scale.h \
+	%D%/trace_streams.c %D%/trace_streams.h %D%/trace_transfers.c %D%/trace_transfers.h
 iris_sim_LDADD = libirisi.la
 # SimGrid's interface is C++: a library of its own, so that all else links as C.
 if HAVE_SIMGRID

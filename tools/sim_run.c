@@ -7,9 +7,9 @@
 #include "sim_engine.h"
 #include "sim_parts.h"
 #include "sim_schedule.h"
+#include "sim_trace.h"
 
 #include "base/json_writer.h"
-#include "trace_goal.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -20,11 +20,6 @@
 static const char *const kinds[] = {"compute", "send", "wait"};
 
 /* ---- Reading ---- */
-
-static FILE *open_scratch(void)
-{
-    return tmpfile();
-}
 
 /* Whether the file is a schedule, not a trace. */
 static int is_schedule(FILE *file)
@@ -38,8 +33,6 @@ static int is_schedule(FILE *file)
 
 static int read_schedule(const char *path, struct sim_schedule *schedule_p)
 {
-    const struct trace_goal_options options = {open_scratch, sim_options.scale,
-                                               sim_options.is_ring, 1};
     FILE *file = fopen(path, "re");
     int ret = -1;
 
@@ -55,7 +48,7 @@ static int read_schedule(const char *path, struct sim_schedule *schedule_p)
         }
     } else {
         fclose(file);
-        if (trace_goal(path, &options, &file) != 0) {
+        if (sim_trace_schedule(path, &file) != 0) {
             return -1;
         }
         rewind(file);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A schedule in the GOAL language, as iris-trace export writes it: each rank's
- * computations, sends and receives, and their dependencies. A line may end with
- * a word of our own:
+ * A schedule in the GOAL language of LogGOPSim (Hoefler, Siebert and Lumsdaine,
+ * ICPP 2009): each rank's computations, sends and receives, and their
+ * dependencies. A line may end with a word of our own:
  *
  *     calc 100 release      then its rank waits for its writes' arrival
  *     calc 100 round 1      then for results of atomics at rank 1

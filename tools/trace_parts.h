@@ -10,7 +10,6 @@
 struct trace_options {
     const char *output; /* NULL: stdout */
     const char *bases;  /* prefix of heap-bases files; NULL: the default */
-    const char *format; /* of export */
     int rank;           /* -1: any */
     int quiet;          /* no progress */
     char **files;
@@ -25,7 +24,6 @@ int trace_resolve(void);
 int trace_merge(void);
 int trace_diff(void);
 int trace_report(void);
-int trace_export(void);
 
 /* The file that --output names, or stdout; closed by trace_close(), which
  * returns the exit status and complains of a disk that is full. */

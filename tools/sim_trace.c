@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris-trace export: writes the messages of a trace as a schedule in the GOAL
- * language of LogGOPSim (Hoefler, Siebert and Lumsdaine, ICPP 2009).
+ * iris-sim run: writes the messages of a trace as a schedule, see sim_schedule.h.
  * trace_messages.c finds the messages.
  */
 #include "config.h"
 
-#include "trace_goal.h"
+#include "sim_trace.h"
 
+#include "sim_parts.h"
 #include "trace_figures.h"
 #include "trace_messages.h"
 #include "trace_scale.h"
@@ -39,7 +39,6 @@ struct part {
     long *begin;    /* the first item of its step */
     long *latest;   /* the last item of each track */
     long num_tracks;
-    int has_costs;
 };
 
 /* Items of one batch are one step of their track. */
@@ -84,12 +83,9 @@ static int64_t interval(const struct part *part, long i, long last)
     int64_t since = last >= 0          ? part->items[last].ns
                     : item->from_start ? 0
                                        : item->begin_ns;
-    int64_t ns = item->begin_ns - since;
+    int64_t ns = item->begin_ns - since - item->cost.before_ns;
 
-    if (part->has_costs) {
-        ns -= item->cost.before_ns;
-        ns -= last >= 0 ? part->items[last].cost.own_ns : 0;
-    }
+    ns -= last >= 0 ? part->items[last].cost.own_ns : 0;
     return ns > 0 ? ns : 0;
 }
 
@@ -99,10 +95,10 @@ static void print_calc(const struct part *part, long i, long last)
 
     fprintf(part->file, "l%ld: calc %lld", 2 * i,
             (long long)interval(part, i, last));
-    if (part->has_costs && cost->is_release) {
+    if (cost->is_release) {
         fprintf(part->file, " release");
     }
-    if (part->has_costs && cost->waits_before) {
+    if (cost->waits_before) {
         fprintf(part->file, " round %d", part->items[i].peer);
     }
     fprintf(part->file, "\n");
@@ -115,9 +111,8 @@ static void print_message(const struct part *part, long i)
     fprintf(part->file, "l%ld: %s %llub %s %d tag %llu%s%s\n", 2 * i + 1,
             item->is_send ? "send" : "recv", (unsigned long long)item->bytes,
             item->is_send ? "to" : "from", item->peer,
-            (unsigned long long)item->tag,
-            part->has_costs && item->cost.is_copy ? " copy" : "",
-            part->has_costs && item->cost.waits_itself ? " round" : "");
+            (unsigned long long)item->tag, item->cost.is_copy ? " copy" : "",
+            item->cost.waits_itself ? " round" : "");
 }
 
 /* Labels: l<2 * i> is the interval before item i, if that begins a step, and
@@ -141,11 +136,9 @@ static void print_item(struct part *part, long i)
     }
 }
 
-static int print_rank(FILE *file, const struct trace_item *items, long count,
-                      int has_costs)
+static int print_rank(FILE *file, const struct trace_item *items, long count)
 {
-    struct part part = {
-        .file = file, .items = items, .count = count, .has_costs = has_costs};
+    struct part part = {.file = file, .items = items, .count = count};
 
     part.previous = calloc((size_t)count + 1, sizeof *part.previous);
     part.begin = calloc((size_t)count + 1, sizeof *part.begin);
@@ -163,8 +156,8 @@ static int print_rank(FILE *file, const struct trace_item *items, long count,
                : 0;
 }
 
-static int print_goal(FILE *file, const struct trace_items *items,
-                      int num_ranks, int has_costs)
+static int print_schedule(FILE *file, const struct trace_items *items,
+                          int num_ranks)
 {
     size_t first = 0, end = 0;
 
@@ -174,8 +167,7 @@ static int print_goal(FILE *file, const struct trace_items *items,
             end++;
         }
         fprintf(file, "\nrank %d {\n", rank);
-        if (print_rank(file, items->items + first, (long)(end - first),
-                       has_costs) != 0) {
+        if (print_rank(file, items->items + first, (long)(end - first)) != 0) {
             return -1;
         }
         fprintf(file, first == end ? "l0: calc 0\n}\n" : "}\n");
@@ -184,18 +176,21 @@ static int print_goal(FILE *file, const struct trace_items *items,
     return 0;
 }
 
-static int write_goal(struct trace_messages *messages, int num_ranks,
-                      const struct trace_goal_options *options, FILE **file_p)
+static int write_schedule(struct trace_messages *messages, int num_ranks,
+                          FILE **file_p)
 {
     struct trace_items items = {0};
     int ret = trace_messages_list(messages, &items);
-    FILE *file = ret != 0 ? NULL : options->open();
+    FILE *file = ret != 0 ? NULL : tmpfile();
 
+    if (ret == 0 && file == NULL) {
+        perror("iris-sim: a temporary file");
+    }
     if (file != NULL) {
         if (items.count > 1) {
             qsort(items.items, items.count, sizeof *items.items, compare_items);
         }
-        ret = print_goal(file, &items, num_ranks, options->has_costs);
+        ret = print_schedule(file, &items, num_ranks);
         *file_p = file;
     }
     free(items.items);
@@ -206,15 +201,14 @@ static int write_goal(struct trace_messages *messages, int num_ranks,
 }
 
 /* The number of ranks to write, or -1 after printing a message. */
-static int scale_to(const char *path, const struct trace_goal_options *options,
-                    struct trace_scale *scale)
+static int scale_to(const char *path, struct trace_scale *scale)
 {
     struct trace_figures figures = {.first_ns = INT64_MAX};
     int ret = trace_read(path, &figures, NULL, NULL);
 
     scale->from = figures.num_ranks;
-    scale->to = options->ranks != 0 ? options->ranks : figures.num_ranks;
-    scale->is_ring = options->is_ring;
+    scale->to = sim_options.scale;
+    scale->is_ring = sim_options.is_ring;
     trace_free(&figures);
     if (ret == 0 && (scale->from < 1 || scale->to % scale->from != 0)) {
         fprintf(stderr, "%s: %d ranks are no multiple of the trace's %d\n",
@@ -224,25 +218,24 @@ static int scale_to(const char *path, const struct trace_goal_options *options,
     return ret;
 }
 
-int trace_goal(const char *path, const struct trace_goal_options *options,
-               FILE **file_p)
+int sim_trace_schedule(const char *path, FILE **file_p)
 {
     struct trace_figures figures = {.first_ns = INT64_MAX};
     struct trace_messages messages;
     struct trace_scale scale = {.event = trace_messages_add, .arg = &messages};
-    int ret = options->ranks == 0 ? 0 : scale_to(path, options, &scale);
+    int ret = sim_options.scale == 0 ? 0 : scale_to(path, &scale);
 
     if (ret != 0 || trace_messages_open(&messages) != 0) {
         return -1;
     }
-    if (options->ranks == 0) {
+    if (sim_options.scale == 0) {
         ret = trace_read(path, &figures, trace_messages_add, &messages);
         scale.to = figures.num_ranks;
     } else {
         ret = trace_read(path, &figures, trace_scale_event, &scale);
     }
     if (ret == 0) {
-        ret = write_goal(&messages, scale.to, options, file_p);
+        ret = write_schedule(&messages, scale.to, file_p);
     }
     trace_messages_close(&messages);
     trace_free(&figures);
