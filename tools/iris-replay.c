@@ -19,9 +19,8 @@ static struct {
     struct replay_exploration exploration;
     bool shrinks;
     bool prints;
-    const char *output;  /* of --shrink; NULL: next to the schedule */
-    const char *picture; /* NULL: no picture */
-    const char *path;    /* the schedule */
+    const char *output; /* of --shrink; NULL: next to the schedule */
+    const char *path;   /* the schedule */
     struct replay_program program;
 } options = {.exploration = {.most = 100000}, .program = {.timeout_s = 60}};
 
@@ -40,7 +39,6 @@ static const char usage[] =
     "  -o, --output=FILE     the schedule that --shrink or --explore writes\n"
     "                        (default: SCHEDULE.short, explored)\n"
     "  -p, --print           print the operations that matter, in order\n"
-    "  -P, --picture=FILE    draw them as SVG\n"
     "  -s, --shrink          make the schedule short while it fails\n"
     "  -t, --timeout=SECONDS of one run (default: 60)\n"
     "  -h, --help            this text\n"
@@ -107,26 +105,19 @@ static int shrink(struct replay_result *result)
     return 0;
 }
 
-static int show(const struct replay_result *result)
+static void show(const struct replay_result *result)
 {
     struct replay_rows rows;
-    int ret = 0;
 
     replay_rows_open(&rows, result);
-    if (options.prints) {
-        replay_print(&rows);
-    }
-    if (options.picture != NULL) {
-        ret = replay_draw(&rows, options.picture) == 0 ? 0 : 2;
-    }
+    replay_print(&rows);
     replay_rows_close(&rows);
-    return ret;
 }
 
 static int replay(const struct replay_schedule *schedule,
                   struct replay_result *result)
 {
-    int ret = 0, shown;
+    int ret = 0;
 
     if (replay_run(&options.program, schedule, schedule->choices,
                    schedule->num_choices, result) != 0) {
@@ -150,8 +141,10 @@ static int replay(const struct replay_schedule *schedule,
         printf("it fails again: %s\n", result->failure);
         ret = options.shrinks ? shrink(result) : 0;
     }
-    shown = ret == 2 ? 0 : show(result);
-    return shown != 0 ? shown : ret;
+    if (options.prints && ret != 2) {
+        show(result);
+    }
+    return ret;
 }
 
 static int replay_file(const char *path)
@@ -254,9 +247,6 @@ static int take(int c)
     case 'p':
         options.prints = true;
         return 0;
-    case 'P':
-        options.picture = optarg;
-        return 0;
     case 's':
         options.shrinks = true;
         return 0;
@@ -283,7 +273,6 @@ int main(int argc, char **argv)
         {"match", required_argument, NULL, 'm'},
         {"output", required_argument, NULL, 'o'},
         {"print", no_argument, NULL, 'p'},
-        {"picture", required_argument, NULL, 'P'},
         {"shrink", no_argument, NULL, 's'},
         {"timeout", required_argument, NULL, 't'},
         {"help", no_argument, NULL, 'h'},
@@ -292,8 +281,7 @@ int main(int argc, char **argv)
     int c;
 
     /* "+" leaves the program's own options alone. */
-    while ((c = getopt_long(argc, argv, "+ael:m:o:pP:st:h", names, NULL)) !=
-           -1) {
+    while ((c = getopt_long(argc, argv, "+ael:m:o:pst:h", names, NULL)) != -1) {
         if (c == 'h') {
             fputs(usage, stdout);
             return 0;

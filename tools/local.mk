@@ -21,8 +21,7 @@ iris_trace_SOURCES = %D%/iris-trace.c %D%/trace_figures.h %D%/trace_parts.h \
 	%D%/trace_transfers.c %D%/trace_transfers.h
 iris_trace_LDADD = libirisi.la
 bin_PROGRAMS += iris-replay
-iris_replay_SOURCES = %D%/iris-replay.c %D%/replay_draw.c \
-	%D%/replay_explore.c %D%/replay_explore.h %D%/replay_file.c \
+iris_replay_SOURCES = %D%/iris-replay.c %D%/replay_explore.c %D%/replay_explore.h %D%/replay_file.c \
 	%D%/replay_file.h %D%/replay_outputs.c %D%/replay_outputs.h \
 	%D%/replay_print.c %D%/replay_rows.c %D%/replay_rows.h \
 	%D%/replay_run.c %D%/replay_run.h %D%/replay_shrink.c %D%/replay_shrink.h \

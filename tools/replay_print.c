@@ -41,7 +41,8 @@ static void add_value(const struct replay_op *op, const char *sign,
     }
 }
 
-void replay_describe_cell(const struct replay_row *row, char *text,
+/* "x := 7" */
+static void describe_cell(const struct replay_row *row, char *text,
                           size_t bytes)
 {
     const struct replay_op *op = row->op;
@@ -59,7 +60,8 @@ void replay_describe_cell(const struct replay_row *row, char *text,
     }
 }
 
-void replay_describe_column(const struct replay_rows *rows, size_t column,
+/* "rank 1, workgroup 0" */
+static void describe_column(const struct replay_rows *rows, size_t column,
                             char *text, size_t bytes)
 {
     const struct replay_column *it = &rows->columns[column];
@@ -81,8 +83,8 @@ static void add_remark(const struct replay_rows *rows,
     char column[64];
 
     if (row->late != REPLAY_NEVER) {
-        replay_describe_column(rows, rows->rows[row->late].column, column,
-                               sizeof column);
+        describe_column(rows, rows->rows[row->late].column, column,
+                        sizeof column);
         if (row->seen == REPLAY_NEVER) {
             snprintf(text + at, bytes - at, "; late: %s never sees it", column);
         } else {
@@ -107,7 +109,8 @@ static void add_remark(const struct replay_rows *rows,
     }
 }
 
-void replay_describe_row(const struct replay_rows *rows, size_t number,
+/* "send.c:12, kernel send: store; from line 3" */
+static void describe_row(const struct replay_rows *rows, size_t number,
                          char *text, size_t bytes)
 {
     const struct replay_row *row = &rows->rows[number];
@@ -128,11 +131,11 @@ static int width_of(const struct replay_rows *rows)
     char text[256];
 
     for (size_t i = 0; i < rows->num_columns; i++) {
-        replay_describe_column(rows, i, text, sizeof text);
+        describe_column(rows, i, text, sizeof text);
         width = strlen(text) > width ? strlen(text) : width;
     }
     for (size_t i = 0; i < rows->num_rows; i++) {
-        replay_describe_cell(&rows->rows[i], text, sizeof text);
+        describe_cell(&rows->rows[i], text, sizeof text);
         width = strlen(text) > width ? strlen(text) : width;
     }
     return (int)width;
@@ -145,7 +148,7 @@ void replay_print(const struct replay_rows *rows)
 
     printf("     ");
     for (size_t i = 0; i < rows->num_columns; i++) {
-        replay_describe_column(rows, i, text, sizeof text);
+        describe_column(rows, i, text, sizeof text);
         printf("  %-*s", i + 1 == rows->num_columns ? 0 : width, text);
     }
     printf("\n");
@@ -157,11 +160,11 @@ void replay_print(const struct replay_rows *rows)
         for (size_t column = 0; column < rows->num_columns; column++) {
             text[0] = '\0';
             if (column == rows->rows[i].column) {
-                replay_describe_cell(&rows->rows[i], text, sizeof text);
+                describe_cell(&rows->rows[i], text, sizeof text);
             }
             printf("  %-*s", width, text);
         }
-        replay_describe_row(rows, i, text, sizeof text);
+        describe_row(rows, i, text, sizeof text);
         printf("  %s\n", text);
     }
 }

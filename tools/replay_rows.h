@@ -41,19 +41,7 @@ void replay_rows_open(struct replay_rows *rows,
                       const struct replay_result *result);
 void replay_rows_close(struct replay_rows *rows);
 
-/* Text for a column ("rank 1, workgroup 0"), for a cell ("x := 7"), and for the
- * description beside a row ("send.c:12, kernel send: store; ..."). */
-void replay_describe_column(const struct replay_rows *rows, size_t column,
-                            char *text, size_t bytes);
-void replay_describe_cell(const struct replay_row *row, char *text,
-                          size_t bytes);
-void replay_describe_row(const struct replay_rows *rows, size_t row, char *text,
-                         size_t bytes);
-
 /* Prints the table. */
 void replay_print(const struct replay_rows *rows);
-
-/* Draws the table as SVG. Returns 0, or -1 after printing a message. */
-int replay_draw(const struct replay_rows *rows, const char *path);
 
 #endif /* IRIS_TOOLS_REPLAY_ROWS_H */

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # iris-replay: a failure comes again under its schedule and under a short one, the
-# table and the picture show it, and what does not fail, or is another program's,
+# table shows it, and what does not fail, or is another program's,
 # is told (tests/check/replay.c).
 set -u
 srcdir=$(cd "${srcdir:-$(dirname "$0")/..}" && pwd)
@@ -71,8 +71,7 @@ has out "replay.c:$(line_of data): store by rank 0"
 expect 1 "no failure" right -- ./talk right 3
 
 # Short: the one choice is that the load takes an old value.
-expect 0 "weak.short: 1 of [0-9]* choices" --shrink --print --picture=weak.svg \
-    weak -- ./talk bug 3
+expect 0 "weak.short: 1 of [0-9]* choices" --shrink --print weak -- ./talk bug 3
 has out "  1   inbox@1 := 7  .*replay.c:$(line_of data), .*never sees it" \
     "  2   flag@1 := 1 .*replay.c:$(line_of flag), .*relaxed" \
     "  3  .* flag@1 == 1 .*replay.c:$(line_of wait), .*from line 2" \
@@ -83,16 +82,6 @@ has weak.short "^read 1 0 0 .* old 1"
 expect 0 "the same run" weak.short -- ./talk bug 3
 expect 0 "race.short: 0 of" -s -p race -- ./talk bug 3
 has out "inbox@1 := 7 .*RACE" "inbox@1 == 7 .*RACE"
-# The picture: four boxes, one of them of an old value, arrows, dark and light.
-has weak.svg "prefers-color-scheme:dark" ">inbox@1 := 7<" 'class="late" d='
-[ "$(grep -c '<rect class="[rwo]' weak.svg)" = 4 ] || complain "not four boxes"
-[ "$(grep -c '<rect class="old"' weak.svg)" = 1 ] || complain "not one old value"
-if command -v xmllint >/dev/null; then
-    xmllint --noout weak.svg || complain "the picture is no XML"
-fi
-if command -v rsvg-convert >/dev/null; then
-    rsvg-convert -o weak.png weak.svg || complain "the picture cannot be drawn"
-fi
 
 # A shrink whose last run does not fail, and one whose program never fails again.
 for letters in 1 2 3 4 5; do
@@ -120,7 +109,6 @@ expect 0 "has no end" torn -- ./talk bug 3
 expect 2 "did not run under the schedule" weak -- true
 expect 2 "no-such-program: No such file" weak -- ./no-such-program
 expect 2 "cannot write /nowhere/out" -s -o /nowhere/out weak -- ./talk bug 3
-expect 2 "cannot write /nowhere/out" -P /nowhere/out weak -- ./talk bug 3
 expect 2 "usage" weak ./talk bug 3
 expect 2 "usage" weak
 expect 2 "no number of seconds" -t 0 weak -- ./talk bug 3
