@@ -39,7 +39,7 @@ AC_DEFUN([IRIS_BACKEND], [
   AC_DEFINE_UNQUOTED([HAVE_CUBLASLT], [$cublaslt],
     [1 if there is a cublaslt module])
   AC_DEFINE_UNQUOTED([HAVE_HIPBLASLT], [$hipblaslt],
-    [1 if there is a hipblaslt module, and one of rocBLAS])
+    [1 if there is a hipblaslt module])
   AM_CONDITIONAL([HAVE_CUBLASLT], [test $cublaslt = 1])
   AM_CONDITIONAL([HAVE_HIPBLASLT], [test $hipblaslt = 1])
   AM_CONDITIONAL([FAKE_HIP], [test "$IRIS_GPU_PLATFORM" = fake])

@@ -24,7 +24,7 @@ except ImportError:  # before setuptools 70.1
 BUNDLE = os.environ.get("IRIS_C_BUNDLE", "")
 #: Modules that libtool leaves in its folder: the backend for GPUs, and those
 #: that load libraries of matrix products for GPUs.
-MODULES = ("iris_hip.so", "iris_cublaslt.so", "iris_hipblaslt.so", "iris_rocblas.so")
+MODULES = ("iris_hip.so", "iris_cublaslt.so", "iris_hipblaslt.so")
 #: Libraries that every Linux with a manylinux tag has.
 GLIBC = re.compile(r"lib(c|m|dl|rt|pthread)\.so|ld-linux")
 #: Libraries that the wheel contains because libiris is linked with them.

@@ -118,7 +118,7 @@ typedef struct iris_context iris_t;
       "", "path prefix of <prefix>_report_<n>.json, written when a deadline "  \
           "passes or a rank dies; empty: none")                            \
     X(blas, CHOICE, "IRIS_BLAS", "auto",                                       \
-      "auto none cblas cublaslt hipblaslt rocblas",                                                \
+      "auto none cblas cublaslt hipblaslt",                                    \
       "library for products of matrices; auto: the device's, if it is there")  \
     X(trace, STRING, "IRIS_TRACE", "",                                         \
       "", "file such as trace.json: every rank records its operations and "    \

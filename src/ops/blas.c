@@ -27,19 +27,17 @@ struct choice {
     void *state;
 };
 
-/* The libraries. Those for the same devices are in the order of preference. The
- * library's module sets `blas` once. */
+/* The libraries, one for each kind of device. The library's module sets `blas`
+ * once. */
 static struct entry {
     const char *name;
     int built;
-    enum iris_memory_kind memory; /* kind of devices on which it is tried by
-                                   * default */
+    enum iris_memory_kind memory; /* kind of its devices */
     const struct iris_blas *blas;
 } entries[] = {
     {"cblas", HAVE_CBLAS, IRIS_MEMORY_HOST, NULL},
     {"cublaslt", HAVE_CUBLASLT, IRIS_MEMORY_CUDA, NULL},
     {"hipblaslt", HAVE_HIPBLASLT, IRIS_MEMORY_ROCM, NULL},
-    {"rocblas", HAVE_HIPBLASLT, IRIS_MEMORY_ROCM, NULL},
 };
 #define NUM_ENTRIES (sizeof entries / sizeof entries[0])
 
@@ -238,13 +236,11 @@ static int shares_gpu(const iris_t *iris)
     return 0;
 }
 
-/* The first library for the device that works. The log names the first
- * failure. */
+/* The device's library, if it works. */
 static void choose_any(iris_t *iris, struct choice *choice)
 {
     enum iris_memory_kind memory = iris_i_device(iris)->memory;
-    const struct entry *first = NULL;
-    char why[IRIS_BLAS_WHY_BYTES], first_why[IRIS_BLAS_WHY_BYTES];
+    char why[IRIS_BLAS_WHY_BYTES];
 
     if (memory != IRIS_MEMORY_HOST && shares_gpu(iris)) {
         iris_i_debug(iris_i_log(iris),
@@ -254,21 +250,12 @@ static void choose_any(iris_t *iris, struct choice *choice)
         return;
     }
     for (size_t i = 0; i < NUM_ENTRIES; i++) {
-        if (entries[i].memory != memory) {
-            continue;
+        if (entries[i].memory == memory &&
+            try_entry(iris, &entries[i], choice, why, sizeof why) != IRIS_OK) {
+            iris_i_debug(iris_i_log(iris), "no products of matrices by %s: %s",
+                         entries[i].name, why);
+            say_missing(iris, entries[i].name, why);
         }
-        if (try_entry(iris, &entries[i], choice, why, sizeof why) == IRIS_OK) {
-            return;
-        }
-        iris_i_debug(iris_i_log(iris), "no products of matrices by %s: %s",
-                     entries[i].name, why);
-        if (first == NULL) {
-            first = &entries[i];
-            memcpy(first_why, why, sizeof first_why);
-        }
-    }
-    if (first != NULL) {
-        say_missing(iris, first->name, first_why);
     }
 }
 

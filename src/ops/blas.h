@@ -13,7 +13,7 @@
 
 /* The core and modules are built together. Increase the number with every
  * change below. */
-#define IRIS_BLAS_VERSION "iris " PACKAGE_VERSION " blas 3"
+#define IRIS_BLAS_VERSION "iris " PACKAGE_VERSION " blas 4"
 
 /* Gaps between the rows of a matrix: one row is left free behind the first
  * `first` rows, then one behind every `each` rows. */
@@ -72,9 +72,6 @@ struct iris_blas_f32 {
 struct iris_blas {
     const char *name; /* its name in settings */
     int on_gpu;       /* 1: product is called, else multiply */
-    int takes_bias;   /* on a GPU: product can add a bias with one number for
-                       * each column, contiguous and aligned to
-                       * IRIS_BLAS_ALIGNMENT */
 
     /* Writes the library's name and version for users: at most
      * IRIS_BLAS_WHY_BYTES. */
@@ -92,10 +89,11 @@ struct iris_blas {
     void (*multiply)(void *state, const struct iris_blas_f32 *what);
 
     /* On a GPU, whose device is current: enqueues the product on the runtime's
-     * stream, which may be capturing. Products on several streams, and launches
-     * of graphs, share no memory of the library. IRIS_ERR_UNSUPPORTED: the
-     * library cannot multiply such matrices, and has enqueued nothing; the
-     * core's own kernel multiplies them. */
+     * stream, which may be capturing. A bias has one number for each column,
+     * contiguous and aligned to IRIS_BLAS_ALIGNMENT. Products on several
+     * streams, and launches of graphs, share no memory of the library.
+     * IRIS_ERR_UNSUPPORTED: the library cannot multiply such matrices, and has
+     * enqueued nothing; the core's own kernel multiplies them. */
     iris_status_t (*product)(void *state, const struct iris_blas_product *what,
                              void *stream, char *why);
 };

@@ -101,7 +101,6 @@ static iris_status_t open_library(int threads, void **state_p, char *why)
 static const struct iris_blas blas = {
     .name = "hipblaslt",
     .on_gpu = 1,
-    .takes_bias = 1,
     .describe = iris_i_lt_describe,
     .open = open_library,
     .close = iris_i_lt_close,

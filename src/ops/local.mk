@@ -18,22 +18,19 @@ iris_cblas_la_LDFLAGS = -module -avoid-version -shared \
 	-export-symbols-regex iris_blas_module
 endif
 # They find their libraries at run time.
-gpu_blas = %D%/blas_vendor.c %D%/blas_vendor.h src/base/loader.c
-lt_blas = $(gpu_blas) %D%/blas_lt.c %D%/blas_lt.h
-gpu_blas_ldflags = -module -avoid-version -shared \
+lt_blas = %D%/blas_lt.c %D%/blas_lt.h %D%/blas_vendor.c %D%/blas_vendor.h \
+	src/base/loader.c
+lt_blas_ldflags = -module -avoid-version -shared \
 	-export-symbols-regex iris_blas_module
 if HAVE_CUBLASLT
 pkglib_LTLIBRARIES += iris_cublaslt.la
 iris_cublaslt_la_SOURCES = %D%/blas_cublaslt.c $(lt_blas)
 iris_cublaslt_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUBLAS_CPPFLAGS)
-iris_cublaslt_la_LDFLAGS = $(gpu_blas_ldflags)
+iris_cublaslt_la_LDFLAGS = $(lt_blas_ldflags)
 endif
 if HAVE_HIPBLASLT
-pkglib_LTLIBRARIES += iris_hipblaslt.la iris_rocblas.la
+pkglib_LTLIBRARIES += iris_hipblaslt.la
 iris_hipblaslt_la_SOURCES = %D%/blas_hipblaslt.c $(lt_blas)
 iris_hipblaslt_la_CPPFLAGS = $(AM_CPPFLAGS)
-iris_hipblaslt_la_LDFLAGS = $(gpu_blas_ldflags)
-iris_rocblas_la_SOURCES = %D%/blas_rocblas.c $(gpu_blas)
-iris_rocblas_la_CPPFLAGS = $(AM_CPPFLAGS)
-iris_rocblas_la_LDFLAGS = $(gpu_blas_ldflags)
+iris_hipblaslt_la_LDFLAGS = $(lt_blas_ldflags)
 endif

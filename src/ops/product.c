@@ -121,11 +121,9 @@ static void say_own(const iris_t *iris, const struct gpu_call *call)
     }
 }
 
-static int library_adds(const struct iris_blas *blas,
-                        const struct iris_blas_product *what)
+static int library_adds(const struct iris_blas_product *what)
 {
-    return blas->takes_bias && what->bias.row == 0 &&
-           (what->bias.col == 1 || what->n == 1) &&
+    return what->bias.row == 0 && (what->bias.col == 1 || what->n == 1) &&
            (uintptr_t)what->bias.data % IRIS_BLAS_ALIGNMENT == 0;
 }
 
@@ -160,8 +158,7 @@ static iris_status_t enqueue_on_gpu(iris_t *iris,
     iris_status_t status =
         iris_i_stream_resolve(iris_i_queue(iris), stream, &resolved);
 
-    if (status == IRIS_OK && plain.bias.data != NULL &&
-        !library_adds(args->blas, &plain)) {
+    if (status == IRIS_OK && plain.bias.data != NULL && !library_adds(&plain)) {
         status = put_bias(iris, &args->what, stream);
     }
     if (status != IRIS_OK) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cuBLASLt, hipBLASLt and rocBLAS without GPUs, for tests of their modules: the
+ * cuBLASLt and hipBLASLt without GPUs, for tests of their modules: the
  * calls that those make, with plain loops in f32 on the fake HIP runtime's
  * streams. Each library is a shared object of its own and refuses what the
  * real one would. What it is like is read from the environment at each call:
@@ -10,7 +10,7 @@
  *                  "none": no call, as if it were not set
  *   FAKEBLAS_NONE  1: there is no algorithm for any product
  *   FAKEBLAS_LOAD  1: the first product by an algorithm waits for all kernels of
- *                  the process, as a driver does that loads a kernel (..Lt)
+ *                  the process, as a driver does that loads a kernel
  *
  * Here is what tests can ask of each, by dlsym().
  */

@@ -19,25 +19,19 @@
 static const struct library {
     const char *name;
     const char *file;
-    int is_lt;
     const char *create_fails;
     const char *create_error;
     const char *product_fails;
     const char *product_error;
 } toolkit_libraries[] = {
-    {"cublaslt", "libcublasLt.so", 1, "Create:1",
+    {"cublaslt", "libcublasLt.so", "Create:1",
      "cublasLtCreate returned CUBLAS_STATUS_NOT_INITIALIZED (1)", "Matmul:13",
      "a product by cublaslt: cublasLtMatmul returned "
      "CUBLAS_STATUS_EXECUTION_FAILED (13)"},
-    {"hipblaslt", "libhipblaslt.so", 1, "Create:1",
+    {"hipblaslt", "libhipblaslt.so", "Create:1",
      "hipblasLtCreate returned HIPBLAS_STATUS_NOT_INITIALIZED (1)", "Matmul:5",
      "a product by hipblaslt: hipblasLtMatmul returned "
      "HIPBLAS_STATUS_EXECUTION_FAILED (5)"},
-    {"rocblas", "librocblas.so", 0, "create_handle:6",
-     "rocblas_create_handle returned rocblas_status_internal_error (6)",
-     "gemm_ex:6",
-     "a product by rocblas: rocblas_gemm_ex returned "
-     "rocblas_status_internal_error (6)"},
 };
 #define NUM_TOOLKIT_LIBRARIES \
     (sizeof toolkit_libraries / sizeof toolkit_libraries[0])

@@ -7,7 +7,7 @@ ops_gpu_tests = %D%/test_ops_gpu_blas %D%/test_ops_gpu_fail %D%/test_ops_gpu_fir
 hip_tests += $(ops_gpu_tests)
 $(ops_gpu_tests): tests/fakeblas/libcublasLt.la tests/fakeblas/libhipblaslt.la \
 	tests/fakeblas/librocblas.la
-%D%/test_ops_gpu_blas.$(OBJEXT) %D%/test_ops_gpu_fail.$(OBJEXT) %D%/test_ops_gpu_first.$(OBJEXT) \
+%D%/test_ops_gpu_blas.$(OBJEXT) %D%/test_ops_gpu_fail.$(OBJEXT) %D%/test_ops_gpu_first.$(OBJEXT)  \
 	%D%/test_ops_gpu_missing.$(OBJEXT): \
 	CPPFLAGS += -DFAKEBLAS_FOLDER='"$(abs_builddir)/tests/fakeblas/.libs"'
 endif

@@ -132,8 +132,7 @@ static int is_close(const struct board *board, const char *one,
                                                    : 0x1p-8;
     double most = 0, apart = 0;
 
-    if (library == NULL || (strstr(library, "blaslt") == NULL &&
-                            strcmp(library, "rocblas") != 0)) {
+    if (library == NULL || strstr(library, "blaslt") == NULL) {
         return 0;
     }
     for (int64_t i = 0; i < count; i++) {
