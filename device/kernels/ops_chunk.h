@@ -46,7 +46,7 @@ IRIS_DEVICE_APART void iris_d_ops_refuse(iris_dev_t dev, uint64_t what,
     mismatch.theirs.what = IRIS_OPS_CALL_FAILED;
     mismatch.theirs.sizes[0] = failed;
 #if IRIS_ON_CPU
-    iris_i_cpu_mismatch(dev.cpu, &mismatch);
+    iris_cpu_mismatch(dev.cpu, &mismatch);
 #endif
 #if IRIS_D_WATCHED
     if (iris_d_watch(dev) != NULL) {

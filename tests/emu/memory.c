@@ -269,9 +269,9 @@ void iris_cpu_observe(struct iris_cpu_wg *cpu,
     (void)cpu, (void)event;
 }
 
-void iris_i_cpu_mismatch(struct iris_cpu_wg *cpu,
+void iris_cpu_mismatch(struct iris_cpu_wg *cpu,
                          const struct iris_dev_mismatch *mismatch);
-void iris_i_cpu_mismatch(struct iris_cpu_wg *cpu,
+void iris_cpu_mismatch(struct iris_cpu_wg *cpu,
                          const struct iris_dev_mismatch *mismatch)
 {
     (void)cpu, (void)mismatch;

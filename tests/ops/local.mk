@@ -5,9 +5,8 @@ if FAKE_HIP
 ops_gpu_tests = %D%/test_ops_gpu_blas %D%/test_ops_gpu_fail %D%/test_ops_gpu_first \
 	%D%/test_ops_gpu_missing
 hip_tests += $(ops_gpu_tests)
-$(ops_gpu_tests): tests/fakeblas/libcublasLt.la tests/fakeblas/libhipblaslt.la \
-	tests/fakeblas/librocblas.la
-%D%/test_ops_gpu_blas.$(OBJEXT) %D%/test_ops_gpu_fail.$(OBJEXT) %D%/test_ops_gpu_first.$(OBJEXT)  \
+$(ops_gpu_tests): tests/fakeblas/libcublasLt.la tests/fakeblas/libhipblaslt.la
+%D%/test_ops_gpu_blas.$(OBJEXT) %D%/test_ops_gpu_fail.$(OBJEXT) %D%/test_ops_gpu_first.$(OBJEXT) \
 	%D%/test_ops_gpu_missing.$(OBJEXT): \
 	CPPFLAGS += -DFAKEBLAS_FOLDER='"$(abs_builddir)/tests/fakeblas/.libs"'
 endif
