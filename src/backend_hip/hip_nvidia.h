@@ -74,6 +74,7 @@
 #define hipMemsetAsync cudaMemsetAsync
 #define hipPointerAttribute_t struct cudaPointerAttributes
 #define hipPointerGetAttributes cudaPointerGetAttributes
+#define hipMemoryTypeDevice cudaMemoryTypeDevice
 #define hipMemoryTypeUnregistered cudaMemoryTypeUnregistered
 #define hipIpcMemHandle_t cudaIpcMemHandle_t
 #define hipIpcGetMemHandle cudaIpcGetMemHandle
