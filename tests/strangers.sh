@@ -99,9 +99,6 @@ on() { # HOST COMMAND...
 stranger() { # HOST MODE...
     on "$1" /usr/bin/python3 "$here/strangers.py" "${@:2}"
 }
-background() { # HOST MODE...: its pid is $!
-    exec nsenter --net="/run/netns/$tag-$1" /usr/bin/python3 "$here/strangers.py" "${@:2}"
-}
 start() { # RANK SETTING...
     on "$1" env IRIS_RANK="$1" "${@:2}" timeout -k 5 60 "$tmp/job" >"$tmp/out$1" 2>&1 &
     pids+=($!)
@@ -125,7 +122,7 @@ form() { # SETTING...
 form_attacked() { # SETTING...
     local flood ended
     rm -f "$tmp"/out*
-    background 3 flood "$tag-0=10.78.0.1" "$tag-1=10.78.0.2" "$tag-2=10.78.0.3" >"$tmp/flood" 2>&1 &
+    nsenter --net="/run/netns/$tag-3" /usr/bin/python3 "$here/strangers.py" flood "$tag-0=10.78.0.1" "$tag-1=10.78.0.2" "$tag-2=10.78.0.3" >"$tmp/flood" 2>&1 &
     flood=$! && strangers+=("$flood")
     start 0 "$@"
     start 1 "$@"
@@ -156,7 +153,7 @@ check "it is told why" grep -q "has another secret" "$tmp/out2"
 
 # The recorder hears all of rank 0's host.
 recorded() {
-    background 0 record "$tmp/packets" >"$tmp/recorder" 2>&1 &
+    nsenter --net="/run/netns/$tag-0" /usr/bin/python3 "$here/strangers.py" record "$tmp/packets" >"$tmp/recorder" 2>&1 &
     local recorder=$!
     strangers+=("$recorder")
     await records "$tmp/recorder" || return 1

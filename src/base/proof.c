@@ -20,8 +20,8 @@
  * - A proof covers the claims of its sender. Claims of both sides thus belong
  *   to this connection.
  *
- * The handshake does not protect the bytes after it: an attacker who can change
- * packets in transit can take over a proven connection.
+ * The handshake does not protect the bytes after it. An attacker on the way can
+ * change packets and so take over a proven connection.
  *
  * Stages. The acceptor sends the greeting, receives the claim, waits for
  * iris_i_proof_answer() and sends the answer. The connector receives, sends and
@@ -177,7 +177,7 @@ static enum iris_proof_result check_claim(struct iris_proof *proof)
 {
     if (!is_greeting(&proof->claim.greeting) ||
         proof->claim.claims.bytes > IRIS_PROOF_CLAIMS_MOST) {
-        return fail_proof(proof, IRIS_PROOF_FOREIGN);
+        return fail_proof(proof, IRIS_PROOF_NOT_IRIS);
     }
     if (!is_mac(proof, IRIS_PROOF_CONNECTOR, proof->claim.mac)) {
         return refuse(proof);
@@ -201,7 +201,7 @@ static enum iris_proof_result check_answer(struct iris_proof *proof)
 {
     if (proof->answer.verdict > REFUSED ||
         proof->answer.claims.bytes > IRIS_PROOF_CLAIMS_MOST) {
-        return fail_proof(proof, IRIS_PROOF_FOREIGN);
+        return fail_proof(proof, IRIS_PROOF_NOT_IRIS);
     }
     if (proof->answer.verdict == WRONG ||
         !is_mac(proof, IRIS_PROOF_ACCEPTOR, proof->answer.mac)) {
@@ -220,7 +220,7 @@ static enum iris_proof_result end_stage(struct iris_proof *proof)
         if (!is_greeting(&proof->greeting)) {
             return fail_proof(proof, is_full(&proof->greeting)
                                          ? IRIS_PROOF_FULL
-                                         : IRIS_PROOF_FOREIGN);
+                                         : IRIS_PROOF_NOT_IRIS);
         }
         make_mac(proof, IRIS_PROOF_CONNECTOR, proof->claim.mac);
     }
@@ -328,7 +328,7 @@ const char *iris_i_proof_reason(const struct iris_proof *proof)
         return "did not prove in time that it knows the job's secret";
     case IRIS_PROOF_GONE:
         return "closed the connection";
-    case IRIS_PROOF_FOREIGN:
+    case IRIS_PROOF_NOT_IRIS:
         return "is not a process of Iris, or of another version of it";
     case IRIS_PROOF_FULL:
         return "has no file descriptor left";

@@ -31,12 +31,12 @@ enum iris_proof_result {
 
 enum iris_proof_why {
     IRIS_PROOF_NO_REASON,
-    IRIS_PROOF_LATE,    /* the deadline has passed */
-    IRIS_PROOF_GONE,    /* the other side has closed, or the connection broke */
-    IRIS_PROOF_FOREIGN, /* the other side does not speak this protocol */
-    IRIS_PROOF_WRONG,   /* the other side has another secret */
-    IRIS_PROOF_FULL,    /* the acceptor's process has no descriptor left */
-    IRIS_PROOF_REFUSED, /* the acceptor knows the secret but does not want this
+    IRIS_PROOF_LATE, /* the deadline has passed */
+    IRIS_PROOF_GONE, /* the other side has closed, or the connection broke */
+    IRIS_PROOF_NOT_IRIS, /* the other side does not speak this protocol */
+    IRIS_PROOF_WRONG,    /* the other side has another secret */
+    IRIS_PROOF_FULL,     /* the acceptor's process has no descriptor left */
+    IRIS_PROOF_REFUSED,  /* the acceptor knows the secret but does not want this
                          * connection; `theirs` has its reason, as text */
 };
 

@@ -6,7 +6,6 @@
 
 #include "base/socket.h"
 
-#include "base/clock.h"
 #include "base/fd.h"
 #include "base/error.h"
 #include "base/shm.h"
@@ -78,7 +77,7 @@ static iris_status_t fail_in_use(const char *name)
         iris_i_wait_moment(&wait, IRIS_LISTEN_MS);
         do {
             ret = connect(sock, (struct sockaddr *)&address, length);
-        } while (ret != 0 && errno == ECONNREFUSED &&
+        } while (ret != 0 && (errno == ECONNREFUSED || errno == EINTR) &&
                  iris_i_wait_tick(&wait) == IRIS_OK);
         if (ret == 0) {
             peer = peer_of(sock);
@@ -201,7 +200,6 @@ iris_status_t iris_i_socket_send(int sock, const void *data, size_t bytes,
     union iris_socket_control control;
     struct iovec iov = {.iov_base = (void *)(uintptr_t)data, .iov_len = bytes};
     struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
-    int64_t deadline_ns = iris_i_deadline(IRIS_SOCKET_PATIENCE_MS);
     struct iris_wait wait;
     ssize_t sent;
 
@@ -215,9 +213,9 @@ iris_status_t iris_i_socket_send(int sock, const void *data, size_t bytes,
             message.msg_control = NULL;
             message.msg_controllen = 0;
         }
-    } while (iov.iov_len > 0 && iris_i_now_ns() < deadline_ns &&
-             (sent > 0 || errno == EINTR ||
-              (errno == ETOOMANYREFS && iris_i_wait_tick(&wait) == IRIS_OK)));
+    } while (iov.iov_len > 0 &&
+             (sent > 0 || ((errno == EINTR || errno == ETOOMANYREFS) &&
+                           iris_i_wait_tick(&wait) == IRIS_OK)));
     if (iov.iov_len == 0) {
         return IRIS_OK;
     }
@@ -249,7 +247,7 @@ int iris_i_socket_has_ended(int sock)
     return got == 0 || (got < 0 && errno != EAGAIN);
 }
 
-/* Receives what is there, at most the rest of the message. A side that closes
+/* Receives the bytes that are there, at most the rest of the message. A side that closes
  * with unread data resets the connection, but its earlier message can still be
  * read. */
 static ssize_t receive_part(int sock, struct iris_socket_message *message)

@@ -33,10 +33,10 @@ struct iris_arrivals {
     int poll; /* readable when there is something to take; -1: not open */
     int listener;
     int has_gate;
-    size_t bytes; /* of each first message */
+    size_t bytes; /* size of each first message */
     int most;     /* connections at once; the oldest is dropped */
     int count;
-    unsigned num_failed; /* of the gate, as reported */
+    unsigned num_failed; /* the gate's number that was reported last */
     struct iris_arrival *last;
     struct iris_gate gate;
 };
@@ -53,8 +53,8 @@ iris_status_t iris_i_arrivals_open(struct iris_arrivals *arrivals, int listener,
 void iris_i_arrivals_close(struct iris_arrivals *arrivals);
 
 /* Takes a connection whose first message has come; never waits. The caller owns
- * its socket and its descriptor, and frees *arrival_p. *arrival_p is NULL if
- * there is none.
+ * its socket and its descriptor, and frees *arrival_p, which is NULL if no
+ * connection has sent its message.
  * - IRIS_OK
  * - IRIS_ERR_LIMIT with a connection: its message came without its descriptor
  * - IRIS_ERR_BOOTSTRAP with a connection: its message has another size

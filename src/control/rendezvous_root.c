@@ -79,7 +79,7 @@ static int is_claimed(const struct iris_arrival *arrival,
                                 arrival->claims.host == hello->host);
 }
 
-/* Takes a hello. `status` is OK, or tells in what way it is incomplete. Errors
+/* Takes a hello. A `status` that is not OK says that the hello is incomplete. Errors
  * go into the verdict. Returns 1 if a rank sent it. */
 static int take_hello(struct iris_rendezvous *rendezvous,
                       struct iris_arrival *arrival, iris_status_t status,

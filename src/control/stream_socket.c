@@ -6,9 +6,9 @@
 
 #include "control/stream_socket.h"
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/host_wait.h"
 #include "base/timing.h"
 
 #include <arpa/inet.h>
@@ -112,17 +112,16 @@ iris_status_t iris_i_stream_listen(int sock, enum iris_control_kind kind,
 /* Waits until a connection is made or has failed. */
 static int await_connected(int sock)
 {
-    int64_t deadline_ns = iris_i_deadline(IRIS_SOCKET_PATIENCE_MS), left_ms;
     struct pollfd pollfd = {.fd = sock, .events = POLLOUT};
-    int ready, ret = 0;
-    socklen_t bytes = sizeof ret;
+    socklen_t bytes = sizeof(int);
+    struct iris_wait wait;
+    int ret = 0;
 
-    do {
-        left_ms = (deadline_ns - iris_i_now_ns()) / IRIS_NS_PER_MS;
-        ready = poll(&pollfd, 1, left_ms > 0 ? (int)left_ms + 1 : 0);
-    } while (ready < 0 && errno == EINTR);
-    if (ready == 0) {
-        return ETIMEDOUT;
+    iris_i_wait_moment(&wait, IRIS_SOCKET_PATIENCE_MS);
+    while (poll(&pollfd, 1, 0) <= 0) {
+        if (iris_i_wait_tick(&wait) != IRIS_OK) {
+            return ETIMEDOUT;
+        }
     }
     return getsockopt(sock, SOL_SOCKET, SO_ERROR, &ret, &bytes) == 0 ? ret
                                                                      : errno;

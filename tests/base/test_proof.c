@@ -383,13 +383,13 @@ static void garbage_oversized_claims_and_silence_have_reasons(void **state)
     memset(&claim, 'x', sizeof claim);
     assert_int_equal(feed_acceptor(&claim, sizeof claim, &why),
                      IRIS_PROOF_FAILED);
-    assert_int_equal(why, IRIS_PROOF_FOREIGN);
+    assert_int_equal(why, IRIS_PROOF_NOT_IRIS);
     open_pair(&pair, &secret, &secret);
     claim = pair.connector.claim;
     claim.claims.bytes = IRIS_PROOF_CLAIMS_MOST + 1;
     assert_int_equal(feed_acceptor(&claim, sizeof claim, &why),
                      IRIS_PROOF_FAILED);
-    assert_int_equal(why, IRIS_PROOF_FOREIGN);
+    assert_int_equal(why, IRIS_PROOF_NOT_IRIS);
     close(pair.socks[1]);
     assert_int_equal(iris_i_proof_step(&pair.acceptor), IRIS_PROOF_FAILED);
     assert_int_equal(pair.acceptor.why, IRIS_PROOF_GONE);
