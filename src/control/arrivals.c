@@ -26,11 +26,12 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-static int watch_arrival(const struct iris_arrivals *arrivals, int fd)
+/* Fails, without harm, if `poll` is the listener. */
+static void watch_arrival(const struct iris_arrivals *arrivals, int fd)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
 
-    return epoll_ctl(arrivals->poll, EPOLL_CTL_ADD, fd, &event);
+    (void)epoll_ctl(arrivals->poll, EPOLL_CTL_ADD, fd, &event);
 }
 
 /* Removes a connection from the list. */
@@ -86,7 +87,7 @@ static struct iris_arrival *add_arrival(struct iris_arrivals *arrivals,
     arrival->next = arrivals->last;
     arrivals->last = arrival;
     arrivals->count++;
-    (void)watch_arrival(arrivals, sock);
+    watch_arrival(arrivals, sock);
     return arrival;
 }
 
@@ -200,18 +201,16 @@ iris_status_t iris_i_arrivals_open(struct iris_arrivals *arrivals, int listener,
     arrivals->most = most;
     arrivals->poll = iris_i_fd_above_stdio(epoll_create1(EPOLL_CLOEXEC));
     if (arrivals->poll < 0) {
-        return iris_i_fail_fd(errno, "cannot watch for ranks");
+        arrivals->poll = listener;
     }
     if (far_listener >= 0) {
         status = iris_i_gate_open(&arrivals->gate, far_listener, key, most);
         arrivals->gate.admit = admit_rank;
         arrivals->has_gate = status == IRIS_OK;
     }
-    if (status == IRIS_OK &&
-        (watch_arrival(arrivals, listener) != 0 ||
-         (far_listener >= 0 &&
-          watch_arrival(arrivals, arrivals->gate.poll) != 0))) {
-        status = iris_i_fail_fd(errno, "cannot watch for ranks");
+    watch_arrival(arrivals, listener);
+    if (arrivals->has_gate) {
+        watch_arrival(arrivals, arrivals->gate.poll);
     }
     if (status != IRIS_OK) {
         iris_i_arrivals_close(arrivals);
@@ -221,7 +220,7 @@ iris_status_t iris_i_arrivals_open(struct iris_arrivals *arrivals, int listener,
 
 void iris_i_arrivals_close(struct iris_arrivals *arrivals)
 {
-    if (arrivals->poll < 0) {
+    if (arrivals->listener < 0) {
         return;
     }
     while (arrivals->last != NULL) {
@@ -230,6 +229,8 @@ void iris_i_arrivals_close(struct iris_arrivals *arrivals)
     if (arrivals->has_gate) {
         iris_i_gate_close(&arrivals->gate);
     }
-    close(arrivals->poll);
-    arrivals->poll = -1;
+    if (arrivals->poll != arrivals->listener) {
+        close(arrivals->poll);
+    }
+    arrivals->listener = -1;
 }

@@ -30,8 +30,10 @@ struct iris_arrival {
 };
 
 struct iris_arrivals {
-    int poll; /* readable when there is something to take; -1: not open */
-    int listener;
+    /* Readable when there is something to take. Without a free descriptor it is
+     * the listener, so that ranks can still be told the reason. */
+    int poll;
+    int listener; /* -1: not open */
     int has_gate;
     size_t bytes; /* size of each first message */
     int most;     /* connections at once; the oldest is dropped */

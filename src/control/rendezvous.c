@@ -430,7 +430,7 @@ iris_status_t iris_i_rendezvous_open(const struct iris_bootstrap *bootstrap,
         .deadline = iris_i_deadline(settings->timeout_ms.number),
         .warn_at = iris_i_deadline(settings->warn_ms.number),
         .sock = -1,
-        .arrivals = {.poll = -1},
+        .arrivals = {.listener = -1},
         .spare = -1,
         .far_sock = bootstrap->listener > 0 ? bootstrap->listener : -1};
     iris_status_t status = IRIS_OK;
