@@ -94,6 +94,14 @@ for value in {1..20}; do # one of them ends where the next column begins
     has '(^| )environment +name the ranks'
     ! grep -qE 'yenvironment' "$output" || fail "columns run together"
 done
+# A secret is not shown, whether it is valid or too long.
+for secret in "the text of a secret" "$(printf 'secret%.0s' {1..100})"; do
+    IRIS_JOB_SECRET=$secret ./iris-info >"$output" 2>&1
+    has '^[ !] IRIS_JOB_SECRET +\(set\) '
+    ! grep -qF "${secret:0:12}" "$output" || fail "iris-info shows the job's secret"
+    IRIS_JOB_SECRET=$secret ./iris-info --json >"$output" 2>&1
+    ! grep -qF "${secret:0:12}" "$output" || fail "iris-info --json shows the job's secret"
+done
 IRIS_JOB_ID=$'a\nb\tc' info 0
 has '^  IRIS_JOB_ID +a\\x0ab\\x09c +environment '
 
