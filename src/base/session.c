@@ -3,23 +3,22 @@
  * Sessions. Each direction is one stream of bytes, numbered from 0 and made of
  * records:
  *
- *   bytes   uint32: size of the payload; ACK_ONLY: none; END: the last record
- *   ack     uint32: number of bytes of the other direction that this side had
- *           applied when it put the record, modulo 2^32
- *   payload
+ *   bytes    uint32: size of the payload; ACK_ONLY: none; END: the last record
+ *   ack      uint32: number of bytes of the other direction that this side had
+ *            applied when it put the record, modulo 2^32
+ *   payload  these bytes
  *
  * The sender keeps each byte until the other side has acknowledged it:
  *
  *   acked <= sent <= high <= end
  *
- * - [acked, sent) may have been lost with the connection.
- * - [sent, end) was not passed to the connection yet.
+ * The connection may have lost [acked, sent). It was not given [sent, end) yet.
  *
  * The receiver counts the bytes that it has in memory (`received`), over all
  * connections. A part of a record stays when a connection ends. After that each
  * side tells the other its `received`, in a way that the caller chooses. The
- * other side sets `acked` and `sent` to it, and sends the rest. So every byte
- * arrives once and in order, whatever a connection had lost.
+ * other side sets `acked` and `sent` to it, and sends the rest. So each byte
+ * arrives once and in order, though connections lose bytes.
  *
  * Every record acknowledges. A side that only receives adds a record without
  * payload for every TELL_BYTES. A sender that waits for acknowledgements has to
@@ -38,7 +37,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define TELL_BYTES ((uint64_t)64 << 10)
+#define TELL_BYTES ((uint64_t)256 << 10)
 
 /* Room for sent records at first. */
 #define FIRST_ROOM ((size_t)64 << 10)

@@ -18,7 +18,7 @@ struct iris_session {
     size_t in_at;
     size_t in_end;
     uint64_t received; /* bytes of all connections */
-    uint64_t applied;  /* of those, bytes of records that take() returned */
+    uint64_t applied;  /* bytes of the records that take() returned */
     uint64_t told;     /* value of `applied` in the last record put here */
 
     unsigned char *out; /* a ring: the bytes from `acked` to `end` */

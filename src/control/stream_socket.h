@@ -35,7 +35,7 @@ int iris_i_stream_connect(int sock, const struct iris_address *address);
  * system does not end it while it answers; see iris_i_stream_answers(). */
 void iris_i_stream_settle(int sock);
 
-/* What is known of a connection's other host. Begins as {0}. */
+/* This side's knowledge of a connection's other host. Begins as {0}. */
 struct iris_stream_check {
     int64_t next_ns;   /* time of the next look */
     int64_t silent_ns; /* time since which it leaves packets unanswered */

@@ -30,7 +30,7 @@
 
 /* Number of unacknowledged bytes for a rank from which requests to it wait,
  * too. The rank acknowledges sooner. */
-#define FULL_BYTES ((size_t)512 << 10)
+#define FULL_BYTES ((size_t)1 << 20)
 
 /* Messages with less data are sent together. A call of the system costs more
  * than a copy. */
@@ -65,8 +65,8 @@ struct link {
     int rank;
     enum link_state state;
     int was_stuck;   /* as the epoll knows it */
-    int errno_value; /* of a failed send; the link is cut once all data that
-                      * has arrived is read. 0: none */
+    int errno_value; /* A send has failed, so the link is cut once all data that
+                      * has arrived is read. 0: none has */
     int64_t cut_ns;  /* time of the cut; 0: it has never been joined */
     struct iris_stream_check check;
     struct iris_session session;

@@ -78,7 +78,7 @@ struct caller {
     int is_wanted;
     int sock; /* -1: none */
     int is_connected;
-    uint64_t number;     /* of the last try */
+    uint64_t number;     /* the last try's number */
     int64_t since_ns;    /* begin of the try, or of the proof */
     int64_t next_ns;     /* time of the next try */
     int64_t deadline_ns; /* the host has to answer until then */
