@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "base/shm.h"
+#include "base/socket.h"
 #include "base/host_wait.h"
 #include "control/board.h"
 #include "control/hub.h"
@@ -389,6 +390,19 @@ static iris_status_t prove_peer(const struct socket_control *s, int sock,
                        s->base.rank, iris_i_proof_reason(&proof));
 }
 
+/* Rank 0 sends the published states once it has opened its link to this rank. A
+ * post of another rank would be lost before that. */
+static iris_status_t await_welcome(int sock, struct iris_wait *wait)
+{
+    iris_status_t status = IRIS_OK;
+
+    wait->fd = sock;
+    while (status == IRIS_OK && !iris_i_socket_is_readable(sock)) {
+        status = iris_i_wait_tick(wait);
+    }
+    return status;
+}
+
 /* Takes no longer than the rest of the start. Rank 0's death refuses the
  * connection; the other ranks' states are not known yet. Rank 0 may drop a connection because strangers crowd it. */
 static iris_status_t connect_root(struct socket_control *s,
@@ -414,6 +428,7 @@ static iris_status_t connect_root(struct socket_control *s,
             status = status == IRIS_OK ? IRIS_ERR_STATE : status;
         } else {
             status = ret == 0 ? prove_peer(s, sock, &wait) : fail_dial(s, ret);
+            status = status == IRIS_OK ? await_welcome(sock, &wait) : status;
         }
         if (status != IRIS_OK && sock >= 0) {
             close(sock);
