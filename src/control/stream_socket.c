@@ -6,6 +6,7 @@
 
 #include "control/stream_socket.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/host_wait.h"
@@ -139,7 +140,7 @@ int iris_i_stream_connect(int sock, const struct iris_address *address)
                   address->bytes) == 0
               ? 0
               : errno;
-    if ((flags & O_NONBLOCK) == 0 && (ret == EINPROGRESS || ret == EINTR)) {
+    if (ret == EINPROGRESS || ret == EINTR) {
         ret = await_connected(sock);
     }
     (void)fcntl(sock, F_SETFL, flags);
