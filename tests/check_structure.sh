@@ -133,9 +133,9 @@ check_compilers() {
         $(grep -vE '^(device/(compat|target_[a-z]+)\.h|examples/15_cpp\.cpp)$' <<<"$files") |
         because "asks which compiler this is; only device\\/compat.h and target_\\*.h may"
     code_lines '(^|[^A-Za-z0-9_])(__builtin_|__atomic_|__sync_|__hip_|__threadfence|__syncthreads|_mm_|__(asm|asm__)|asm([^A-Za-z0-9_]|$))' \
-        $(grep -vE '^(device/(atomic|half|mma|vector)|src/base/ticks)\.h$' <<<"$files") |
+        $(grep -vE '^(device/(atomic|half|mma|vector)|src/base/(fp_env|ticks))\.h$' <<<"$files") |
         grep -v '^device/compat\.h:[0-9]*:.*__builtin_expect(' |
-        because "a builtin, an intrinsic or asm; only device\\/atomic.h, half.h, mma.h, vector.h and base\\/ticks.h have them"
+        because "a builtin, an intrinsic or asm; only device\\/atomic.h, half.h, mma.h, vector.h, base\\/fp_env.h and base\\/ticks.h have them"
 }
 
 check_sizes() {

@@ -320,7 +320,7 @@ struct iris_ccl_pairs_args {
     int32_t checks;      /* 1: the members' sizes of a message may differ: each
                     * sends one message to each, and waits until it is taken */
     uint32_t empty_to;   /* not 0: the route with a message of 0 bytes */
-    uint32_t empty_from; /* the same of the messages that arrive */
+    uint32_t empty_from; /* the route from which such a message arrives */
     int32_t reads;       /* 1: receivers may read `in` in place */
     struct iris_ccl_route routes[IRIS_CCL_ROUTES];
 };

@@ -32,7 +32,7 @@ typedef struct iris_d_message {
     iris_bool_t read; /* the receiver reads it in place, as one piece */
 } iris_d_message_t;
 
-/* If `is_empty` is set, a message of 0 bytes is one piece; else there is none. */
+/* A message of 0 bytes is one piece if `is_empty` is set, or has no pieces. */
 IRIS_DEVICE iris_d_message_t
 iris_d_message(iris_wg_t wg, const iris_d_ccl_t *ccl,
                const struct iris_ccl_pairs_args *args, uint64_t bytes,

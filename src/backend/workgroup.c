@@ -375,6 +375,24 @@ void iris_cpu_poll(struct iris_cpu_wg *cpu)
     (void)carry(self);
 }
 
+/* Runs the kernel's code in the default floating-point environment, as on a GPU,
+ * so that all ranks compute the same bits. The thread may have another one.
+ * end_workgroup() returns to here. Variables that change in between are in
+ * memory, since kernels have their address. */
+static void enter_kernel(const struct iris_cpu_job *job, struct workgroup *self,
+                         const iris_wg_t *wg)
+{
+    uint64_t fp = iris_i_fp_enter();
+
+    if (_setjmp(self->end) == 0) {
+        job->kernel->cpu_entry(wg, job->args);
+        if (self->cpu.posted) { /* the end of a kernel releases */
+            iris_d_far_flush(&self->cpu);
+        }
+    }
+    iris_i_fp_leave(fp);
+}
+
 void iris_i_cpu_job_run(const struct iris_cpu_job *job, uint32_t id)
 {
     const struct iris_backend_params *params = job->params;
@@ -404,7 +422,6 @@ void iris_i_cpu_job_run(const struct iris_cpu_job *job, uint32_t id)
                           .num_lanes = job->block,
                           .cpu = &self.cpu};
     struct iris_cpu_series series[IRIS_CPU_SERIES]; /* used while watched */
-    uint64_t fp;
 
     current = &self;
     if (self.cpu.watched != 0) {
@@ -414,18 +431,7 @@ void iris_i_cpu_job_run(const struct iris_cpu_job *job, uint32_t id)
         }
         (void)iris_i_hooks_turn(params->hooks, &self.cpu, IRIS_TURN_BEGIN);
     }
-    /* Kernels compute the same on all ranks, as on a GPU, whatever the
-     * environment of the thread that runs them. */
-    fp = iris_i_fp_enter();
-    /* end_workgroup() returns to here. Variables that change in between
-     * are in memory, since kernels have their address. */
-    if (_setjmp(self.end) == 0) {
-        job->kernel->cpu_entry(&wg, job->args);
-        if (self.cpu.posted) { /* the end of a kernel releases */
-            iris_d_far_flush(&self.cpu);
-        }
-    }
-    iris_i_fp_leave(fp);
+    enter_kernel(job, &self, &wg);
     if (self.cpu.watched != 0) {
         iris_i_cpu_series_tell(&self.cpu, params->hooks);
         (void)iris_i_hooks_turn(params->hooks, &self.cpu, IRIS_TURN_END);

@@ -223,7 +223,8 @@ struct hip_backend {
     pthread_mutex_t known_lock; /* guards these two: */
     struct hip_known known[HIP_KNOWN];
     unsigned next_known;
-    atomic_uint waits; /* of the host for streams */
+    atomic_uint waits; /* number of times that the host has waited for a
+                        * stream */
 
     pthread_mutex_t functions_lock;
     struct hip_function functions[HIP_FUNCTION_SLOTS];

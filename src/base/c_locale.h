@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The C locale for this thread, in which numbers have a decimal point. Files
- * and messages of the library look the same whatever setlocale() says.
+ * and messages of the library look the same in every locale of the program.
  */
 #ifndef IRIS_SRC_BASE_C_LOCALE_H
 #define IRIS_SRC_BASE_C_LOCALE_H
@@ -23,8 +23,11 @@ static inline void iris_i_c_locale_leave(locale_t before)
 }
 
 /* vsnprintf() in the C locale. */
-static inline int __attribute__((format(printf, 3, 0)))
-iris_i_vprint(char *text, size_t bytes, const char *format, va_list args)
+static inline int iris_i_vprint(char *text, size_t bytes, const char *format,
+                                va_list args)
+    __attribute__((format(printf, 3, 0)));
+static inline int iris_i_vprint(char *text, size_t bytes, const char *format,
+                                va_list args)
 {
     locale_t before = iris_i_c_locale_enter();
     int length = vsnprintf(text, bytes, format, args);
@@ -34,8 +37,10 @@ iris_i_vprint(char *text, size_t bytes, const char *format, va_list args)
 }
 
 /* snprintf() in the C locale. */
-static inline int __attribute__((format(printf, 3, 4)))
-iris_i_print(char *text, size_t bytes, const char *format, ...)
+static inline int iris_i_print(char *text, size_t bytes, const char *format,
+                               ...) __attribute__((format(printf, 3, 4)));
+static inline int iris_i_print(char *text, size_t bytes, const char *format,
+                               ...)
 {
     va_list args;
     int length;

@@ -135,7 +135,7 @@ iris_status_t iris_i_enqueue_transfer(struct iris_queue *queue,
     void *remote = NULL;
     iris_status_t status;
 
-    if (what->bytes == 0) { /* whatever the pointers are */
+    if (what->bytes == 0) { /* touches no memory */
         status = iris_i_heap_check_rank(queue->heap, what->rank);
         return status == IRIS_OK ? iris_i_stream_resolve(queue, stream, &stream)
                                  : status;
