@@ -213,6 +213,38 @@ static void a_group_of_one_has_one_nan(void **state)
     harness_run(3, nans_body, NULL);
 }
 
+/* Where kernels cannot access memory of the host, it is refused; a kernel that
+ * did would end the context. */
+static int host_memory_body(iris_t *iris, void *arg)
+{
+    float *host = calloc(4, sizeof *host), *heap;
+    iris_status_t status;
+
+    (void)arg;
+    CHECK(host != NULL);
+    CHECK_OK(iris_calloc(iris, 4, sizeof *heap, (void **)&heap));
+    status = iris_all_reduce(iris, host, host, 4, IRIS_DTYPE_F32,
+                             IRIS_REDUCE_SUM, NULL);
+    if (status != IRIS_OK) {
+        CHECK(harness_on_gpu(iris));
+        CHECK_STATUS(status, IRIS_ERR_INVALID);
+        CHECK_MESSAGE("are host memory");
+        CHECK_MESSAGE("pinned memory");
+    }
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    CHECK_OK(iris_all_reduce(iris, heap, heap, 4, IRIS_DTYPE_F32,
+                             IRIS_REDUCE_SUM, NULL));
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    free(host);
+    return iris_barrier(iris, NULL, NULL);
+}
+
+static void host_memory_never_ends_the_context(void **state)
+{
+    (void)state;
+    harness_run(2, host_memory_body, NULL);
+}
+
 static int nothing_body(iris_t *iris, void *arg)
 {
     (void)arg;
@@ -467,6 +499,7 @@ int main(void)
         cmocka_unit_test(what_is_wrong_says_so),
         cmocka_unit_test(a_group_of_one_refuses_what_others_do),
         cmocka_unit_test(a_group_of_one_has_one_nan),
+        cmocka_unit_test(host_memory_never_ends_the_context),
         cmocka_unit_test(nothing_is_legal),
         cmocka_unit_test(options_may_be_of_another_header),
         cmocka_unit_test(bools_and_complex_numbers_reduce),
