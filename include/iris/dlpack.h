@@ -12,14 +12,12 @@
 extern "C" {
 #endif
 
-struct DLManagedTensor;
 struct DLManagedTensorVersioned;
 
 /** Exports a tensor to another library without a copy. A Python object's
- *  __dlpack__() puts the result into a capsule named "dltensor_versioned" or, in
- *  the form before version 1.0, "dltensor". Its device is DLPack's CPU, CUDA or
- *  ROCm, with iris_device_id(). The tensor may be a view, also of a peer's
- *  memory. Local, does not block.
+ *  __dlpack__() puts the result into a capsule named "dltensor_versioned". Its
+ *  device is DLPack's CPU, CUDA or ROCm, with iris_device_id(). The tensor may be
+ *  a view, also of a peer's memory. Local, does not block.
  *
  *  Before the call, synchronize the streams that write the tensor, or order the
  *  other library's work behind them.
@@ -44,8 +42,6 @@ struct DLManagedTensorVersioned;
 IRIS_API iris_status_t
 iris_tensor_to_dlpack(iris_t *iris, iris_tensor_t *tensor,
                       struct DLManagedTensorVersioned **managed_p);
-IRIS_API iris_status_t iris_tensor_to_dlpack_unversioned(
-    iris_t *iris, iris_tensor_t *tensor, struct DLManagedTensor **managed_p);
 
 /** Imports another library's tensor to the heap as iris_tensor_as_symmetric()
  *  does: shared if possible, otherwise copied. Collective over the job. The
@@ -64,9 +60,6 @@ IRIS_API iris_status_t iris_tensor_to_dlpack_unversioned(
 IRIS_API iris_status_t
 iris_tensor_from_dlpack(iris_t *iris, struct DLManagedTensorVersioned *managed,
                         iris_tensor_t *symmetric_p, int *shared_p);
-IRIS_API iris_status_t iris_tensor_from_dlpack_unversioned(
-    iris_t *iris, struct DLManagedTensor *managed, iris_tensor_t *symmetric_p,
-    int *shared_p);
 
 #ifdef __cplusplus
 }

@@ -42,13 +42,10 @@ static const struct dlpack_dtype dtypes[] = {
 
 /* ---- To ---- */
 
-/* The object that a consumer gets: one of the structs, with its arrays. It is a
- * single block of memory, so that releasing it needs no live context. */
+/* The object that a consumer gets: the struct, with its arrays. It is a single
+ * block of memory, so that releasing it needs no live context. */
 struct exported {
-    union {
-        struct DLManagedTensorVersioned versioned;
-        struct DLManagedTensor unversioned;
-    } as;
+    struct DLManagedTensorVersioned managed;
     int64_t shape[IRIS_TENSOR_DIMS_MAX];
     int64_t strides[IRIS_TENSOR_DIMS_MAX];
     iris_t *iris;
@@ -57,8 +54,9 @@ struct exported {
 
 /* Finalized contexts still answer queries. Their memory is gone then, which is
  * no error here. */
-static void release(struct exported *exported)
+static void release_exported(struct DLManagedTensorVersioned *self)
 {
+    struct exported *exported = (struct exported *)self;
     iris_t *iris = exported->iris;
 
     if (exported->owner != NULL && iris->pid == getpid() &&
@@ -68,20 +66,11 @@ static void release(struct exported *exported)
     free(exported);
 }
 
-static void let_go(struct DLManagedTensorVersioned *self)
-{
-    release((struct exported *)self);
-}
-
-static void let_go_unversioned(struct DLManagedTensor *self)
-{
-    release((struct exported *)self);
-}
-
 /* If the tensor owned its memory, the consumer owns it from now on. */
 static void describe(iris_t *iris, iris_tensor_t *tensor,
-                     struct exported *exported, struct dlpack_tensor *to)
+                     struct exported *exported)
 {
+    struct dlpack_tensor *to = &exported->managed.tensor;
     static const int32_t device_types[] = {[IRIS_MEMORY_HOST] = DLPACK_CPU,
                                            [IRIS_MEMORY_CUDA] = DLPACK_CUDA,
                                            [IRIS_MEMORY_ROCM] = DLPACK_ROCM};
@@ -101,12 +90,12 @@ static void describe(iris_t *iris, iris_tensor_t *tensor,
     tensor->owner = NULL;
 }
 
-static iris_status_t export_tensor(const iris_t *iris, const char *call,
-                                   const iris_tensor_t *tensor,
-                                   const void *managed_p,
-                                   struct exported **exported_p)
+iris_status_t iris_tensor_to_dlpack(iris_t *iris, iris_tensor_t *tensor,
+                                    struct DLManagedTensorVersioned **managed_p)
 {
+    static const char call[] = "iris_tensor_to_dlpack";
     struct iris_named_argument argument = {NULL, call, "tensor"};
+    struct exported *exported;
     iris_status_t status =
         iris_i_enter_output(iris, call, managed_p, "managed_p");
 
@@ -118,49 +107,17 @@ static iris_status_t export_tensor(const iris_t *iris, const char *call,
     if (status != IRIS_OK) {
         return status;
     }
-    *exported_p = calloc(1, sizeof **exported_p);
-    return *exported_p != NULL
-               ? IRIS_OK
-               : iris_i_fail(iris_i_log(iris), IRIS_ERR_NO_MEMORY,
-                             "%s: no memory for a DLPack tensor", call);
-}
-
-iris_status_t iris_tensor_to_dlpack(iris_t *iris, iris_tensor_t *tensor,
-                                    struct DLManagedTensorVersioned **managed_p)
-{
-    struct exported *exported;
-    iris_status_t status = export_tensor(iris, "iris_tensor_to_dlpack", tensor,
-                                         managed_p, &exported);
-
-    if (status == IRIS_OK) {
-        struct DLManagedTensorVersioned *managed = &exported->as.versioned;
-
-        describe(iris, tensor, exported, &managed->tensor);
-        managed->major = DLPACK_ABI_MAJOR;
-        managed->minor = DLPACK_ABI_MINOR;
-        managed->deleter = let_go;
-        *managed_p = managed;
+    exported = calloc(1, sizeof *exported);
+    if (exported == NULL) {
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_NO_MEMORY,
+                           "%s: no memory for a DLPack tensor", call);
     }
-    return status;
-}
-
-iris_status_t
-iris_tensor_to_dlpack_unversioned(iris_t *iris, iris_tensor_t *tensor,
-                                  struct DLManagedTensor **managed_p)
-{
-    struct exported *exported;
-    iris_status_t status =
-        export_tensor(iris, "iris_tensor_to_dlpack_unversioned", tensor,
-                      managed_p, &exported);
-
-    if (status == IRIS_OK) {
-        struct DLManagedTensor *managed = &exported->as.unversioned;
-
-        describe(iris, tensor, exported, &managed->tensor);
-        managed->deleter = let_go_unversioned;
-        *managed_p = managed;
-    }
-    return status;
+    describe(iris, tensor, exported);
+    exported->managed.major = DLPACK_ABI_MAJOR;
+    exported->managed.minor = DLPACK_ABI_MINOR;
+    exported->managed.deleter = release_exported;
+    *managed_p = &exported->managed;
+    return IRIS_OK;
 }
 
 /* ---- From ---- */
@@ -253,56 +210,27 @@ static iris_status_t read_tensor(const iris_t *iris, const char *call,
 }
 
 /* Collective, even if this rank has found an error in its own tensor. */
-static iris_status_t import_tensor(iris_t *iris,
-                                   const struct iris_call_type *type,
-                                   const struct dlpack_tensor *from,
-                                   iris_tensor_t *symmetric_p, int *shared_p)
-{
-    iris_tensor_t tensor;
-    struct iris_tensor_share what = {.type = type, .tensor = &tensor};
-    iris_status_t status = iris_i_enter(iris, type->name);
-
-    if (status != IRIS_OK) {
-        return status;
-    }
-    what.checked =
-        from == NULL
-            ? iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
-                          "%s: managed is NULL, or of another version of "
-                          "DLPack than %d.x; pass one of that, or the "
-                          "unversioned struct to its own call",
-                          type->name, DLPACK_ABI_MAJOR)
-            : read_tensor(iris, type->name, from, &tensor);
-    return iris_i_tensor_share(iris, &what, symmetric_p, shared_p);
-}
-
 iris_status_t iris_tensor_from_dlpack(iris_t *iris,
                                       struct DLManagedTensorVersioned *managed,
                                       iris_tensor_t *symmetric_p, int *shared_p)
 {
     static const struct iris_call_type type = {"iris_tensor_from_dlpack",
                                                IRIS_TENSOR_CALL_FIELDS};
-    int fits = managed != NULL && managed->major == DLPACK_ABI_MAJOR;
-    iris_status_t status = import_tensor(
-        iris, &type, fits ? &managed->tensor : NULL, symmetric_p, shared_p);
+    iris_tensor_t tensor;
+    struct iris_tensor_share what = {.type = &type, .tensor = &tensor};
+    iris_status_t status = iris_i_enter(iris, type.name);
 
-    if (status == IRIS_OK && managed->deleter != NULL) {
-        managed->deleter(managed);
+    if (status != IRIS_OK) {
+        return status;
     }
-    return status;
-}
-
-iris_status_t
-iris_tensor_from_dlpack_unversioned(iris_t *iris,
-                                    struct DLManagedTensor *managed,
-                                    iris_tensor_t *symmetric_p, int *shared_p)
-{
-    static const struct iris_call_type type = {
-        "iris_tensor_from_dlpack_unversioned", IRIS_TENSOR_CALL_FIELDS};
-    iris_status_t status =
-        import_tensor(iris, &type, managed == NULL ? NULL : &managed->tensor,
-                      symmetric_p, shared_p);
-
+    what.checked =
+        managed == NULL || managed->major != DLPACK_ABI_MAJOR
+            ? iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
+                          "%s: managed is NULL, or of another version of "
+                          "DLPack than %d.x; pass one of that",
+                          type.name, DLPACK_ABI_MAJOR)
+            : read_tensor(iris, type.name, &managed->tensor, &tensor);
+    status = iris_i_tensor_share(iris, &what, symmetric_p, shared_p);
     if (status == IRIS_OK && managed->deleter != NULL) {
         managed->deleter(managed);
     }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * DLPack's structs with the ABI of version 1.0 and of the unversioned 0.x, so
- * that a build needs no header (https://dmlc.github.io/dlpack/latest/
- * c_api.html). tests/tensor/test_dlpack.c compares them with the header.
+ * DLPack's structs with the ABI of version 1.0, so that a build needs no header
+ * (https://dmlc.github.io/dlpack/latest/c_api.html). tests/tensor/test_dlpack.c compares them with the header.
  */
 #ifndef IRIS_SRC_TENSOR_DLPACK_ABI_H
 #define IRIS_SRC_TENSOR_DLPACK_ABI_H
@@ -50,16 +49,11 @@ struct dlpack_tensor {
     uint64_t byte_offset;
 };
 
-struct DLManagedTensor {
-    struct dlpack_tensor tensor;
-    void *context;
-    void (*deleter)(struct DLManagedTensor *self); /* NULL: not needed */
-};
-
 struct DLManagedTensorVersioned {
     uint32_t major;
     uint32_t minor;
     void *context;
+    /* NULL: not needed */
     void (*deleter)(struct DLManagedTensorVersioned *self);
     uint64_t flags; /* bit 0: read-only, bit 1: a copy */
     struct dlpack_tensor tensor;

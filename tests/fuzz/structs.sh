@@ -18,8 +18,7 @@ iris_gpu_image          made by compilers, added before main()"
 
 found=0
 for name in $(sed -nE 's/^(typedef )?(struct|union) (iris_[a-z0-9_]+) \{.*/\3/p' \
-    "$here"/../../include/iris/*.h | sort -u) DLManagedTensor \
-    DLManagedTensorVersioned; do
+    "$here"/../../include/iris/*.h | sort -u) DLManagedTensorVersioned; do
     found=$((found + 1))
     grep -q "^$name " <<<"$without" && continue
     if ! grep -qE "\b(struct $name|${name}_t)\b" "$here"/structs_*.c; then

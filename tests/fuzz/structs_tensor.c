@@ -240,13 +240,9 @@ void fuzz_creation(struct fuzz *fuzz)
 static void import(struct fuzz *fuzz, struct DLManagedTensorVersioned *managed,
                    int bad)
 {
-    struct DLManagedTensor unversioned = {.tensor = managed->tensor};
     iris_tensor_t made = {.owner = NULL};
     iris_status_t status =
-        fuzz_choose(fuzz, 2) == 0
-            ? iris_tensor_from_dlpack(fuzz->iris, managed, &made, NULL)
-            : iris_tensor_from_dlpack_unversioned(fuzz->iris, &unversioned,
-                                                  &made, NULL);
+        iris_tensor_from_dlpack(fuzz->iris, managed, &made, NULL);
 
     EXPECT("iris_tensor_from_dlpack", status,
            !bad || status == IRIS_ERR_INVALID);
@@ -267,7 +263,7 @@ static void export(struct fuzz *fuzz, iris_tensor_t *tensor, int bad)
     }
 }
 
-/* struct DLManagedTensor, struct DLManagedTensorVersioned */
+/* struct DLManagedTensorVersioned */
 void fuzz_dlpack(struct fuzz *fuzz)
 {
     static const struct dlpack_dtype bytes_of_i8 = {DLPACK_INT, 8, 1};

@@ -31,6 +31,29 @@ class Tensor(ctypes.Structure):
                 ("owner", ctypes.c_void_p)]
 
 
+class DLTensor(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("device", ctypes.c_int32 * 2),
+                ("ndim", ctypes.c_int32), ("dtype", ctypes.c_uint32),
+                ("shape", ctypes.c_void_p), ("strides", ctypes.c_void_p),
+                ("byte_offset", ctypes.c_uint64)]
+
+
+Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+class Old(ctypes.Structure):
+    """DLManagedTensor, the struct before DLPack 1.0."""
+    _fields_ = [("tensor", DLTensor), ("context", ctypes.c_void_p),
+                ("deleter", Deleter)]
+
+
+class Versioned(ctypes.Structure):
+    """DLManagedTensorVersioned."""
+    _fields_ = [("version", ctypes.c_uint32 * 2), ("context", ctypes.c_void_p),
+                ("deleter", Deleter), ("flags", ctypes.c_uint64),
+                ("tensor", DLTensor)]
+
+
 class Options(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("dtype", ctypes.c_int),
                 ("format", ctypes.c_int), ("out", ctypes.c_void_p),
@@ -57,6 +80,27 @@ api.PyCapsule_GetPointer.restype = ctypes.c_void_p
 api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 api.PyCapsule_SetName.argtypes = [ctypes.py_object, ctypes.c_char_p]
 USED = b"used_dltensor"
+
+
+wrappers = {}
+
+
+def wrap(kind, inner):
+    """A struct of the other kind with the same tensor. Its deleter calls that
+    of the struct inside."""
+    outer = kind(tensor=inner.tensor, context=ctypes.addressof(inner),
+                 deleter=DELETERS[kind])
+    wrappers[ctypes.addressof(outer)] = outer
+    return outer
+
+
+def unwrap(outer, kind):
+    inner = kind.from_address(wrappers.pop(outer).context)
+    inner.deleter(ctypes.addressof(inner))
+
+
+DELETERS = {Old: Deleter(lambda outer: unwrap(outer, Versioned)),
+            Versioned: Deleter(lambda outer: unwrap(outer, Old))}
 
 
 def check(status):
@@ -122,24 +166,25 @@ class Exporter:
         return (1, 0)
 
     def __dlpack__(self, stream=None, max_version=None, **ignored):
-        managed = ctypes.c_void_p()
+        managed = ctypes.POINTER(Versioned)()
+        check(lib.iris_tensor_to_dlpack(iris, ctypes.byref(self.tensor),
+                                        ctypes.byref(managed)))
         if max_version is not None and max_version[0] >= 1:
-            check(lib.iris_tensor_to_dlpack(iris, ctypes.byref(self.tensor),
-                                            ctypes.byref(managed)))
             self.versions.add(1)
             return api.PyCapsule_New(managed, b"dltensor_versioned", None)
-        check(lib.iris_tensor_to_dlpack_unversioned(
-            iris, ctypes.byref(self.tensor), ctypes.byref(managed)))
         self.versions.add(0)
-        return api.PyCapsule_New(managed, b"dltensor", None)
+        old = wrap(Old, managed.contents)
+        return api.PyCapsule_New(ctypes.addressof(old), b"dltensor", None)
 
 
 def take(capsule):
     """The tensor in a capsule, on the heap."""
     tensor, shared = Tensor(), ctypes.c_int(7)
-    managed = ctypes.c_void_p(api.PyCapsule_GetPointer(capsule, b"dltensor"))
-    check(lib.iris_tensor_from_dlpack_unversioned(
-        iris, managed, ctypes.byref(tensor), ctypes.byref(shared)))
+    old = Old.from_address(api.PyCapsule_GetPointer(capsule, b"dltensor"))
+    managed = wrap(Versioned, old)
+    managed.version[0] = 1
+    check(lib.iris_tensor_from_dlpack(
+        iris, ctypes.byref(managed), ctypes.byref(tensor), ctypes.byref(shared)))
     api.PyCapsule_SetName(capsule, USED)
     must(shared.value == 0, "the CPU copies")
     return tensor

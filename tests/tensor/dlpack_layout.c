@@ -20,7 +20,6 @@
 const struct dlpack_layout dlpack_layout = {
     .tensor = {DLPACK_TENSOR_LAYOUT(DLTensor, device.device_type,
                                     device.device_id)},
-    .unversioned = {DLPACK_UNVERSIONED_LAYOUT(dl_tensor, manager_ctx)},
 #ifdef DLPACK_MAJOR_VERSION
     .versioned = {DLPACK_VERSIONED_LAYOUT(version.major, version.minor,
                                           manager_ctx, dl_tensor)},

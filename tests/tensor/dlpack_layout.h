@@ -9,7 +9,6 @@
 
 struct dlpack_layout {
     size_t tensor[9];
-    size_t unversioned[4];
     size_t versioned[7];
     int values[14];
 };
@@ -22,10 +21,6 @@ extern const struct dlpack_layout dlpack_layout;
         offsetof(type, device_id), offsetof(type, ndim),                       \
         offsetof(type, dtype), offsetof(type, shape), offsetof(type, strides), \
         offsetof(type, byte_offset)
-#define DLPACK_UNVERSIONED_LAYOUT(tensor, context)                            \
-    sizeof(struct DLManagedTensor), offsetof(struct DLManagedTensor, tensor), \
-        offsetof(struct DLManagedTensor, context),                            \
-        offsetof(struct DLManagedTensor, deleter)
 #define DLPACK_VERSIONED_LAYOUT(major, minor, context, tensor) \
     sizeof(struct DLManagedTensorVersioned),                   \
         offsetof(struct DLManagedTensorVersioned, major),      \

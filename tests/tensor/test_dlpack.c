@@ -21,7 +21,6 @@ static void structs_are_those_of_the_header(void **state)
     static const struct dlpack_layout own = {
         .tensor = {DLPACK_TENSOR_LAYOUT(struct dlpack_tensor, device_type,
                                         device_id)},
-        .unversioned = {DLPACK_UNVERSIONED_LAYOUT(tensor, context)},
         .versioned = {DLPACK_VERSIONED_LAYOUT(major, minor, context, tensor)},
         .values = {DLPACK_CPU, DLPACK_CUDA, DLPACK_CUDA_HOST, DLPACK_ROCM,
                    DLPACK_ROCM_HOST, DLPACK_CUDA_MANAGED, DLPACK_INT,
@@ -34,7 +33,6 @@ static void structs_are_those_of_the_header(void **state)
     (void)state;
     /* What version 1.0 laid down, header or not. */
     assert_int_equal(own.tensor[0], 48);
-    assert_int_equal(own.unversioned[0], 64);
     assert_int_equal(own.versioned[0], 80);
     assert_int_equal(own.versioned[6], 32);
     if (dlpack_layout.tensor[0] == 0) {
@@ -42,8 +40,6 @@ static void structs_are_those_of_the_header(void **state)
         return;
     }
     assert_memory_equal(own.tensor, dlpack_layout.tensor, sizeof own.tensor);
-    assert_memory_equal(own.unversioned, dlpack_layout.unversioned,
-                        sizeof own.unversioned);
     assert_memory_equal(own.values, dlpack_layout.values, sizeof own.values);
     if (dlpack_layout.versioned[0] == 0) {
         print_message("versioned struct not compared: DLPack before 1.0\n");
@@ -80,8 +76,7 @@ static int export_body(iris_t *iris, void *arg)
 
     (void)arg;
     for (int dtype = 0; dtype <= IRIS_DTYPE_F8E5M2; dtype++) {
-        struct DLManagedTensorVersioned *versioned;
-        struct DLManagedTensor *unversioned;
+        struct DLManagedTensorVersioned *managed, *other;
         struct iris_tensor_options options;
         iris_tensor_t tensor, view;
 
@@ -89,17 +84,15 @@ static int export_body(iris_t *iris, void *arg)
         options.dtype = dtype;
         CHECK_OK(iris_zeros(iris, IRIS_SHAPE(4, 6), &options, &tensor));
         CHECK_OK(iris_tensor_slice(&tensor, 1, 1, 6, 2, &view));
-        CHECK_OK(iris_tensor_to_dlpack(iris, &view, &versioned));
-        CHECK_OK(iris_tensor_to_dlpack_unversioned(iris, &view, &unversioned));
-        CHECK_EQUAL(versioned->major, 1);
-        CHECK_EQUAL(versioned->flags, 0);
-        CHECK_EQUAL(versioned->tensor.dtype.code, codes[dtype]);
-        CHECK_EQUAL(unversioned->tensor.dtype.code, codes[dtype]);
-        CHECK_EQUAL(check_struct(iris, &view, &versioned->tensor), 0);
-        CHECK_EQUAL(check_struct(iris, &view, &unversioned->tensor), 0);
-        unversioned->deleter(unversioned);
-        CHECK_EQUAL(check_struct(iris, &view, &versioned->tensor), 0);
-        versioned->deleter(versioned);
+        CHECK_OK(iris_tensor_to_dlpack(iris, &view, &managed));
+        CHECK_OK(iris_tensor_to_dlpack(iris, &view, &other));
+        CHECK_EQUAL(managed->major, 1);
+        CHECK_EQUAL(managed->flags, 0);
+        CHECK_EQUAL(managed->tensor.dtype.code, codes[dtype]);
+        CHECK_EQUAL(check_struct(iris, &view, &managed->tensor), 0);
+        other->deleter(other);
+        CHECK_EQUAL(check_struct(iris, &view, &managed->tensor), 0);
+        managed->deleter(managed);
         CHECK_OK(iris_tensor_free(iris, &tensor));
     }
     return 0;
@@ -265,7 +258,6 @@ static int import_body(iris_t *iris, void *arg)
 {
     static const int64_t dense[] = {2, 1};
     struct outsider outsider;
-    struct DLManagedTensor old = {.deleter = NULL};
     iris_tensor_t tensor;
     int shared = 7, peer = (iris_rank(iris) + 1) % iris_num_ranks(iris);
 
@@ -279,9 +271,9 @@ static int import_body(iris_t *iris, void *arg)
     CHECK_EQUAL(check_copy(iris, &tensor, peer, outsider.strides), 0);
     CHECK_OK(iris_tensor_free(iris, &tensor));
 
-    old.tensor = outsider.managed.tensor;
-    old.tensor.strides = NULL;
-    CHECK_OK(iris_tensor_from_dlpack_unversioned(iris, &old, &tensor, NULL));
+    outsider.managed.tensor.strides = NULL;
+    outsider.managed.deleter = NULL;
+    CHECK_OK(iris_tensor_from_dlpack(iris, &outsider.managed, &tensor, NULL));
     CHECK_EQUAL(tensor.strides[0], 2);
     CHECK_EQUAL(check_copy(iris, &tensor, peer, dense), 0);
     CHECK_OK(iris_tensor_free(iris, &tensor));
