@@ -63,10 +63,6 @@ struct info {
 /* Gathers the data. Removes variables that do not parse from the environment. */
 void info_gather(struct info *info_p);
 
-/* --explain OPERATION: prints how the library executes the fused operation. The
- * arguments are those that getopt has not read. Returns the exit status. */
-int info_explain(const char *operation, int argc, char **argv);
-
 void info_print_text(const struct info *info);
 void info_print_json(const struct info *info);
 

@@ -104,10 +104,6 @@ static void usage(FILE *file)
         "that would make a program fail. Runs nothing; --check does.\n\n"
         "  -j, --json      all of it as JSON\n"
         "  -c, --check     run 2 ranks that write into each other's heaps\n"
-        "  --explain OP M N K [--ranks N] [--dtype T]\n"
-        "                  which way a fused operation goes, such as\n"
-        "                  matmul_all_reduce 4096 4096 512, on 2 ranks and of\n"
-        "                  f32, if nothing else is said\n"
         "  --env-markdown  the settings as a table in Markdown\n"
         "  --env-man       the settings as in iris(7)\n"
         "  -V, --version   the version\n"
@@ -132,7 +128,6 @@ int main(int argc, char **argv)
     static const struct option options[] = {
         {"json", no_argument, NULL, 'j'},
         {"check", no_argument, NULL, 'c'},
-        {"explain", required_argument, NULL, 'e'},
         {"env-markdown", no_argument, NULL, 'm'},
         {"env-man", no_argument, NULL, 'M'},
         {"version", no_argument, NULL, 'V'},
@@ -141,9 +136,6 @@ int main(int argc, char **argv)
     };
     int option = getopt_long(argc, argv, "jcVh", options, NULL);
 
-    if (option == 'e') {
-        return info_explain(optarg, argc, argv);
-    }
     if (optind < argc) {
         usage(stderr);
         return 2;

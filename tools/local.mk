@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: MIT
 bin_PROGRAMS += iris-info iris-top
 iris_info_SOURCES = %D%/info.h %D%/info_check.c %D%/info_check.h \
-	%D%/info_explain.c %D%/info_explain.h %D%/info_gather.c \
-	%D%/info_hold.c %D%/info_hold.h %D%/info_json.c %D%/info_steps.c \
-	%D%/info_text.c %D%/info_times.c %D%/info_times.h %D%/iris-info.c
+	%D%/info_gather.c %D%/info_json.c %D%/info_text.c %D%/iris-info.c
 iris_info_LDADD = libirisi.la
 iris_top_SOURCES = %D%/iris-top.c %D%/top.h \
 	%D%/top_jobs.c %D%/top_live.c

@@ -266,9 +266,9 @@ static int64_t elements(const struct iris_ops_call *call)
     }
 }
 
-/* Shares are cut into chunks if each member has a share of the rows; otherwise
- * all rows are. */
-struct iris_ops_size iris_i_ops_size(const struct iris_ops_call *call)
+/* The sizes of a checked call that its plan depends on. Shares are cut into
+ * chunks if each member has a share of the rows; otherwise all rows are. */
+static struct iris_ops_size size_call(const struct iris_ops_call *call)
 {
     struct iris_ops_size size = {
         .m = call->m,
@@ -326,7 +326,7 @@ iris_status_t iris_i_ops_check(iris_t *iris, struct iris_ops_call *call,
         status = check_workspace(iris, call);
     }
     if (status == IRIS_OK) {
-        size = iris_i_ops_size(call);
+        size = size_call(call);
         status =
             iris_i_ops_plan(iris, &size, call->options.chunks, &call->plan);
         if (iris_i_group_is_far(iris, call->group)) {

@@ -23,7 +23,4 @@ struct iris_ops_share iris_i_ops_share(const struct iris_ops_call *call,
 /* The largest number of rows of a member. */
 int64_t iris_i_ops_most(const struct iris_ops_call *call, int64_t rows);
 
-/* The sizes of a checked call that its plan depends on. */
-struct iris_ops_size iris_i_ops_size(const struct iris_ops_call *call);
-
 #endif /* IRIS_SRC_OPS_OPS_CHECK_H */
