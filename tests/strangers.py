@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """A stranger on the network of a job of several hosts; see strangers.sh.
 
-flood NETNS=IP...       attacks each port that appears in the namespaces
+flood NETNS=IP...       attacks each port that appears in the namespaces; says when it has
+                       looked at all of them
 record FILE             records all packets of this namespace
 check FILE SECRET JOB   the recording has no secret and no key of the job
 replay FILE IP PORT     sends the recorded bytes of a rank to rank 0
@@ -74,6 +75,7 @@ def flood(hosts):
                             pass
                         held.append(s)
                 print("attacked", ip, port, flush=True)
+        print("looked", flush=True)
         time.sleep(0.05)
 
 

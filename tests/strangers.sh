@@ -5,6 +5,7 @@
 # 50 half-open, 50 silent, 50 incomplete and 50 rubbish connections at each port
 # of the job while it forms; a recording of the network, and its replay. Needs
 # root, iproute2 and python3.
+# shellcheck disable=SC2317 # check and never call the functions
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 tag=iris-$$
@@ -14,7 +15,7 @@ export IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu IRIS_HEAP_SIZE=16M IRIS_HEAP_BASES_F
 export IRIS_TIMEOUT_MS=20000 IRIS_JOB_ID=strange IRIS_NUM_RANKS=3 IRIS_ROOT=10.78.0.1:29400
 export IRIS_JOB_SECRET="no stranger knows this text"
 
-pids=() strangers=()
+pids=() strangers=() run_until=()
 # shellcheck disable=SC2317 # called by the trap
 clean() {
     kill -9 "${pids[@]}" "${strangers[@]}" 2>/dev/null
@@ -71,9 +72,11 @@ cat >"$tmp/job.c" <<'END'
 #include <iris/iris.h>
 #include <stdio.h>
 #include <time.h>
-int main(void)
+#include <unistd.h>
+int main(int argc, char **argv)
 {
     struct timespec a, b;
+    long rounds = 0;
     iris_t *iris;
     clock_gettime(CLOCK_MONOTONIC, &a);
     if (iris_init(NULL, &iris) != IRIS_OK || iris_barrier(iris, NULL, NULL) != IRIS_OK) {
@@ -81,6 +84,18 @@ int main(void)
         return 1;
     }
     clock_gettime(CLOCK_MONOTONIC, &b);
+    /* With an argument, the job runs until rank 0 finds that file. */
+    for (int go_on = argc > 1; go_on;) {
+        go_on = access(argv[1], F_OK) != 0;
+        if (iris_broadcast(iris, &go_on, sizeof go_on, 0, NULL) != IRIS_OK) {
+            printf("round: %s\n", iris_last_error());
+            return 1;
+        }
+        if (rounds++ == 0) {
+            printf("runs\n");
+            fflush(stdout);
+        }
+    }
     printf("formed in %ld ms\n", (b.tv_sec - a.tv_sec) * 1000 + (b.tv_nsec - a.tv_nsec) / 1000000);
     return iris_finalize(iris) != IRIS_OK;
 }
@@ -100,7 +115,7 @@ stranger() { # HOST MODE...
     on "$1" /usr/bin/python3 "$here/strangers.py" "${@:2}"
 }
 start() { # RANK SETTING...
-    on "$1" env IRIS_RANK="$1" "${@:2}" timeout -k 5 60 "$tmp/job" >"$tmp/out$1" 2>&1 &
+    on "$1" env IRIS_RANK="$1" "${@:2}" timeout -k 5 60 "$tmp/job" "${run_until[@]}" >"$tmp/out$1" 2>&1 &
     pids+=($!)
 }
 finish() {
@@ -109,12 +124,12 @@ finish() {
         wait "$pid" 2>/dev/null || worst=$?
     done
     pids=()
-    return $worst
+    return "$worst"
 }
 form() { # SETTING...
     rm -f "$tmp"/out*
     for rank in 0 1 2; do
-        start $rank "$@"
+        start "$rank" "$@"
     done
     finish
 }
@@ -130,17 +145,40 @@ form_attacked() { # SETTING...
     start 2 "$@"
     finish
     ended=$?
-    kill -9 $flood && wait $flood 2>/dev/null
-    return $ended
+    kill -9 "$flood" && wait "$flood" 2>/dev/null
+    return "$ended"
 }
 
 for transport in none socket; do
-    check "a job of 3 hosts forms, transport $transport" form IRIS_TRANSPORT=$transport
+    check "a job of 3 hosts forms, transport $transport" form IRIS_TRANSPORT="$transport"
     cat "$tmp/out2"
     check "it forms among strangers at every port, transport $transport" \
-        form_attacked IRIS_TRANSPORT=$transport
+        form_attacked IRIS_TRANSPORT="$transport"
     cat "$tmp/out2" && grep -c attacked "$tmp/flood"
 done
+# A job that runs while its ports, if it has any, are attacked.
+run_attacked() {
+    local flood ended
+    rm -f "$tmp"/out*
+    run_until=("$tmp/stop")
+    for rank in 0 1 2; do
+        start "$rank"
+    done
+    run_until=()
+    await runs "$tmp/out0" || return 1
+    nsenter --net="/run/netns/$tag-3" /usr/bin/python3 "$here/strangers.py" flood \
+        "$tag-0=10.78.0.1" "$tag-1=10.78.0.2" "$tag-2=10.78.0.3" >"$tmp/flood" 2>&1 &
+    flood=$! && strangers+=("$flood")
+    await looked "$tmp/flood" || return 1
+    touch "$tmp/stop"
+    finish
+    ended=$?
+    kill -9 "$flood" && wait "$flood" 2>/dev/null
+    return "$ended"
+}
+check "a running job goes on while its ports are attacked" run_attacked
+cat "$tmp/out2"
+
 other_secret() {
     rm -f "$tmp"/out*
     start 0 IRIS_TIMEOUT_MS=3000
@@ -158,7 +196,7 @@ recorded() {
     strangers+=("$recorder")
     await records "$tmp/recorder" || return 1
     form IRIS_TRANSPORT=none || return 1
-    kill -9 $recorder && wait $recorder 2>/dev/null
+    kill -9 "$recorder" && wait "$recorder" 2>/dev/null
     return 0
 }
 check "a job forms while a stranger records its packets" recorded
