@@ -111,6 +111,8 @@ static void leave_state(struct socket_channel *s, struct link *link,
 {
     if (link->session.sock >= 0) {
         (void)epoll_ctl(s->watch, EPOLL_CTL_DEL, link->session.sock, NULL);
+        shutdown(link->session.sock,
+                 SHUT_RDWR); /* a forked child has it, too */
         close(link->session.sock);
         link->session.sock = -1;
     }

@@ -355,6 +355,16 @@ cut() { # LINK
         says $rank "rank 0 (.*on host0) left the job: its host does not answer" || return 1
     done
 }
+# Packets are lost for a second, less than a lost host is waited for.
+gap() {
+    start 2 2 timeout -k 5 120 "$job" 2000
+    await_round || return 1
+    ip -n "$tag-net" link set to1 down
+    sleep 1
+    ip -n "$tag-net" link set to1 up
+    finish
+}
+check "a gap in the network changes no value" gap
 check "a cut link is named on both sides" cut to1
 ip -n "$tag-net" link set to1 up
 PATIENCE=8 never "a job with another link cut is lost" cut to3
