@@ -8,6 +8,7 @@
 
 #include "base/host_wait.h"
 #include "control/circle.h"
+#include "control/mail.h"
 #include "control/peers.h"
 #include "control/flight_record.h"
 
@@ -183,11 +184,21 @@ static void describe_absent(struct iris_control *control, int rank, char *text,
 static iris_status_t fail_late(const struct waiting *waiting, int rank)
 {
     struct iris_control *control = waiting->members->control;
+    int stopped = iris_i_mail_find_stopped(control->mail);
+    char what[200], name[IRIS_RANK_NAME_BYTES];
     struct iris_shown late;
-    char what[200];
 
     control->ops->read(control, rank, IRIS_SHOW_STREAMS, &late);
     describe_absent(control, rank, what, sizeof what);
+    if (stopped >= 0) { /* maybe the one that connects the others */
+        control->ops->name(control, stopped, name);
+        return iris_i_fail(
+            control->log, IRIS_ERR_TIMEOUT,
+            "rank %d has not come to %s within %lld ms (IRIS_TIMEOUT_MS): %s; "
+            "%s is stopped by a signal or a debugger",
+            rank, waiting->call->type->name, (long long)control->timeout_ms,
+            what, name);
+    }
     return iris_i_fail(
         control->log, IRIS_ERR_TIMEOUT,
         "rank %d has not come to %s within %lld ms (IRIS_TIMEOUT_MS): %s; %s",

@@ -191,6 +191,7 @@ iris_status_t iris_i_control_shm_open(const struct iris_log *log,
                            rendezvous->num_ranks);
     }
     shm->base.ops = &ops;
+    shm->base.mail = &shm->mail;
     shm->base.log = log;
     shm->base.rank = log->rank;
     shm->base.num_ranks = rendezvous->num_ranks;

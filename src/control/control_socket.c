@@ -509,6 +509,7 @@ iris_status_t iris_i_control_socket_open(const struct iris_log *log,
         return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY, "no memory");
     }
     s->base.ops = &ops;
+    s->base.mail = &s->mail;
     s->base.log = log;
     s->base.rank = log->rank;
     s->base.num_ranks = rendezvous->num_ranks;

@@ -100,6 +100,20 @@ int iris_i_mail_alive(const struct iris_mail *mail, int rank)
     return pollfd.fd < 0 || poll(&pollfd, 1, 0) <= 0;
 }
 
+int iris_i_mail_find_stopped(const struct iris_mail *mail)
+{
+    struct iris_process process;
+
+    for (int rank = 0; mail != NULL && rank < mail->num_ranks; rank++) {
+        if (mail->ranks[rank].is_here &&
+            iris_i_process_read(mail->ranks[rank].pid, &process) &&
+            (process.state == 'T' || process.state == 't')) {
+            return rank;
+        }
+    }
+    return -1;
+}
+
 int iris_i_mail_is_remote(const struct iris_mail *mail, int rank)
 {
     return mail->ranks[rank].is_remote;

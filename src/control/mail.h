@@ -39,6 +39,10 @@ void iris_i_mail_close(struct iris_mail *mail);
 /* Implementations of slots of struct iris_control_ops. */
 int iris_i_mail_alive(const struct iris_mail *mail, int rank);
 int iris_i_mail_is_remote(const struct iris_mail *mail, int rank);
+
+/* A rank of this machine whose process is stopped by a signal or a debugger, for
+ * messages; -1: none. `mail` may be NULL. */
+int iris_i_mail_find_stopped(const struct iris_mail *mail);
 void iris_i_mail_name(const struct iris_mail *mail, int rank,
                       char name[IRIS_RANK_NAME_BYTES]);
 int iris_i_mail_send(const struct iris_mail *mail, int rank, const void *data,

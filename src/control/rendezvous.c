@@ -167,8 +167,9 @@ static iris_status_t agree_as_peer(struct iris_rendezvous *rendezvous,
     iris_i_rendezvous_send(rendezvous->sock, own, -1);
     status = receive_root(rendezvous, &for_verdict, &joint, sizeof joint, &fd);
     iris_i_rendezvous_close(&fd);
-    /* Rank 0 knows better for whom all wait, or is the one. */
-    if (own->status != IRIS_OK && own->status != IRIS_ERR_TIMEOUT) {
+    /* Rank 0 knows the cause of a loss or of a long wait, or is the one. */
+    if (own->status != IRIS_OK && own->status != IRIS_ERR_TIMEOUT &&
+        own->status != IRIS_ERR_PEER_LOST) {
         return iris_i_rendezvous_accept(own);
     }
     return status == IRIS_OK ? iris_i_rendezvous_accept(&joint) : status;

@@ -543,11 +543,14 @@ iris_status_t iris_i_rendezvous_root_agree(struct iris_rendezvous *rendezvous,
                                            iris_status_t status)
 {
     char silent[rendezvous->num_ranks];
+    int has_cause = status != IRIS_ERR_PEER_LOST && status != IRIS_ERR_TIMEOUT;
     struct iris_verdict joint = {.status = IRIS_OK};
     char own[IRIS_MESSAGE_BYTES];
 
     snprintf(own, sizeof own, "%s", iris_last_error());
-    iris_i_rendezvous_judge(&joint, own_trouble(rendezvous, status));
+    if (has_cause) {
+        iris_i_rendezvous_judge(&joint, own_trouble(rendezvous, status));
+    }
     if (rendezvous->announced != IRIS_OK) {
         iris_i_rendezvous_judge(
             &joint, iris_i_fail_again(rendezvous->announced,
@@ -561,9 +564,12 @@ iris_status_t iris_i_rendezvous_root_agree(struct iris_rendezvous *rendezvous,
         silent[rank] = (char)is_silent;
     }
     judge_silent(rendezvous, silent, &joint);
+    if (!has_cause) { /* the rank that this one lost may have told its reason */
+        iris_i_rendezvous_judge(&joint, iris_i_fail_again(status, own));
+    }
     for (int rank = 1; rank < rendezvous->num_ranks; rank++) {
         iris_i_rendezvous_send(rendezvous->socks[rank], &joint, -1);
     }
-    return status == IRIS_OK ? iris_i_rendezvous_accept(&joint)
-                             : iris_i_fail_again(status, own);
+    return status == IRIS_OK || !has_cause ? iris_i_rendezvous_accept(&joint)
+                                           : iris_i_fail_again(status, own);
 }
