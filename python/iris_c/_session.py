@@ -95,7 +95,8 @@ class Session:
     def remove(self, owner: "Owner", address: Optional[int]) -> None:
         """Removes an array and frees its allocation, if it owned one. Any
         thread may call this. It never blocks."""
-        if address is not None:
+        # When Python ends, arrays may outlive this module.
+        if address is not None and self._handle is not None:
             _free_later(self._handle, address)
         self._owners.discard(id(owner))
         if self._is_closed and not self._owners:

@@ -124,6 +124,131 @@ dist.destroy_process_group()
 print("rank", rank, "of", size)
 """
 
+# Messages, batches, and tensors that torch shows otherwise than memory has them.
+MESSAGES = """
+import inspect, sys, torch, torch.distributed as dist, iris_c.torch_backend
+store, rank = sys.argv[1], int(sys.argv[2])
+dist.init_process_group(
+    "iris", init_method="file://" + store, rank=rank, world_size=3
+)
+full, equal = torch.full, torch.testing.assert_close
+right, left = (rank + 1) % 3, (rank - 1) % 3
+
+# Receives in the other order of the sends: the tags match.
+if rank == 0:
+    dist.send(full((2,), 5.0), 1, tag=5)
+    dist.send(torch.arange(40000), 1, tag=9)
+    dist.send(full((2,), 6.0), 1, tag=5)
+elif rank == 1:
+    x = torch.zeros(40000, dtype=torch.int64)
+    dist.recv(x, 0, tag=9)
+    equal(x, torch.arange(40000))
+    for value in (5.0, 6.0):
+        x = torch.zeros(2)
+        dist.recv(x, 0, tag=5)
+        equal(x, full((2,), value))
+
+# A receive of another size is told, and the sender is not held up.
+if rank == 0:
+    dist.send(torch.zeros(2), 1)
+elif rank == 1:
+    try:
+        dist.recv(torch.zeros(3), 0)
+        raise SystemExit("another size was taken")
+    except iris_c.MismatchError as error:
+        assert "3 elements" in str(error) and "2 of" in str(error), error
+
+# Batches in a circle, of large tensors, of several dtypes, of none, by tags. Old
+# versions of torch do not tell the backend of a batch on a CPU.
+is_told = "supports_coalescing" in inspect.getsource(dist.batch_isend_irecv)
+count = 300000 if is_told else 300
+given = [full((count,), float(rank)), torch.arange(5) + rank, torch.zeros(0)]
+came = [torch.zeros(count), torch.zeros(5, dtype=torch.int64), torch.zeros(0)]
+send = [dist.P2POp(dist.isend, x, right, tag=t) for t, x in enumerate(given)]
+receive = [dist.P2POp(dist.irecv, x, left, tag=t) for t, x in enumerate(came)]
+batch = send + receive[::-1]
+for part in [batch] if is_told else zip(send, receive):
+    for work in dist.batch_isend_irecv(list(part)):
+        work.wait()
+equal(came[0], full((count,), float(left)))
+equal(came[1], torch.arange(5) + left)
+
+# Outputs that are not contiguous, and leaves of autograd.
+x = torch.nn.Parameter(
+    torch.ones(2, 3, 4, 5).contiguous(memory_format=torch.channels_last)
+)
+dist.all_reduce(x)
+equal(x.detach(), full((2, 3, 4, 5), 3.0))
+assert x.is_contiguous(memory_format=torch.channels_last)
+dist.broadcast(x, 0)
+x = torch.zeros(2, 6).t()
+dist.all_gather_into_tensor(x, full((2, 2), float(rank)))
+equal(x, torch.arange(3.0).repeat_interleave(2)[:, None].expand(6, 2))
+x = torch.zeros(4).reshape(2, 2).t()
+dist.reduce_scatter_tensor(x, torch.ones(6, 2))
+equal(x, full((2, 2), 3.0))
+dist.all_to_all_single(
+    y := torch.zeros(2, 3).t(), torch.ones(3, 2) * rank
+)
+equal(y, torch.arange(3.0)[:, None].expand(3, 2))
+rows = [torch.zeros(2, requires_grad=True) for _ in range(3)]
+dist.all_gather(rows, torch.ones(2) * rank)
+equal(rows[2].detach(), full((2,), 2.0))
+
+# The negative bit. Torch itself refuses the conjugate one, and gives backends a
+# copy of an output that has the bit.
+x = torch.zeros(12)
+dist.all_gather_into_tensor(x, torch._neg_view(full((4,), float(rank))))
+equal(x, -torch.arange(3.0).repeat_interleave(4))
+if rank == 0:
+    dist.send(torch._neg_view(full((2,), 1.0)), 2)
+elif rank == 2:
+    x = torch.zeros(2)
+    dist.recv(x, 0)
+    equal(x, full((2,), -1.0))
+x = torch.zeros(2, dtype=torch.complex64)
+dist.all_reduce(x + 1j)
+
+# No elements.
+none = torch.zeros(0)
+dist.all_reduce(none)
+dist.broadcast(none, 1)
+dist.reduce(none, 1)
+dist.all_gather([torch.zeros(0)] * 3, none)
+dist.all_gather_into_tensor(torch.zeros(0), none)
+dist.reduce_scatter_tensor(torch.zeros(0), none)
+dist.gather(none, [torch.zeros(0)] * 3 if rank == 0 else None)
+dist.scatter(none, [torch.zeros(0)] * 3 if rank == 0 else None)
+dist.all_to_all_single(torch.zeros(0), none)
+rows = [torch.zeros(peer) for peer in range(3)]
+dist.all_gather(rows, torch.ones(rank))
+assert [row.tolist() for row in rows] == [[], [1.0], [1.0, 1.0]], rows
+
+# Objects, and coalesced calls.
+found = [None] * 3
+dist.all_gather_object(found, {"rank": rank})
+assert found == [{"rank": peer} for peer in range(3)], found
+from torch.distributed.distributed_c10d import _coalescing_manager
+ins = [full((2,), float(rank)), full((1,), 10.0 * rank)]
+outs = [torch.zeros(6), torch.zeros(3)]
+with _coalescing_manager():
+    for out, given in zip(outs, ins):
+        dist.all_gather_into_tensor(out, given)
+equal(outs[1], torch.arange(3.0) * 10)
+equal(outs[0], torch.arange(3.0).repeat_interleave(2))
+with _coalescing_manager():
+    for given in ins:
+        dist.all_reduce(given)
+equal(ins[1], full((1,), 30.0))
+parts, ins = [torch.zeros(1), torch.zeros(2)], [torch.ones(3), torch.ones(6)]
+with _coalescing_manager():
+    for out, given in zip(parts, ins):
+        dist.reduce_scatter_tensor(out, given)
+equal(parts[1], full((2,), 3.0))
+dist.barrier()
+dist.destroy_process_group()
+"""
+
 
 def has_backends():
     """Whether torch takes backends that are written in Python."""
@@ -144,14 +269,17 @@ class TorchBackend(unittest.TestCase):
     def test_torchs_collectives_are_the_librarys(self):
         for nodes in ("1", "2"):
             with self.subTest(nodes=nodes), on_nodes(nodes):
-                self.run_program()
+                self.run_program(PROGRAM)
 
-    def run_program(self):
+    def test_messages_and_tensors_are_as_torch_means_them(self):
+        self.run_program(MESSAGES)
+
+    def run_program(self, text):
         with tempfile.TemporaryDirectory() as folder:
             store = os.path.join(folder, "store")
             processes = [
                 support.start_process(
-                    [sys.executable, "-c", PROGRAM, store, str(rank)]
+                    [sys.executable, "-W", "ignore", "-c", text, store, str(rank)]
                 )
                 for rank in range(3)
             ]
