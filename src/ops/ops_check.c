@@ -194,7 +194,7 @@ static iris_status_t check_sizes(const iris_t *iris, struct iris_ops_call *call)
     }
     columns = call->by_column ? columns : call->k;
     if (a[0] == rows && a[1] == columns && out[0] == out_rows &&
-        out[1] == call->n && call->m > 0 && call->n > 0 && call->k > 0) {
+        out[1] == call->n) {
         /* If the matrix has one element, a share does not tell its
          * direction. */
         call->by_column = call->by_column && call->m * call->k > 1;
@@ -206,8 +206,7 @@ static iris_status_t check_sizes(const iris_t *iris, struct iris_ops_call *call)
         iris_i_log(iris), IRIS_ERR_INVALID,
         "%s: a (%lld, %lld), b (%lld, %lld) and out (%lld, "
         "%lld) do not fit; for this b and member %lld of %lld a "
-        "has to be (%lld, %lld) and out (%lld, %lld), and no whole size may be "
-        "0",
+        "has to be (%lld, %lld) and out (%lld, %lld)",
         call->name, (long long)a[0], (long long)a[1], (long long)b[0],
         (long long)b[1], (long long)out[0], (long long)out[1],
         (long long)call->index, (long long)call->members, (long long)rows,

@@ -52,6 +52,9 @@ iris_status_t iris_i_ops_plan(iris_t *iris, const struct iris_ops_size *size,
     if (chunks == 0) {
         chunks = (int)iris_i_settings(iris)->ops_chunks.number;
     }
+    if (size->m == 0 || size->n == 0 || size->k == 0) {
+        chunks = 1; /* There is nothing to overlap. */
+    }
     if (chunks == 0) {
         chunks = worth(iris, size);
     }

@@ -243,14 +243,16 @@ iris_status_t iris_i_ops_product(iris_t *iris,
                  .gaps = product->gaps}};
     iris_status_t status = IRIS_OK;
 
-    if (args.what.m == 0) {
+    if (args.what.m == 0 || args.what.n == 0) {
         return IRIS_OK;
     }
     status = iris_i_ops_blas(iris, &args.blas, &args.state);
     if (status != IRIS_OK) {
         return status;
     }
-    if (args.blas != NULL && !iris_i_blas_takes(&args.what)) {
+    /* Libraries need not write sums of nothing. */
+    if (args.blas != NULL &&
+        (args.what.k == 0 || !iris_i_blas_takes(&args.what))) {
         args.blas = NULL;
     }
     return args.blas != NULL && !args.blas->on_gpu

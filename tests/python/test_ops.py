@@ -299,6 +299,39 @@ class Ops(support.TestCase):
         with self.assertRaisesRegex(ValueError, "divisible by world_size"):
             config.validate(world_size=3)
 
+    def test_products_of_nothing_are_zero_and_empty(self):
+        """K of 0: zeros, and the bias. M or N of 0: no elements."""
+        ops = self.ctx.ops
+        rows = 2 * self.ranks
+        shapes = {
+            "matmul_all_reduce": lambda m, k, n: ((m, n), (m, k)),
+            "all_gather_matmul": lambda m, k, n: (
+                (m, n),
+                (m // self.ranks, k),
+            ),
+            "matmul_all_gather": lambda m, k, n: (
+                (m, n),
+                (m // self.ranks, k),
+            ),
+            "matmul_reduce_scatter": lambda m, k, n: (
+                (m // self.ranks, n),
+                (m, k),
+            ),
+        }
+        for name, shapes_of in shapes.items():
+            for m, k, n in ((rows, 0, 3), (0, 5, 3), (rows, 5, 0), (0, 0, 0)):
+                for has_bias in (False, True):
+                    with self.subTest(name=name, m=m, k=k, n=n, bias=has_bias):
+                        out, a = shapes_of(m, k, n)
+                        out = self.ctx.full(out, 9.0)
+                        a, b = self.ctx.ones(a), self.ctx.ones(k, n)
+                        bias = self.ctx.full((n,), 2.5) if has_bias else None
+                        getattr(ops, name)(
+                            out, a, b, bias, bias_by_row=False
+                        )
+                        wanted = 2.5 if has_bias else 0.0
+                        self.assertTrue((out == wanted).all())
+
 
 if __name__ == "__main__":
     unittest.main()
