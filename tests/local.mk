@@ -67,7 +67,7 @@ $(cmocka_tests): LDADD = tests/libharness.la libirisi.la $(CMOCKA_LIBS) -lm
 $(hip_tests): LDADD += libfakehip.la
 EXTRA_DIST += %D%/amd %D%/cmake/CMakeLists.txt %D%/cmake/helper.c %D%/cpp/test_cpp.cpp %D%/fake_rccl.c %D%/check_layers.awk \
 	%D%/check_lists.awk %D%/check_locks.awk %D%/prose.awk %D%/strangers.py %D%/check_structure.awk %D%/trace/check.py %D%/trace/collectives.c %D%/trace/ending.c %D%/trace/fused.c %D%/trace/moves.c %D%/trace/pairs.py %D%/trace/report.py %D%/trace/reused.c %D%/trace/traced.h %D%/declared.awk \
-	%D%/emu %D%/install_consumer.c %D%/leaks.supp \
+	%D%/emu %D%/install_consumer.c %D%/leaks.supp  \
 	%D%/python/support.py %D%/python/test_ccl.py %D%/python/test_context.py \
 	%D%/python/test_end.py %D%/python/test_gpu.py \
 	%D%/python/test_interrupt.py %D%/python/test_library.py %D%/python/test_ops.py %D%/python/test_transfer.py %D%/python/compile_triton.py %D%/python/test_lifetime.py \
