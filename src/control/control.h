@@ -207,7 +207,7 @@ struct iris_control {
     const char *called;           /* the name in `own`, a string of the
                                    * call's type */
     struct iris_shown own;        /* the state that this rank has published */
-    const struct iris_mail *mail; /* what is known of the processes */
+    const struct iris_mail *mail; /* the processes that the mail watches */
     struct iris_record *record;   /* this rank's flight record; NULL: none */
     struct iris_records *records; /* the records of all ranks of this
                                    * machine, owned by the control plane;

@@ -16,7 +16,7 @@ struct iris_mail {
         int pid;
         int is_here;   /* 1: it is on this machine */
         int is_remote; /* 1: it is in another process */
-        int pidfd;     /* of a process of this machine; -1: not watched */
+        int pidfd;     /* its process on this machine; -1: not watched */
         char host[32]; /* empty: the job has one host */
         char name[IRIS_ENDPOINT_NAME_BYTES];
     } * ranks;
@@ -27,8 +27,8 @@ iris_status_t iris_i_mail_open(struct iris_mail *mail,
                                const struct iris_rendezvous *rendezvous);
 
 /* Watches every other process of this machine by a pidfd. It becomes readable
- * once the process has ended (also as a zombie), whatever its children hold,
- * and is immune to reuse of the pid. Without `must`, a system that has no pidfds
+ * once the process has ended, also as a zombie and also if a child holds its
+ * descriptors, and is immune to reuse of the pid. Without `must`, a system that has no pidfds
  * is no error, and the processes are not watched. IRIS_ERR_PEER_LOST,
  * IRIS_ERR_LIMIT, IRIS_ERR_SYSTEM */
 iris_status_t iris_i_mail_watch(struct iris_mail *mail, int must);

@@ -478,41 +478,49 @@ static int timed_rank(iris_t *iris, void *arg)
     return 0;
 }
 
+static void start_processes(const struct way *way)
+{
+    struct procs procs;
+
+    procs_start(&procs, RANKS, timed_body, NULL);
+    procs_join(&procs);
+    for (int rank = 0; rank < RANKS; rank++) {
+        if (procs.reports[rank].status != IRIS_OK) {
+            print_error("%s, rank %d: %s\n", way->name, rank,
+                        procs.reports[rank].message);
+            fail();
+        }
+    }
+    procs_free(&procs);
+}
+
+static void spawn_ranks(const struct way *way, const char *kind)
+{
+    struct iris_config config;
+    iris_status_t status;
+
+    iris_config_init(&config);
+    config.spawn = kind;
+    set_timer(1000);
+    status = iris_spawn(&config, RANKS, timed_rank, NULL);
+    set_timer(0);
+    if (status != IRIS_OK) {
+        print_error("%s, %s: %s\n", way->name, kind, iris_last_error());
+    }
+    assert_int_equal(status, IRIS_OK);
+}
+
 static void all_ways_to_start_survive_a_timer(void **state)
 {
     int jobs = (int)harness_count(100, 3);
-    static const char *const kinds[] = {"threads", "processes"};
-    struct iris_config config;
-    iris_status_t status;
 
     (void)state;
     for (int i = 0; i < WAYS; i++) {
         set_way(&ways[i], LONG_MS);
         for (int job = 0; job < jobs; job++) {
-            struct procs procs;
-
-            procs_start(&procs, RANKS, timed_body, NULL);
-            procs_join(&procs);
-            for (int rank = 0; rank < RANKS; rank++) {
-                if (procs.reports[rank].status != IRIS_OK) {
-                    print_error("%s, rank %d: %s\n", ways[i].name, rank,
-                                procs.reports[rank].message);
-                    fail();
-                }
-            }
-            procs_free(&procs);
-            for (int kind = 0; kind < 2; kind++) {
-                iris_config_init(&config);
-                config.spawn = kinds[kind];
-                set_timer(1000);
-                status = iris_spawn(&config, RANKS, timed_rank, NULL);
-                set_timer(0);
-                if (status != IRIS_OK) {
-                    print_error("%s, %s: %s\n", ways[i].name, kinds[kind],
-                                iris_last_error());
-                }
-                assert_int_equal(status, IRIS_OK);
-            }
+            start_processes(&ways[i]);
+            spawn_ranks(&ways[i], "threads");
+            spawn_ranks(&ways[i], "processes");
         }
     }
 }
