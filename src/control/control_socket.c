@@ -15,6 +15,7 @@
 #include "control/hub.h"
 #include "control/mail.h"
 #include "control/peers.h"
+#include "control/rendezvous_common.h"
 
 #include <errno.h>
 #include <fcntl.h>

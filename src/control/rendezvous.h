@@ -129,13 +129,6 @@ iris_status_t iris_i_rendezvous_join(struct iris_rendezvous *rendezvous,
 iris_status_t iris_i_rendezvous_agree(struct iris_rendezvous *rendezvous,
                                       iris_status_t status);
 
-/* After iris_i_rendezvous_join(): the key for one purpose, such as "control".
- * It is derived from the job's secret and from rank 0's random bytes. The latter
- * protect a job of one host with a guessable secret, since they pass a local
- * socket there. */
-void iris_i_rendezvous_key(const struct iris_rendezvous *rendezvous,
-                           const char *label, struct iris_secret *key_p);
-
 /* Drops the reference to the segment if the control plane has not taken it. */
 void iris_i_rendezvous_drop(struct iris_rendezvous *rendezvous);
 

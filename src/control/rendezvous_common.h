@@ -56,4 +56,11 @@ void iris_i_rendezvous_wait_end(struct iris_rendezvous *rendezvous,
 /* Closes a descriptor unless it is -1, and sets it to -1. */
 void iris_i_rendezvous_close(int *fd_p);
 
+/* After iris_i_rendezvous_join(): the key for one purpose, such as "control".
+ * It is derived from the job's secret and from rank 0's random bytes. The latter
+ * protect a job of one host with a guessable secret, since they pass a local
+ * socket there. */
+void iris_i_rendezvous_key(const struct iris_rendezvous *rendezvous,
+                           const char *label, struct iris_secret *key_p);
+
 #endif /* IRIS_SRC_CONTROL_RENDEZVOUS_COMMON_H */

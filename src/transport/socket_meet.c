@@ -28,6 +28,8 @@
 
 #include "transport/socket_meet.h"
 
+#include "control/rendezvous_common.h"
+
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/proof.h"

@@ -270,9 +270,9 @@ void iris_cpu_observe(struct iris_cpu_wg *cpu,
 }
 
 void iris_cpu_mismatch(struct iris_cpu_wg *cpu,
-                         const struct iris_dev_mismatch *mismatch);
+                       const struct iris_dev_mismatch *mismatch);
 void iris_cpu_mismatch(struct iris_cpu_wg *cpu,
-                         const struct iris_dev_mismatch *mismatch)
+                       const struct iris_dev_mismatch *mismatch)
 {
     (void)cpu, (void)mismatch;
 }
