@@ -248,9 +248,6 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
     alltoall_base = all_to_all_single
 
-    def _get_backend(self, device: Any) -> Any:
-        return self
-
 
 def _put_together(parts: List[Any]) -> Any:
     return torch.cat([plain(part).view(-1) for part in parts])
