@@ -21,7 +21,6 @@ include %D%/device/local.mk
 include %D%/tensor/local.mk
 include %D%/trace/local.mk
 include %D%/report/local.mk
-include %D%/faults/local.mk
 include %D%/fuzz/local.mk
 if FAKE_HIP
 include %D%/backend_hip/local.mk

@@ -5,3 +5,4 @@ unit_tests += %D%/test_absent %D%/test_agree %D%/test_bootstrap %D%/test_control
 	%D%/test_interrupt %D%/test_limits %D%/test_rendezvous \
 	%D%/test_stranger %D%/test_wait_check %D%/test_warn
 rank_tests += %D%/test_mismatch
+include tests/faults/local.mk
