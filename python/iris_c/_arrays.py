@@ -37,7 +37,7 @@ def _overlaps(made: Tensor) -> bool:
     sizes, steps = made.sizes(), made.steps()
     if 0 in sizes:
         return False
-    for step, size in sorted(zip(map(abs, steps), sizes)):
+    for step, size in sorted((abs(step), size) for step, size in zip(steps, sizes)):
         if size > 1 and step <= reach:
             return True
         reach += (size - 1) * step

@@ -320,7 +320,11 @@ class CCL(Messages):
             out = self._end("output", output, self._arrays.output_of)
         if input is not None or out is None:
             given = self._end("input", input, self._arrays.source_of)
-        out, given = out or without_memory(given), given or without_memory(out)
+        if out is None:
+            assert given is not None
+            out = without_memory(given)
+        if given is None:
+            given = without_memory(out)
         if out.dtype != given.dtype:
             raise ValueError(
                 f"output_tensor is of {output.dtype}, input_tensor of"

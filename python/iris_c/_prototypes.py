@@ -344,6 +344,7 @@ NOT_CALLED = (
     "iris_gpu_image_remove",
     "iris_cpu_checked",
     "iris_cpu_end",
+    "iris_cpu_mismatch",
     "iris_cpu_observe",
     "iris_cpu_plain",
     "iris_cpu_poll",

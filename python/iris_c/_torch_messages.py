@@ -169,6 +169,7 @@ class Messages:
             self._add_early(source, tag, elements)
             return
         into.remove(one)
+        assert elements is not None
         self._compare(one, elements.dtype, count)
         put_back(elements, one.tensor)
 

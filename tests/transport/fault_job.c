@@ -32,7 +32,7 @@ struct fault_args {
     long repeats;
 };
 
-static uint64_t mix(uint64_t value)
+IRIS_HOST_DEVICE uint64_t mix(uint64_t value)
 {
     value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
     value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
@@ -40,7 +40,7 @@ static uint64_t mix(uint64_t value)
 }
 
 /* Bytes that rank `from` puts to rank `to` in a round; mostly few. */
-static size_t size_of(const struct fault_args *args, int from, int to)
+IRIS_HOST_DEVICE size_t size_of(const struct fault_args *args, int from, int to)
 {
     uint64_t value = mix(args->seed + args->round * 1009 +
                          (uint64_t)(from * MOST_RANKS + to));
@@ -48,14 +48,16 @@ static size_t size_of(const struct fault_args *args, int from, int to)
     return 1 + (size_t)(mix(value) % (value % 4 == 0 ? BLOCK : 500));
 }
 
-static unsigned char byte_at(const struct fault_args *args, int rank, size_t i)
+IRIS_HOST_DEVICE unsigned char byte_at(const struct fault_args *args, int rank,
+                                       size_t i)
 {
     return (unsigned char)(args->round * 37 + (uint64_t)rank * 101 + i * 7 +
                            (i >> 8));
 }
 
-static uint64_t count_wrong(const struct fault_args *args,
-                            const unsigned char *bytes, int rank, size_t size)
+IRIS_HOST_DEVICE uint64_t count_wrong(const struct fault_args *args,
+                                      const unsigned char *bytes, int rank,
+                                      size_t size)
 {
     uint64_t wrong = 0;
 
