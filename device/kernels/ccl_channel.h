@@ -118,12 +118,15 @@ IRIS_DEVICE uint64_t iris_d_pair_unsized(uint64_t word)
     return word & (((uint64_t)1 << IRIS_CCL_PAIR_WGS_SHIFT) - 1);
 }
 
-/* A message that its receiver refused. */
+/* A message that its receiver refused: the words of calls that may differ. They
+ * are no calls, because a choice between two structs would be made in memory. */
 typedef struct iris_d_refusal {
     uint32_t receiver; /* indexes of members */
     uint32_t sender;
-    struct iris_dev_call expected; /* the receiver's call */
-    struct iris_dev_call found;    /* the sender's */
+    uint64_t expected; /* the receiver's call, and its bytes */
+    uint64_t expected_bytes;
+    uint64_t found; /* the sender's */
+    uint64_t found_bytes;
 } iris_d_refusal_t;
 
 /* Tells this workgroup of member i that this rank refuses a message. */
@@ -131,15 +134,13 @@ IRIS_DEVICE void iris_d_pair_refuse(const iris_d_ccl_t *ccl, uint32_t w,
                                     uint32_t i, const iris_d_refusal_t *refusal)
 {
     iris_d_u64_t *there = iris_d_pair_words(ccl, w, ccl->index);
-    uint64_t found = refusal->found.sizes[0] | (uint64_t)refusal->sender
-                                                   << IRIS_CCL_PAIR_WGS_SHIFT;
+    uint64_t found = refusal->found_bytes | (uint64_t)refusal->sender
+                                                << IRIS_CCL_PAIR_WGS_SHIFT;
 
-    iris_d_pair_tell(ccl, &there[IRIS_CCL_PAIR_WHAT], i,
-                     refusal->expected.what);
+    iris_d_pair_tell(ccl, &there[IRIS_CCL_PAIR_WHAT], i, refusal->expected);
     iris_d_pair_tell(ccl, &there[IRIS_CCL_PAIR_BYTES], i,
-                     refusal->expected.sizes[0]);
-    iris_d_pair_tell(ccl, &there[IRIS_CCL_PAIR_FOUND_WHAT], i,
-                     refusal->found.what);
+                     refusal->expected_bytes);
+    iris_d_pair_tell(ccl, &there[IRIS_CCL_PAIR_FOUND_WHAT], i, refusal->found);
     iris_d_pair_tell(ccl, &there[IRIS_CCL_PAIR_FOUND], i, found);
     iris_d_release_ahead();
     iris_d_pair_tell(ccl, &there[IRIS_CCL_PAIR_TAKEN], i,
@@ -162,8 +163,13 @@ IRIS_DEVICE_APART void iris_d_pair_differ(struct iris_ccl_start start,
     mismatch.other = (int32_t)iris_d_pair_rank(&ccl, other);
     mismatch.count =
         iris_d_load_u64(iris_d_ccl_count(&ccl), iris_d_ccl_relaxed()) + 1;
-    mismatch.own = finds ? refusal.expected : refusal.found;
-    mismatch.theirs = finds ? refusal.found : refusal.expected;
+    mismatch.own = mismatch.theirs = start.what;
+    mismatch.own.what = finds ? refusal.expected : refusal.found;
+    mismatch.theirs.what = finds ? refusal.found : refusal.expected;
+    mismatch.own.sizes[0] =
+        finds ? refusal.expected_bytes : refusal.found_bytes;
+    mismatch.theirs.sizes[0] =
+        finds ? refusal.found_bytes : refusal.expected_bytes;
     mismatch.own.sizes[1] =
         ccl.index == refusal.receiver || ccl.index == refusal.sender
             ? 0
@@ -191,10 +197,10 @@ IRIS_DEVICE_APART void iris_d_pair_find(struct iris_ccl_start start,
 
     refusal.receiver = ccl.index;
     refusal.sender = i;
-    refusal.expected = refusal.found = start.what;
-    refusal.expected.sizes[0] = bytes;
-    refusal.found.what = iris_d_pair_word(told, 0);
-    refusal.found.sizes[0] = iris_d_pair_unsized(iris_d_pair_word(told, 1));
+    refusal.expected = start.what.what;
+    refusal.expected_bytes = bytes;
+    refusal.found = iris_d_pair_word(told, 0);
+    refusal.found_bytes = iris_d_pair_unsized(iris_d_pair_word(told, 1));
     for (uint32_t m = 0; m < ccl.count; m++) {
         for (uint32_t w = 0; w < wgs && m != ccl.index && (m == i || tells_all);
              w++) {
@@ -223,11 +229,10 @@ IRIS_DEVICE iris_bool_t iris_d_pair_wait(const iris_d_ccl_t *ccl,
     found = iris_d_pair_word(words, IRIS_CCL_PAIR_FOUND);
     refusal.receiver = i;
     refusal.sender = (uint32_t)(found >> IRIS_CCL_PAIR_WGS_SHIFT);
-    refusal.expected = refusal.found = ccl->start->what;
-    refusal.expected.what = iris_d_pair_word(words, IRIS_CCL_PAIR_WHAT);
-    refusal.expected.sizes[0] = iris_d_pair_word(words, IRIS_CCL_PAIR_BYTES);
-    refusal.found.what = iris_d_pair_word(words, IRIS_CCL_PAIR_FOUND_WHAT);
-    refusal.found.sizes[0] = iris_d_pair_unsized(found);
+    refusal.expected = iris_d_pair_word(words, IRIS_CCL_PAIR_WHAT);
+    refusal.expected_bytes = iris_d_pair_word(words, IRIS_CCL_PAIR_BYTES);
+    refusal.found = iris_d_pair_word(words, IRIS_CCL_PAIR_FOUND_WHAT);
+    refusal.found_bytes = iris_d_pair_unsized(found);
     iris_d_pair_differ(*ccl->start, refusal);
     return 0;
 }
