@@ -53,8 +53,8 @@ static void make_mac(const struct iris_proof *proof, enum iris_proof_role role,
 {
     static const char label[2][10] = {[IRIS_PROOF_ACCEPTOR] = "acceptor",
                                       [IRIS_PROOF_CONNECTOR] = "connector"};
-    unsigned char
-        data[sizeof label[0] + 2 * IRIS_PROOF_NONCE_BYTES + 2 * CLAIMS_BYTES];
+    unsigned char data[sizeof label[0] + 2 * IRIS_PROOF_NONCE_BYTES +
+                       2 * CLAIMS_BYTES + sizeof proof->answer.verdict];
     const struct {
         const void *data;
         size_t bytes;
@@ -63,7 +63,9 @@ static void make_mac(const struct iris_proof *proof, enum iris_proof_role role,
         {proof->greeting.nonce, IRIS_PROOF_NONCE_BYTES},
         {proof->claim.greeting.nonce, IRIS_PROOF_NONCE_BYTES},
         {&proof->claim.claims, CLAIMS_BYTES},
-        {&proof->answer, role == IRIS_PROOF_ACCEPTOR ? CLAIMS_BYTES + 1 : 0},
+        {&proof->answer, role == IRIS_PROOF_ACCEPTOR
+                             ? CLAIMS_BYTES + sizeof proof->answer.verdict
+                             : 0},
     };
     size_t bytes = 0;
 

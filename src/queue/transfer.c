@@ -15,9 +15,9 @@ static iris_status_t check_ranges(struct iris_queue *queue,
 {
     const char *call =
         event->op == IRIS_HOST_COPY ? "iris_memcpy" : "iris_memset";
-    const struct iris_heap_range to = {
-        call,         "dst", event->address,
-        event->bytes, 1,     event->op == IRIS_HOST_SET};
+    /* Host memory is copied and filled by the host, if need be. */
+    const struct iris_heap_range to = {call,         "dst", event->address,
+                                       event->bytes, 1,     0};
     const struct iris_heap_range from = {call,         "src", event->source,
                                          event->bytes, 0,     0};
     iris_status_t status = iris_i_heap_check_range(queue->heap, &to);
