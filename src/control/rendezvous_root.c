@@ -539,12 +539,19 @@ static void judge_silent(const struct iris_rendezvous *rendezvous,
     }
 }
 
+/* A rank that has lost another one, or has waited for it in vain, does not know
+ * as much as that one. */
+static int is_cause(iris_status_t status)
+{
+    return status != IRIS_ERR_PEER_LOST && status != IRIS_ERR_TIMEOUT;
+}
+
 iris_status_t iris_i_rendezvous_root_agree(struct iris_rendezvous *rendezvous,
                                            iris_status_t status)
 {
     char silent[rendezvous->num_ranks];
-    int has_cause = status != IRIS_ERR_PEER_LOST && status != IRIS_ERR_TIMEOUT;
-    struct iris_verdict joint = {.status = IRIS_OK};
+    int has_cause = is_cause(status);
+    struct iris_verdict joint = {.status = IRIS_OK}, losses = joint;
     char own[IRIS_MESSAGE_BYTES];
 
     snprintf(own, sizeof own, "%s", iris_last_error());
@@ -558,10 +565,13 @@ iris_status_t iris_i_rendezvous_root_agree(struct iris_rendezvous *rendezvous,
     }
     for (int rank = 1; rank < rendezvous->num_ranks; rank++) {
         int is_silent = 0;
+        iris_status_t last = receive_last(rendezvous, rank, &is_silent);
 
-        iris_i_rendezvous_judge(&joint,
-                                receive_last(rendezvous, rank, &is_silent));
+        iris_i_rendezvous_judge(is_cause(last) ? &joint : &losses, last);
         silent[rank] = (char)is_silent;
+    }
+    if (joint.status == IRIS_OK) {
+        joint = losses;
     }
     judge_silent(rendezvous, silent, &joint);
     if (!has_cause) { /* the rank that this one lost may have told its reason */
