@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "heap/alloc.h"
+#include "heap/heap.h"
 #include "bench.h"
 
 #include <stdlib.h>

@@ -5,8 +5,7 @@
 #include "config.h"
 
 #include "report.h"
-
-#include "base/json_writer.h"
+#include "base/base.h"
 
 #include <string.h>
 

@@ -5,11 +5,10 @@
 #ifndef IRIS_BENCH_REPORT_H
 #define IRIS_BENCH_REPORT_H
 
-#include <stdio.h>
-
 #include "bench.h"
+#include "base/base.h"
 
-#include "base/json_writer.h"
+#include <stdio.h>
 
 /* The machine and the job that were measured. */
 struct bench_metadata {

@@ -8,13 +8,12 @@
 
 #include "report.h"
 #include "tune.h"
+#include "base/base.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "base/error.h"
 
 /* Another way is chosen only if its time is less than this share of the best
  * one's, so that noise does not decide. */

@@ -75,7 +75,7 @@ enum {
 #define IRIS_CONTEXT_ALL_WORDS(n) IRIS_CONTEXT_OWN(n, IRIS_CONTEXT_OWN_WORDS)
 
 /* A member's description of its collective call, for the other members. The
- * host makes and reads it (backend/mismatch.h). */
+ * host makes and reads it (backend/mismatch.c). */
 struct iris_dev_call {
     uint64_t what;     /* function, type and options */
     uint64_t sizes[3]; /* count and rows, or the sizes of a product */

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # Checks that files are modules, by the symbols of their objects: there is no
-# circle of calls between files, each file that others call has its own header,
-# and names are unique in the tree. Prints file:line and the fault.
+# circle of calls between files, each function that others call is in a header of
+# its folder. Prints file:line and the fault.
 # check_modules_faults.sh tests this. --arrows [FILE] prints which file calls
 # which, and by which functions.
 # Lists of folders are meant to split into words.
@@ -89,10 +89,18 @@ circles() {
         }' "$tmp/pairs" "$tmp/uses" | sort
 }
 
-# What others use of a file is in the header of that file's name, or is public.
+# What other folders use of a file is in a header of its folder that is not
+# internal.h; what its own folder uses is in any header of the folder. The rest is
+# public. Nobody includes another folder's internal.h, except tests.
 headers() {
     awk 'NR == FNR { sub(/:$/, "", $2); skip[$1, $2]; next }
-        !(($1, $3) in skip) { print $2, $3 }' "$tmp/listed" "$tmp/uses" |
+        !(($1, $3) in skip) {
+            from = $1
+            to = $2
+            sub(/[/][^/]*$/, "", from)
+            sub(/[/][^/]*$/, "", to)
+            print $2, $3, from == to ? "own" : "other"
+        }' "$tmp/listed" "$tmp/uses" |
         sort -u >"$tmp/called"
     awk -v srcdir="$srcdir" '
         function read_words(header, owner,    line, words, i) {
@@ -103,42 +111,34 @@ headers() {
             close(header)
         }
         BEGIN {
-            for (; ARGC > 2; ARGC--)
-                read_words(ARGV[ARGC - 1], "public")
-        }
-        {
-            own = $1
-            sub(/c$/, "h", own)
-            if (!(own in read)) {
-                read[own]
-                read_words(srcdir "/" own, own)
+            for (; ARGC > 2; ARGC--) {
+                owner = "public"
+                header = ARGV[ARGC - 1]
+                if (index(header, srcdir "/src/") == 1) {
+                    owner = substr(header, length(srcdir) + 2)
+                    sub(/[/][^/]*$/, "", owner)
+                    owner = owner (header ~ /internal\.h$/ ? " own" : " other")
+                }
+                read_words(header, owner)
             }
         }
-        !(("public", $2) in has) && !((own, $2) in has) {
-            print $1 ":1: " own " does not have " $2
-        }' "$tmp/called" "$srcdir"/include/iris/*.h "$srcdir"/device/*.h
-}
-
-# A header without a file of its name has types alone.
-umbrellas() {
-    local header
-    for header in $(cd "$srcdir" && find $folders -name '*.h' | sort); do
-        [ -e "$srcdir/${header%.h}.c" ] ||
-            awk -v header="$header" '
-                /^[a-z].*iris_i_[a-z0-9_]+[(;]|^(extern|iris_i_)/ &&
-                    !/static inline/ && last !~ /^static inline[^(]*$/ {
-                    print header ":" FNR ": a function, in a header of types"
-                }
-                { last = $0 }' "$srcdir/$header"
-    done
-}
-
-names() {
-    (cd "$srcdir" && find src device include tools bench -name '*.[ch]') |
-        sed 's|.*/||' | sort | uniq -d >"$tmp/twice"
-    (cd "$srcdir" && find $folders -name '*.[ch]') | sort | awk -F/ '
-        FILENAME == ARGV[1] { twice[$0]; next }
-        $NF in twice { print $0 ":1: another file has this name" }' "$tmp/twice" -
+        {
+            folder = $1
+            sub(/[/][^/]*$/, "", folder)
+        }
+        !(("public", $2) in has) && !((folder " other", $2) in has) &&
+            !($3 == "own" && (folder " own", $2) in has) {
+            print $1 ":1: no header of " folder " for " \
+                ($3 == "own" ? "its files" : "other folders") " has " $2
+        }' "$tmp/called" "$srcdir"/include/iris/*.h "$srcdir"/device/*.h \
+        "$srcdir"/src/*/*.h
+    (cd "$srcdir" && grep -rnsE '#include "[a-z_]+/internal[.]h"' src tools bench) |
+        awk -F: '{
+            split($1, path, "/")
+            match($3, /"[a-z_]+/)
+            if (path[1] "/" path[2] != "src/" substr($3, RSTART + 1, RLENGTH - 1))
+                print $1 ":" $2 ": includes internal.h of another folder"
+        }'
 }
 
 bad=0
@@ -160,7 +160,7 @@ if [ "${1-}" = --arrows ]; then
         END { print "" }' "$tmp/uses" | grep -F "${2-}"
     exit
 fi
-{ circles && headers && umbrellas && names; } >"$tmp/found"
+{ circles && headers; } >"$tmp/found"
 cat "$tmp/found"
 [ ! -s "$tmp/found" ] || bad=1
 [ "$(grep -c . "$tmp/pairs")" -le 3 ] || { echo "more than three pairs"; bad=1; }

@@ -172,10 +172,10 @@ check_lists() {
 }
 
 check_twins() {
-    sources src/backend_sim | grep -v '/sim\(_[a-z]*\)\?\.[ch]$' |
+    sources src/backend_sim | grep -v '/internal\.h$\|/sim_[a-z]*\.c$' |
         sed 's/$/:1: not called sim_<noun>/'
     [ -d src/backend_hip ] || return
-    sources src/backend_hip | grep -v '/hip\(_[a-z]*\)\?\.\(c\|h\|hip\)$' |
+    sources src/backend_hip | grep -v '/internal\.h$\|/hip_[a-z]*\.\(c\|h\|hip\)$' |
         sed 's/$/:1: not called hip_<noun>/'
     # What the three tables are about; the rest is a backend's own affair.
     local noun
@@ -204,7 +204,7 @@ check_todo() {
 # Sleeps outside base/host_wait.c, as FILE CALL: the reason. Whatever else waits has a
 # deadline, sees deaths and interrupts, and warns.
 may_sleep="
-src/base/futex.h iris_i_futex_wait: the sleep of an agreement's wait
+src/base/base.h iris_i_futex_wait: the sleep of an agreement's wait
 src/base/ticks.c nanosleep: keeps two readings of a counter apart
 src/base/images.c pthread_cond_wait: for a visit by another thread, as a lock
 src/trace/automatic.c pthread_cond_wait: for a file that another thread writes

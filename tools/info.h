@@ -6,7 +6,7 @@
 #define IRIS_TOOLS_INFO_H
 
 #include "backend/backend.h"
-#include "base/settings.h"
+#include "base/base.h"
 
 #define INFO_BACKENDS 8
 #define INFO_SHM "/dev/shm" /* where heaps on the CPU are */

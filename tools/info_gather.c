@@ -7,13 +7,11 @@
 
 #include "info.h"
 #include "base/settings_table.h"
-
 #include "backend/calls.h"
-#include "backend/registry.h"
-#include "base/environment.h"
-#include "context/context_layout.h"
-#include "context/placement.h"
-#include "control/bootstrap_mpi.h"
+#include "backend/backend.h"
+#include "base/base.h"
+#include "context/context.h"
+#include "control/control.h"
 
 #include <stdarg.h>
 #include <stdio.h>

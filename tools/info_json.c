@@ -5,8 +5,7 @@
 #include "config.h"
 
 #include "info.h"
-
-#include "base/json_writer.h"
+#include "base/base.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,15 +6,10 @@
  */
 #include "config.h"
 
-#include "top.h"
-
 #include <iris/iris.h>
 
-#include "report/analyse.h"
-#include "report/find.h"
-#include "report/report_json.h"
-#include "report/report_text.h"
-#include "report/words.h"
+#include "top.h"
+#include "report/report.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -5,8 +5,7 @@
 #include "config.h"
 
 #include "trace_parts.h"
-
-#include "trace/merge.h"
+#include "trace/trace.h"
 
 #include <errno.h>
 #include <getopt.h>

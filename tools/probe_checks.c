@@ -5,8 +5,7 @@
 #include "config.h"
 
 #include "probe.h"
-
-#include "base/clock.h"
+#include "base/base.h"
 
 #include <inttypes.h>
 #include <stdio.h>

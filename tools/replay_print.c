@@ -5,8 +5,7 @@
 #include "config.h"
 
 #include "replay_rows.h"
-
-#include "check/race_site.h"
+#include "check/check.h"
 
 #include <string.h>
 

@@ -5,11 +5,10 @@
  */
 #include "config.h"
 
-#include "sim_collective.h"
-
-#include "ccl/choose.h"
-
 #include <iris/device/kernels/ccl_args.h>
+
+#include "sim_collective.h"
+#include "ccl/ccl.h"
 
 #include <math.h>
 

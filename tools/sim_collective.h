@@ -6,8 +6,7 @@
 #define IRIS_TOOLS_SIM_COLLECTIVE_H
 
 #include "sim_platform.h"
-
-#include "ccl/ccl_types.h"
+#include "ccl/ccl.h"
 
 struct sim_call {
     enum iris_ccl_op op;

@@ -8,10 +8,9 @@
 
 #include "sim_collective.h"
 #include "sim_parts.h"
-
-#include "base/grow.h"
-#include "ccl/choose.h"
-#include "trace/json_fields.h"
+#include "base/base.h"
+#include "ccl/ccl.h"
+#include "trace/trace.h"
 
 #include <math.h>
 #include <stdlib.h>

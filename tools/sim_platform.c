@@ -5,9 +5,8 @@
 #include "config.h"
 
 #include "sim_platform.h"
-
-#include "base/json_writer.h"
-#include "trace/json_reader.h"
+#include "base/base.h"
+#include "trace/trace.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,8 +8,7 @@
 #include "sim_parts.h"
 #include "sim_schedule.h"
 #include "sim_trace.h"
-
-#include "base/json_writer.h"
+#include "base/base.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -10,9 +10,8 @@
 #include "sim_engine.h"
 #include "sim_lower.h"
 #include "sim_parts.h"
-
-#include "base/json_writer.h"
-#include "ccl/choose.h"
+#include "base/base.h"
+#include "ccl/ccl.h"
 
 #include <stdlib.h>
 #include <string.h>

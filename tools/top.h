@@ -5,7 +5,7 @@
 #ifndef IRIS_TOOLS_TOP_H
 #define IRIS_TOOLS_TOP_H
 
-#include "report/snapshot.h"
+#include "report/report.h"
 
 /* Prints the jobs that have processes of this user. */
 int top_list(void);

@@ -5,10 +5,8 @@
 #include "config.h"
 
 #include "top.h"
-
-#include "base/process.h"
-#include "report/find.h"
-#include "report/words.h"
+#include "base/base.h"
+#include "report/report.h"
 
 #include <dirent.h>
 #include <stdlib.h>

@@ -6,10 +6,8 @@
 #include "config.h"
 
 #include "top.h"
-
-#include "base/host_wait.h"
-#include "report/analyse.h"
-#include "report/words.h"
+#include "base/base.h"
+#include "report/report.h"
 
 #include <ctype.h>
 #include <stdlib.h>

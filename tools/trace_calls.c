@@ -5,7 +5,7 @@
 #include "config.h"
 
 #include "trace_calls.h"
-#include "base/grow.h"
+#include "base/base.h"
 #include "trace_transfers.h"
 
 #include <stdio.h>

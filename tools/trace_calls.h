@@ -5,7 +5,7 @@
 #ifndef IRIS_TOOLS_TRACE_CALLS_H
 #define IRIS_TOOLS_TRACE_CALLS_H
 
-#include "trace/events.h"
+#include "trace/trace.h"
 #include "trace_items.h"
 #include "trace_streams.h"
 

@@ -5,8 +5,7 @@
 #include "config.h"
 
 #include "trace_figures.h"
-
-#include "base/grow.h"
+#include "base/base.h"
 #include "trace_parts.h"
 #include "trace_transfers.h"
 

@@ -5,9 +5,9 @@
 #ifndef IRIS_TOOLS_TRACE_FIGURES_H
 #define IRIS_TOOLS_TRACE_FIGURES_H
 
-#include <stdint.h>
+#include "trace/trace.h"
 
-#include "trace/events.h"
+#include <stdint.h>
 
 #define TRACE_BINS 512 /* 8 for each power of two of nanoseconds */
 #define TRACE_TOP 20

@@ -5,8 +5,7 @@
 #include "config.h"
 
 #include "trace_items.h"
-
-#include "base/grow.h"
+#include "base/base.h"
 
 #include <string.h>
 

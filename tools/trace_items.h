@@ -5,7 +5,7 @@
 #ifndef IRIS_TOOLS_TRACE_ITEMS_H
 #define IRIS_TOOLS_TRACE_ITEMS_H
 
-#include "trace/flows.h"
+#include "trace/trace.h"
 
 /* The parts of an operation that a platform times, see docs/timing.md. Times
  * are the traced machine's; the platform's replace them. */

@@ -6,7 +6,7 @@
 #include "config.h"
 
 #include "trace_messages.h"
-#include "base/grow.h"
+#include "base/base.h"
 #include "trace_transfers.h"
 
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #ifndef IRIS_TOOLS_TRACE_MESSAGES_H
 #define IRIS_TOOLS_TRACE_MESSAGES_H
 
-#include "trace/flows.h"
+#include "trace/trace.h"
 #include "trace_calls.h"
 
 struct trace_pile;

@@ -6,9 +6,8 @@
 #include "config.h"
 
 #include "trace_places.h"
-
-#include "base/grow.h"
-#include "trace/json_fields.h"
+#include "base/base.h"
+#include "trace/trace.h"
 
 #include <errno.h>
 #include <limits.h>

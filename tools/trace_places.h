@@ -6,10 +6,10 @@
 #ifndef IRIS_TOOLS_TRACE_PLACES_H
 #define IRIS_TOOLS_TRACE_PLACES_H
 
+#include "trace/trace.h"
+
 #include <stddef.h>
 #include <stdint.h>
-
-#include "trace/events.h"
 
 struct trace_allocation {
     uint64_t offset;

@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "base/json_writer.h"
+#include "base/base.h"
 #include "trace_page.h"
 #include "trace_parts.h"
 #include "trace_timeline.h"

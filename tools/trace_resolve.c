@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "trace/out.h"
+#include "trace/trace.h"
 #include "trace_figures.h"
 #include "trace_parts.h"
 #include "trace_places.h"

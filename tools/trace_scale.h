@@ -5,7 +5,7 @@
 #ifndef IRIS_TOOLS_TRACE_SCALE_H
 #define IRIS_TOOLS_TRACE_SCALE_H
 
-#include "trace/events.h"
+#include "trace/trace.h"
 
 /* Rank r of `to` repeats the events of rank r modulo `from`; `to` is a multiple
  * of `from`. A collective of all ranks becomes one of all `to` ranks. All other

@@ -5,8 +5,7 @@
 #include "config.h"
 
 #include "trace_streams.h"
-
-#include "base/grow.h"
+#include "base/base.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #ifndef IRIS_TOOLS_TRACE_STREAMS_H
 #define IRIS_TOOLS_TRACE_STREAMS_H
 
-#include "trace/events.h"
+#include "trace/trace.h"
 
 struct trace_run;    /* a launch, or a kernel's run */
 struct trace_active; /* a run with operations of its own */

@@ -5,8 +5,7 @@
 #include "config.h"
 
 #include "trace_timeline.h"
-
-#include "base/grow.h"
+#include "base/base.h"
 
 #include <stdio.h>
 #include <stdlib.h>

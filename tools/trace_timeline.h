@@ -5,7 +5,7 @@
 #ifndef IRIS_TOOLS_TRACE_TIMELINE_H
 #define IRIS_TOOLS_TRACE_TIMELINE_H
 
-#include "trace/flows.h"
+#include "trace/trace.h"
 #include "trace_figures.h"
 #include "trace_places.h"
 

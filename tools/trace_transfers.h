@@ -5,7 +5,7 @@
 #ifndef IRIS_TOOLS_TRACE_TRANSFERS_H
 #define IRIS_TOOLS_TRACE_TRANSFERS_H
 
-#include "trace/events.h"
+#include "trace/trace.h"
 
 /* Data that went one way. Loads and gets bring it from the target to the
  * calling rank. All other operations take it to the target. */

@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * The backend interface: the functions that a kind of device must offer, in
- * three tables on an instance. docs/backends.md is the manual; only calls.h
- * calls the slots.
+ * The interface of src/backend: the interface of backends; workgroups on CPU
+ * threads.
  */
 #ifndef IRIS_SRC_BACKEND_BACKEND_H
 #define IRIS_SRC_BACKEND_BACKEND_H
+
+#include <iris/device/layout.h>
+#include <iris/device/op.h>
+#include <iris/device/series.h>
+#include <iris/log.h>
+#include <iris/status.h>
+#include <iris/types.h>
+
+#include "base/base.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -13,11 +21,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <iris/status.h>
-#include <iris/types.h>
+/* ---- backend.c ---- */
 
-#include "base/error.h"
-#include "base/host_wait.h"
+/* The backend interface: the functions that a kind of device must offer, in
+ * three tables on an instance. docs/backends.md is the manual; only calls.h
+ * calls the slots. */
 
 #define IRIS_HANDLE_BYTES 128
 
@@ -496,5 +504,326 @@ static inline const char *iris_i_cmp_name(iris_cmp_t cmp)
 
     return cmp >= IRIS_CMP_EQ && cmp <= IRIS_CMP_GE ? names[cmp] : "?";
 }
+
+/* ---- mismatch.c ---- */
+
+/* The public functions: X(NAME, name). The collectives are in the order of enum
+ * iris_ccl_op; those after the broadcast start at REDUCE. The products are in
+ * the order of enum iris_ops_op. Programs contain the value of GATHER. */
+#define IRIS_COMPARED_ROWS(X)                              \
+    X(ALL_REDUCE, "iris_all_reduce")                       \
+    X(ALL_GATHER, "iris_all_gather")                       \
+    X(REDUCE_SCATTER, "iris_reduce_scatter")               \
+    X(ALL_TO_ALL, "iris_all_to_all")                       \
+    X(BROADCAST, "iris_ccl_broadcast")                     \
+    X(MATMUL_ALL_REDUCE, "iris_matmul_all_reduce")         \
+    X(ALL_GATHER_MATMUL, "iris_all_gather_matmul")         \
+    X(MATMUL_ALL_GATHER, "iris_matmul_all_gather")         \
+    X(MATMUL_REDUCE_SCATTER, "iris_matmul_reduce_scatter") \
+    X(GATHER, "iris_wg_gather") /* for workgroups */       \
+    X(REDUCE, "iris_reduce")                               \
+    X(GATHER_TO, "iris_gather")                            \
+    X(SCATTER_FROM, "iris_scatter")                        \
+    X(ALL_GATHERV, "iris_all_gatherv")                     \
+    X(ALL_TO_ALLV, "iris_all_to_allv")                     \
+    X(SEND, "iris_send")                                   \
+    X(RECV, "iris_recv")                                   \
+    X(SEND_RECV, "iris_send_recv")                         \
+    X(FAILED, "a call that failed") /* sizes[0]: -status */
+
+enum iris_compared_op {
+#define IRIS_COMPARED_ENUM(NAME, name) IRIS_COMPARED_##NAME,
+    IRIS_COMPARED_ROWS(IRIS_COMPARED_ENUM)
+#undef IRIS_COMPARED_ENUM
+        IRIS_COMPARED_NUM_OPS,
+};
+
+/* A call. struct iris_dev_call has the parts that fit. */
+struct iris_compared {
+    int op; /* enum iris_compared_op */
+    int dtype;
+    int reduce;
+    int variant;
+    int root;          /* of a product: number of chunks */
+    uint64_t sizes[3]; /* count, rows and bits of the scale; bytes of messages,
+                        * or for all_gatherv a hash of the counts; or M, N and K
+                        * of a product */
+};
+
+struct iris_dev_call iris_i_compared_pack(const struct iris_compared *call);
+
+/* Sets the message of IRIS_ERR_MISMATCH and returns it. For a workspace that
+ * was left in the middle of a step, it is IRIS_ERR_INVALID; for a call that
+ * failed on a member, that member's status. */
+iris_status_t iris_i_mismatch_describe(const struct iris_dev_mismatch *mismatch,
+                                       char *text, size_t bytes);
+
+/* ---- registry.c ---- */
+
+/* Registered at build time (registry.c lists them). */
+extern const struct iris_backend_type iris_i_sim_type;
+
+/* Name of the `i`th backend of this build, in order of preference; NULL after
+ * the last. *type_p is NULL if it is a module that cannot be loaded here; this
+ * thread's message says why. `module_dir` is the folder of modules; NULL or
+ * empty: the installation's. */
+const char *iris_i_registry_at(size_t i, const char *module_dir,
+                               const struct iris_backend_type **type_p);
+
+/* The backend of that name, in upper or lower case. IRIS_ERR_BACKEND lists the
+ * available ones, or says why this one cannot be used. */
+iris_status_t iris_i_registry_find(const char *name, const char *module_dir,
+                                   const struct iris_backend_type **type_p);
+
+/* Adds a backend after the others; it lives as long as the process. Not while
+ * another thread uses the registry. IRIS_ERR_LIMIT */
+iris_status_t iris_i_registry_add(const struct iris_backend_type *type);
+
+/* ---- stubs.c ---- */
+
+/* For devices without a runtime. */
+iris_status_t iris_i_no_stream_wrap(struct iris_backend *backend, void *native,
+                                    struct iris_stream **stream_p);
+void *iris_i_no_native(struct iris_stream *stream);
+iris_status_t iris_i_no_call(struct iris_stream *stream,
+                             iris_native_call_t function, void *what);
+
+/* For queues that have always done all their work. */
+iris_status_t iris_i_no_follow(struct iris_stream *stream,
+                               struct iris_stream *other);
+
+/* For queues without graphs. No graph is ever made, so none is destroyed. */
+iris_status_t iris_i_no_capture_begin(struct iris_stream *stream);
+iris_status_t iris_i_no_capture_end(struct iris_stream *stream, void **graph_p);
+iris_status_t iris_i_no_graph_launch(struct iris_stream *stream, void *graph);
+void iris_i_no_graph_destroy(struct iris_backend *backend, void *graph);
+
+/* For queues that signal and wait by kernels. No message: the core launches
+ * one. */
+iris_status_t iris_i_no_signal(struct iris_stream *stream, uint64_t *place,
+                               uint64_t value);
+iris_status_t iris_i_no_wait(struct iris_stream *stream, uint64_t *place,
+                             iris_cmp_t cmp, uint64_t value);
+
+/* For queues that copy rows one by one. No message: the core does so. */
+iris_status_t iris_i_no_copy_rows(struct iris_stream *stream,
+                                  const struct iris_copy_rows *rows);
+
+/* For heaps that are not IRIS_COMMIT_PRIVATE. */
+iris_status_t iris_i_no_export_range(struct iris_backend *backend, void *at,
+                                     struct iris_heap_handle *handle_p);
+iris_status_t iris_i_no_import_range(struct iris_backend *backend, void *at,
+                                     size_t most,
+                                     const struct iris_heap_handle *handle);
+iris_status_t iris_i_no_hold_external(struct iris_backend *backend,
+                                      const void *ptr, size_t bytes,
+                                      struct iris_external *external_p);
+void iris_i_no_release_external(struct iris_backend *backend,
+                                struct iris_external *external);
+iris_status_t iris_i_no_map_external(struct iris_backend *backend, void *at,
+                                     struct iris_external *external);
+
+/* The slots for them. */
+#define IRIS_NO_RANGE_SLOTS                         \
+    .export_range = iris_i_no_export_range,         \
+    .import_range = iris_i_no_import_range,         \
+    .hold_external = iris_i_no_hold_external,       \
+    .release_external = iris_i_no_release_external, \
+    .map_external = iris_i_no_map_external
+
+/* For heaps that are IRIS_COMMIT_NOTHING: these do nothing. */
+iris_status_t iris_i_all_committed(struct iris_backend *backend, void *at,
+                                   size_t bytes);
+void iris_i_no_decommit(struct iris_backend *backend, void *at, size_t bytes);
+#define IRIS_ALL_COMMITTED_SLOTS \
+    .commit = iris_i_all_committed, .decommit = iris_i_no_decommit
+
+/* Kernels can access all memory of the process. */
+iris_status_t iris_i_all_accessible(struct iris_backend *backend,
+                                    const char *name, const void *ptr,
+                                    size_t bytes);
+
+/* ---- module.c ---- */
+
+/* The core and its modules are built together. A module of another build is
+ * refused: one with another version, or with other sizes of the shared structs.
+ * Increase the version for changes that keep all sizes. */
+#define IRIS_MODULE_VERSION "iris " PACKAGE_VERSION " module 6"
+#define IRIS_MODULE_STRUCTS(X) \
+    X(iris_module_core)        \
+    X(iris_backend)            \
+    X(iris_backend_params)     \
+    X(iris_backend_type)       \
+    X(iris_core_ops)           \
+    X(iris_dev_watch)          \
+    X(iris_device_info)        \
+    X(iris_device_ops)         \
+    X(iris_external)           \
+    X(iris_fault)              \
+    X(iris_heap_handle)        \
+    X(iris_heap_region)        \
+    X(iris_kernel)             \
+    X(iris_launch)             \
+    X(iris_log)                \
+    X(iris_memory_ops)         \
+    X(iris_queue_ops)          \
+    X(iris_stream)             \
+    X(iris_survey)             \
+    X(iris_wait)               \
+    X(iris_wait_type)          \
+    X(iris_waiter)
+
+/* The size of each struct. The first member is this struct's own size: the
+ * others may be read only if it matches. */
+struct iris_module_layout {
+    size_t bytes;
+#define IRIS_MODULE_MEMBER(name) size_t name;
+    IRIS_MODULE_STRUCTS(IRIS_MODULE_MEMBER)
+#undef IRIS_MODULE_MEMBER
+};
+
+#define IRIS_MODULE_SIZE(name) sizeof(struct name),
+#define IRIS_MODULE_LAYOUT                        \
+    {                                             \
+        sizeof(struct iris_module_layout),        \
+            IRIS_MODULE_STRUCTS(IRIS_MODULE_SIZE) \
+    }
+
+/* The functions of the core for modules. The first two never move. */
+struct iris_module_core {
+    const char *version;
+    const struct iris_module_layout *layout;
+    iris_status_t (*fail)(const struct iris_log *log, iris_status_t status,
+                          const char *message);
+    iris_status_t (*fail_again)(iris_status_t status, const char *message);
+    const char *(*last_error)(void);
+    void (*log)(const struct iris_log *log, iris_log_level_t level,
+                const char *message);
+    /* Visits each image of GPU code in the program. */
+    void (*each_image)(iris_image_visit_t visit, void *arg);
+    /* An unloaded object takes its images and kernels along, and the next
+     * object may have others at the same addresses. Therefore images have
+     * serial numbers, which are never used again (0: not an image), and the
+     * core counts removed images. Not to be called from a visit. */
+    uint64_t (*image_serial)(const void *image);
+    uint64_t (*images_removed)(void);
+    void (*wait_start)(struct iris_wait *wait);
+    iris_status_t (*wait_turn)(struct iris_wait *wait);
+    void (*wait_moment)(struct iris_wait *wait, int64_t ms);
+};
+
+/* The only exported symbol of a module. NULL: built for another core. `core`
+ * lives as long as the process. */
+#define IRIS_MODULE_SYMBOL "iris_backend_module"
+typedef const struct iris_backend_type *(*iris_module_entry_t)(
+    const struct iris_module_core *core);
+
+/* Called by a module's entry: stores the core, whose functions (iris_i_fail(),
+ * iris_i_warning(), ...) the module may call from then on. */
+const struct iris_backend_type *
+iris_i_module_open(const struct iris_module_core *core,
+                   const struct iris_backend_type *type);
+
+/* ---- cpu_series.c ---- */
+
+/* Begins a series behind a plain access, of which observers have the event.
+ * `what` is iris_d_packed() of it. */
+void iris_i_cpu_series_begin(struct iris_cpu_wg *cpu, struct iris_hooks *hooks,
+                             const struct iris_cpu_event *event, uint64_t what);
+
+/* Gives observers the accesses that they have not got. `cpu` may have no
+ * series. */
+void iris_i_cpu_series_tell(struct iris_cpu_wg *cpu, struct iris_hooks *hooks);
+
+/* ---- Far steps ---- */
+
+/* How kernels on CPU threads reach ranks of other nodes: by this rank's proxy. */
+
+struct iris_dev_ring;
+struct iris_steps;
+
+/* Threads that run kernels call the functions, which never wait. */
+struct iris_far {
+    struct iris_dev_ring *ring; /* for their requests; NULL: there are no such
+                                 * ranks, and no proxy */
+    struct iris_steps *steps;
+
+    /* A request of `bytes` bytes was posted in the ring. */
+    void (*posted)(struct iris_steps *steps, enum iris_op op, size_t bytes);
+
+    /* Sends posted requests and takes messages of other nodes on the calling
+     * thread. Returns their number; 0, too, if another thread does so now, or
+     * if only the proxy's own thread may. */
+    int (*carry)(struct iris_steps *steps);
+
+    /* The calling thread will not carry() soon. */
+    void (*leave)(struct iris_steps *steps);
+};
+
+/* ---- workgroup.c ---- */
+
+/* The reason why a workgroup stops all work. */
+enum iris_cpu_stop {
+    IRIS_CPU_STOP_ASKED,   /* it waits, and the core ended the wait */
+    IRIS_CPU_STOP_EXPIRED, /* its wait has taken too long */
+    IRIS_CPU_STOP_REFUSED, /* it made an access that is not allowed; it does
+                            * not wait */
+};
+
+/* Calls of a workgroup to its backend, on its own thread. */
+struct iris_cpu_job_ops {
+    /* Stops all work, with `status` and this thread's message, unless it was
+     * stopped before. */
+    void (*stop)(void *stream, iris_status_t status, enum iris_cpu_stop why,
+                 const struct iris_cpu_wg *cpu);
+
+    /* This workgroup ends now, because work was stopped. */
+    void (*ended)(void *stream, const struct iris_cpu_wg *cpu);
+
+    /* Numbers of workgroups of the grid that have begun and that are done; 0:
+     * no longer known. */
+    void (*progress)(void *stream, const struct iris_cpu_wg *cpu, uint32_t grid,
+                     uint32_t *begun_p, uint32_t *done_p);
+};
+
+/* One run of a kernel, for its workgroups. */
+struct iris_cpu_job {
+    const struct iris_cpu_job_ops *ops;
+    void *stream; /* first argument of the ops */
+    const struct iris_backend_params *params;
+    const _Atomic int *stopped;       /* not IRIS_OK: workgroups that wait have
+                                   * to end */
+    struct iris_heap_region heap;     /* this rank's */
+    const struct iris_kernel *kernel; /* a kernel with a cpu_entry */
+    uint32_t grid;
+    uint32_t block;
+    const void *args;
+    uint64_t call;  /* id of the host's event for the launch; 0: no event */
+    uint64_t event; /* id of the host's event for this run */
+    bool own;       /* all its waits are the library's */
+    /* The time at which its waits end with IRIS_ERR_TIMEOUT. It is set if the
+     * thread that waits for the stream also runs it, and so cannot watch the
+     * deadline; 0: never. */
+    int64_t deadline_ns;
+};
+
+/* Calls observers around a run, from any thread. The caller keeps *event in
+ * between. `status` is the run's result. */
+void iris_i_cpu_job_begin(struct iris_cpu_job *job,
+                          struct iris_host_event *event);
+void iris_i_cpu_job_end(const struct iris_cpu_job *job,
+                        struct iris_host_event *event, iris_status_t status);
+
+/* IRIS_ERR_TIMEOUT of a wait for a stream, with its message. */
+iris_status_t iris_i_cpu_late(const struct iris_backend_params *params);
+
+/* Runs one workgroup on the calling thread, until it returns or is ended. The
+ * stack frames of an ended kernel are dropped without cleanup. */
+void iris_i_cpu_job_run(const struct iris_cpu_job *job, uint32_t id);
+
+/* The calling thread's workgroup and its rank's parameters; NULL: it runs none.
+ * Allowed in signal handlers. */
+const struct iris_cpu_wg *
+iris_i_cpu_running(const struct iris_backend_params **params_p);
 
 #endif /* IRIS_SRC_BACKEND_BACKEND_H */

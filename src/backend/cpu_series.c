@@ -6,7 +6,7 @@
  */
 #include "config.h"
 
-#include "backend/cpu_series.h"
+#include "backend/backend.h"
 
 static void tell(struct iris_cpu_series *series, struct iris_hooks *hooks)
 {

@@ -4,12 +4,12 @@
  */
 #include "config.h"
 
+#include "backend/backend.h"
+
 #include <iris/ccl.h>
 #include <iris/constants.h>
 
-#include "backend/mismatch.h"
-
-#include "base/c_locale.h"
+#include "base/base.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,11 +6,9 @@
  */
 #include "config.h"
 
-#include "backend/module.h"
+#include "backend/backend.h"
 
-#include "base/c_locale.h"
-
-#include "base/error.h"
+#include "base/base.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -4,10 +4,9 @@
  */
 #include "config.h"
 
-#include "backend/registry.h"
+#include "backend/backend.h"
 
-#include "backend/module.h"
-#include "base/loader.h"
+#include "base/base.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "backend/stubs.h"
+#include "backend/backend.h"
 
 static iris_status_t unsupported(const struct iris_backend *backend,
                                  const char *what, const char *instead)

@@ -5,17 +5,14 @@
  */
 #include "config.h"
 
-#include "backend/workgroup.h"
+#include "backend/backend.h"
 
 #include <iris/device/far.h>
 #include <iris/device/hook.h>
 #include <iris/device/kernel.h>
 #include <iris/device/value.h>
 
-#include "backend/far_steps.h"
-#include "backend/mismatch.h"
-#include "backend/cpu_series.h"
-#include "base/clock.h"
+#include "base/base.h"
 #include "base/fp_env.h"
 
 #include <sched.h>

@@ -6,10 +6,7 @@
  */
 #include "config.h"
 
-#include "backend_hip/hip_access.h"
-
-#include "backend_hip/hip_call.h"
-#include "backend_hip/hip_quirks.h"
+#include "backend_hip/internal.h"
 
 #include <string.h>
 

@@ -5,9 +5,9 @@
  */
 #include "config.h"
 
-#include "backend_hip/hip_call.h"
+#include "backend_hip/internal.h"
 
-#include "base/c_locale.h"
+#include "base/base.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -5,14 +5,7 @@
  */
 #include "config.h"
 
-#include "backend_hip/hip_copy.h"
-
-#include "backend_hip/hip_call.h"
-#include "backend_hip/hip_deferred.h"
-#include "backend_hip/hip_errand.h"
-#include "backend_hip/hip_queue.h"
-#include "backend_hip/hip_quirks.h"
-#include "backend_hip/hip_synchronize.h"
+#include "backend_hip/internal.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
  */
 #include "config.h"
 
-#include "backend_hip/hip_deferred.h"
+#include "backend_hip/internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,11 +5,9 @@
  */
 #include "config.h"
 
-#include "backend_hip/hip_descriptor.h"
+#include "backend_hip/internal.h"
 
-#include "backend_hip/hip_call.h"
-
-#include "base/fd.h"
+#include "base/base.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
  */
 #include "config.h"
 
-#include "backend_hip/hip_errand.h"
+#include "backend_hip/internal.h"
 
 #include <stdlib.h>
 #include <string.h>

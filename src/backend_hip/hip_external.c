@@ -5,12 +5,7 @@
  */
 #include "config.h"
 
-#include "backend_hip/hip_external.h"
-
-#include "backend_hip/hip_call.h"
-#include "backend_hip/hip_descriptor.h"
-#include "backend_hip/hip_quirks.h"
-#include "backend_hip/hip_vmem.h"
+#include "backend_hip/internal.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -6,18 +6,12 @@
  */
 #include "config.h"
 
-#include "backend_hip/hip_fault.h"
-
-#include "backend_hip/hip_call.h"
-#include "backend_hip/hip_deferred.h"
-#include "backend_hip/hip_queue.h"
-#include "backend_hip/hip_waits.h"
+#include "backend_hip/internal.h"
 
 #include <iris/device/op.h>
 
-#include "backend/mismatch.h"
-
-#include "base/clock.h"
+#include "backend/backend.h"
+#include "base/base.h"
 
 #include <stdio.h>
 #include <string.h>

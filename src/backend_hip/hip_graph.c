@@ -4,11 +4,7 @@
  */
 #include "config.h"
 
-#include "backend_hip/hip_graph.h"
-
-#include "backend_hip/hip_call.h"
-#include "backend_hip/hip_queue.h"
-#include "backend_hip/hip_synchronize.h"
+#include "backend_hip/internal.h"
 
 #include <stdlib.h>
 

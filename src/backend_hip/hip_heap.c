@@ -7,18 +7,11 @@
  */
 #include "config.h"
 
-#include "backend_hip/hip_heap.h"
-
-#include "backend_hip/hip_access.h"
-#include "backend_hip/hip_call.h"
-#include "backend_hip/hip_copy.h"
-#include "backend_hip/hip_deferred.h"
-#include "backend_hip/hip_external.h"
-#include "backend_hip/hip_vmem.h"
-
-#include "backend/stubs.h"
+#include "backend_hip/internal.h"
 
 #include <iris/heap.h>
+
+#include "backend/backend.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,21 +5,9 @@
  */
 #include "config.h"
 
-#include "backend_hip/hip_call.h"
-#include "backend_hip/hip_copy.h"
-#include "backend_hip/hip_deferred.h"
-#include "backend_hip/hip_fault.h"
-#include "backend_hip/hip_graph.h"
-#include "backend_hip/hip_heap.h"
-#include "backend_hip/hip_launch.h"
-#include "backend_hip/hip_quirks.h"
-#include "backend_hip/hip_signal.h"
-#include "backend_hip/hip_stream.h"
-#include "backend_hip/hip_synchronize.h"
-#include "backend_hip/hip_vmem.h"
+#include "backend_hip/internal.h"
 
-#include "backend/module.h"
-#include "backend/stubs.h"
+#include "backend/backend.h"
 
 #include <stdio.h>
 #include <stdlib.h>

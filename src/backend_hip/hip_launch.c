@@ -6,15 +6,11 @@
  */
 #include "config.h"
 
-#include "backend_hip/hip_launch.h"
-
-#include "backend_hip/hip_call.h"
-#include "backend_hip/hip_quirks.h"
-#include "backend_hip/hip_synchronize.h"
+#include "backend_hip/internal.h"
 
 #include <iris/device/kernels/signal_args.h>
 
-#include "backend/module.h"
+#include "backend/backend.h"
 
 #include <stdio.h>
 #include <stdlib.h>

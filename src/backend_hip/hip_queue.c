@@ -4,9 +4,7 @@
  */
 #include "config.h"
 
-#include "backend_hip/hip_queue.h"
-
-#include "backend_hip/hip_errand.h"
+#include "backend_hip/internal.h"
 
 /* Number of calls between two recorded events. */
 #define EVENT_EVERY 64

@@ -5,10 +5,7 @@
  */
 #include "config.h"
 
-#include "backend_hip/hip_quirks.h"
-
-#include "backend_hip/hip_call.h"
-#include "backend_hip/hip_deferred.h"
+#include "backend_hip/internal.h"
 
 #include <limits.h>
 #include <stdlib.h>

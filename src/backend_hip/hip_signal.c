@@ -5,12 +5,7 @@
  */
 #include "config.h"
 
-#include "backend_hip/hip_signal.h"
-
-#include "backend_hip/hip_call.h"
-#include "backend_hip/hip_quirks.h"
-#include "backend_hip/hip_synchronize.h"
-#include "backend_hip/hip_waits.h"
+#include "backend_hip/internal.h"
 
 /* Lists the wait before the stream gets it, so that a fault finds it. */
 static iris_status_t do_wait(struct hip_stream *stream, void *what)

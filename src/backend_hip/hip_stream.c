@@ -4,15 +4,7 @@
  */
 #include "config.h"
 
-#include "backend_hip/hip_stream.h"
-
-#include "backend_hip/hip_call.h"
-#include "backend_hip/hip_deferred.h"
-#include "backend_hip/hip_errand.h"
-#include "backend_hip/hip_fault.h"
-#include "backend_hip/hip_queue.h"
-#include "backend_hip/hip_quirks.h"
-#include "backend_hip/hip_synchronize.h"
+#include "backend_hip/internal.h"
 
 #include <stdlib.h>
 

@@ -5,12 +5,7 @@
  */
 #include "config.h"
 
-#include "backend_hip/hip_synchronize.h"
-
-#include "backend_hip/hip_call.h"
-#include "backend_hip/hip_fault.h"
-#include "backend_hip/hip_queue.h"
-#include "backend_hip/hip_waits.h"
+#include "backend_hip/internal.h"
 
 /* The awaited number of a stream's completed calls. */
 struct work {

@@ -7,13 +7,7 @@
  */
 #include "config.h"
 
-#include "backend_hip/hip_vmem.h"
-
-#include "backend_hip/hip_call.h"
-#include "backend_hip/hip_copy.h"
-#include "backend_hip/hip_deferred.h"
-#include "backend_hip/hip_descriptor.h"
-#include "backend_hip/hip_quirks.h"
+#include "backend_hip/internal.h"
 
 #include <iris/heap.h>
 

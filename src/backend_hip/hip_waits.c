@@ -5,9 +5,7 @@
  */
 #include "config.h"
 
-#include "backend_hip/hip_waits.h"
-
-#include "backend_hip/hip_queue.h"
+#include "backend_hip/internal.h"
 
 #include <stdio.h>
 

@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "backend_sim/sim_command.h"
+#include "backend_sim/internal.h"
 
 #include <string.h>
 

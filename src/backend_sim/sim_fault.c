@@ -5,9 +5,9 @@
  */
 #include "config.h"
 
-#include "backend_sim/sim_fault.h"
+#include "backend_sim/internal.h"
 
-#include "base/c_locale.h"
+#include "base/base.h"
 
 #include <stdarg.h>
 #include <stdio.h>

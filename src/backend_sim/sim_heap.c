@@ -5,10 +5,10 @@
  */
 #include "config.h"
 
-#include "backend_sim/sim_heap.h"
+#include "backend_sim/internal.h"
 
-#include "backend/stubs.h"
-#include "base/shm.h"
+#include "backend/backend.h"
+#include "base/base.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,16 +4,10 @@
  */
 #include "config.h"
 
-#include "backend_sim/sim_fault.h"
-#include "backend_sim/sim_heap.h"
-#include "backend_sim/sim_launch.h"
-#include "backend_sim/sim_queue.h"
-#include "backend_sim/sim_stream.h"
-#include "backend_sim/sim_synchronize.h"
+#include "backend_sim/internal.h"
 
-#include "backend/registry.h"
-#include "backend/stubs.h"
-#include "base/shm.h"
+#include "backend/backend.h"
+#include "base/base.h"
 
 #include <stdio.h>
 #include <stdlib.h>

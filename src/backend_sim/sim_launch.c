@@ -4,10 +4,7 @@
  */
 #include "config.h"
 
-#include "backend_sim/sim_launch.h"
-
-#include "backend_sim/sim_fault.h"
-#include "backend_sim/sim_queue.h"
+#include "backend_sim/internal.h"
 
 iris_status_t iris_i_sim_launch(struct iris_stream *base,
                                 const struct iris_launch *launch)

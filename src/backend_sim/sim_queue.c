@@ -5,15 +5,9 @@
  */
 #include "config.h"
 
-#include "backend_sim/sim_queue.h"
+#include "backend_sim/internal.h"
 
-#include "backend_sim/sim_command.h"
-#include "backend_sim/sim_fault.h"
-#include "backend_sim/sim_signal.h"
-#include "backend_sim/sim_team.h"
-#include "backend_sim/sim_thread.h"
-
-#include "base/clock.h"
+#include "base/base.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,9 +6,7 @@
  */
 #include "config.h"
 
-#include "backend_sim/sim_signal.h"
-
-#include "backend_sim/sim.h"
+#include "backend_sim/internal.h"
 
 #include <signal.h>
 #include <string.h>

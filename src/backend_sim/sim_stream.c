@@ -4,11 +4,7 @@
  */
 #include "config.h"
 
-#include "backend_sim/sim_stream.h"
-
-#include "backend_sim/sim_fault.h"
-#include "backend_sim/sim_queue.h"
-#include "backend_sim/sim_synchronize.h"
+#include "backend_sim/internal.h"
 
 #include <stdlib.h>
 

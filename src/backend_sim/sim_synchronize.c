@@ -4,10 +4,7 @@
  */
 #include "config.h"
 
-#include "backend_sim/sim_synchronize.h"
-
-#include "backend_sim/sim_fault.h"
-#include "backend_sim/sim_queue.h"
+#include "backend_sim/internal.h"
 
 /* Time that a kernel has to end after a stop. A waiting kernel needs one
  * poll. */

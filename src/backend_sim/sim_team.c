@@ -4,11 +4,7 @@
  */
 #include "config.h"
 
-#include "backend_sim/sim_team.h"
-
-#include "backend_sim/sim_fault.h"
-#include "backend_sim/sim_signal.h"
-#include "backend_sim/sim_thread.h"
+#include "backend_sim/internal.h"
 
 #include <stdlib.h>
 

@@ -5,13 +5,11 @@
  */
 #include "config.h"
 
-#include "backend_sim/sim_thread.h"
-
-#include "backend_sim/sim_signal.h"
+#include "backend_sim/internal.h"
 
 #include <iris/device/atomic.h>
 
-#include "base/clock.h"
+#include "base/base.h"
 
 #include <sched.h>
 #include <stdio.h>

@@ -4,11 +4,7 @@
  */
 #include "config.h"
 
-#include "base/address.h"
-
-#include "base/error.h"
-#include "base/fd.h"
-#include "base/shm.h"
+#include "base/base.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

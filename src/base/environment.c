@@ -4,9 +4,7 @@
  */
 #include "config.h"
 
-#include "base/environment.h"
-
-#include "base/settings.h"
+#include "base/base.h"
 
 #include <ctype.h>
 #include <stdatomic.h>

@@ -4,9 +4,7 @@
  */
 #include "config.h"
 
-#include "base/error.h"
-
-#include "base/c_locale.h"
+#include "base/base.h"
 
 #include <stdarg.h>
 #include <stdio.h>

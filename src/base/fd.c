@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "base/fd.h"
+#include "base/base.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

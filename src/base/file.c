@@ -5,9 +5,7 @@
  */
 #include "config.h"
 
-#include "base/file.h"
-
-#include "base/fd.h"
+#include "base/base.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -13,14 +13,10 @@
  */
 #include "config.h"
 
-#include "base/gate.h"
+#include "base/base.h"
 
-#include "base/clock.h"
-#include "base/error.h"
-#include "base/fd.h"
-#include "base/shm.h"
+#include "base/link.h"
 #include "base/socket.h"
-#include "base/timing.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,9 +5,7 @@
  */
 #include "config.h"
 
-#include "base/hooks.h"
-
-#include "base/error.h"
+#include "base/base.h"
 
 /* Ids of runs have this bit. */
 #define FIRST_RUN (UINT64_C(1) << 52)

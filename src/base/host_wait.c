@@ -4,11 +4,9 @@
  */
 #include "config.h"
 
-#include "base/host_wait.h"
+#include "base/base.h"
 
 #include <iris/context.h>
-
-#include "base/clock.h"
 
 #include <poll.h>
 #include <sched.h>

@@ -5,11 +5,9 @@
  */
 #include "config.h"
 
-#include "base/images.h"
+#include "base/base.h"
 
 #include <iris/launch.h>
-
-#include "base/error.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

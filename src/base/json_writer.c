@@ -4,9 +4,7 @@
  */
 #include "config.h"
 
-#include "base/json_writer.h"
-
-#include "base/c_locale.h"
+#include "base/base.h"
 
 /* ---- Text ---- */
 

@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "base/loader.h"
+#include "base/base.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

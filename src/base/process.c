@@ -4,9 +4,7 @@
  */
 #include "config.h"
 
-#include "base/process.h"
-
-#include "base/fd.h"
+#include "base/base.h"
 
 #include <dirent.h>
 #include <inttypes.h>

@@ -29,9 +29,9 @@
  */
 #include "config.h"
 
-#include "base/proof.h"
+#include "base/base.h"
 
-#include "base/clock.h"
+#include "base/link.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -5,9 +5,9 @@
  */
 #include "config.h"
 
-#include "base/secret.h"
+#include "base/base.h"
 
-#include "base/error.h"
+#include "base/link.h"
 
 #include <errno.h>
 #include <stdint.h>

@@ -30,7 +30,7 @@
  */
 #include "config.h"
 
-#include "base/session.h"
+#include "base/link.h"
 
 #include <errno.h>
 #include <stdlib.h>

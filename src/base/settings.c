@@ -4,10 +4,8 @@
  */
 #include "config.h"
 
-#include "base/settings.h"
+#include "base/internal.h"
 
-#include "base/error.h"
-#include "base/settings_config.h"
 #include "base/settings_table.h"
 
 #include <stdio.h>

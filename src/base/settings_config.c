@@ -5,10 +5,7 @@
  */
 #include "config.h"
 
-#include "base/settings_config.h"
-
-#include "base/error.h"
-#include "base/sized.h"
+#include "base/internal.h"
 
 #include <stdio.h>
 #include <string.h>

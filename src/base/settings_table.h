@@ -5,7 +5,7 @@
 #ifndef IRIS_SRC_BASE_SETTINGS_TABLE_H
 #define IRIS_SRC_BASE_SETTINGS_TABLE_H
 
-#include "base/settings.h"
+#include "base/base.h"
 
 enum iris_setting_kind { STRING, CHOICE, BYTES, MS, COUNT, RANK, FLAG };
 

@@ -4,10 +4,7 @@
  */
 #include "config.h"
 
-#include "base/shm.h"
-
-#include "base/fd.h"
-#include "base/error.h"
+#include "base/base.h"
 
 #include <errno.h>
 #include <fcntl.h>

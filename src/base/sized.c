@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "base/sized.h"
+#include "base/base.h"
 
 #include <string.h>
 

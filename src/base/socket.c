@@ -4,11 +4,9 @@
  */
 #include "config.h"
 
-#include "base/socket.h"
+#include "base/base.h"
 
-#include "base/fd.h"
-#include "base/error.h"
-#include "base/shm.h"
+#include "base/socket.h"
 
 #include <errno.h>
 #include <poll.h>

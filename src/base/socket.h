@@ -7,14 +7,14 @@
 #ifndef IRIS_SRC_BASE_SOCKET_H
 #define IRIS_SRC_BASE_SOCKET_H
 
+#include "base/base.h"
+
+#include <iris/status.h>
+
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/types.h>
-
-#include <iris/status.h>
-
-#include "base/host_wait.h"
 
 /* Listens under a name in the abstract namespace (no file). Other users see the
  * name, so it is no secret. The caller closes *sock_p. IRIS_ERR_BOOTSTRAP: the

@@ -5,9 +5,9 @@
  */
 #include "config.h"
 
-#include "base/ticks.h"
+#include "base/base.h"
 
-#include "base/timing.h"
+#include "base/ticks.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -7,11 +7,11 @@
 #ifndef IRIS_SRC_BASE_TICKS_H
 #define IRIS_SRC_BASE_TICKS_H
 
-#include <stdint.h>
+#include "base/base.h"
 
 #include <iris/device/compat.h>
 
-#include "base/clock.h"
+#include <stdint.h>
 
 /* Converts ticks to monotonic time, also in another process of the machine. If
  * a machine is suspended or a virtual machine migrates, its counter may stop,

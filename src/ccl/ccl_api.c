@@ -5,21 +5,14 @@
  */
 #include "config.h"
 
+#include "ccl/internal.h"
+
 #include <iris/constants.h>
 #include <iris/device/value.h>
 
-#include "ccl/ccl_check.h"
 #include "base/fp_env.h"
-#include "ccl/ccl_launch.h"
-#include "ccl/ccl_route.h"
-#include "ccl/ccl_types.h"
-#include "ccl/ccl_workspace.h"
-#include "ccl/choose.h"
-#include "context/context_group.h"
-#include "context/enter.h"
-#include "context/fused.h"
-#include "queue/queue_graph.h"
-#include "queue/transfer.h"
+#include "context/context.h"
+#include "queue/queue.h"
 
 /* Whether a reduction can have NaNs. Results have only one bit pattern for
  * NaN. */

@@ -4,17 +4,15 @@
  */
 #include "config.h"
 
-#include "ccl/ccl_check.h"
+#include "ccl/internal.h"
 
 #include <iris/constants.h>
 #include <iris/device/kernels/ccl_fold.h>
 
-#include "base/sized.h"
-#include "ccl/ccl_route.h"
-#include "ccl/ccl_types.h"
-#include "context/context_group.h"
-#include "heap/heap_address.h"
-#include "queue/queue_stream.h"
+#include "base/base.h"
+#include "context/context.h"
+#include "heap/heap.h"
+#include "queue/queue.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -5,14 +5,13 @@
  */
 #include "config.h"
 
+#include "ccl/internal.h"
+
 #include <iris/ccl.h>
 #include <iris/ccl_device.h>
 
-#include "ccl/ccl_memory.h"
-#include "ccl/ccl_workspace.h"
-#include "context/context_group.h"
-#include "context/enter.h"
-#include "queue/queue_launch.h"
+#include "context/context.h"
+#include "queue/kernels.h"
 
 #define SLOT_BYTES ((size_t)4096)
 /* Slots hold at least a few elements, and halves of slots hold whole shares. */

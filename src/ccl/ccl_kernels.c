@@ -4,7 +4,7 @@
  * has a GPU compiler, for GPUs.
  */
 #define IRIS_MAX_LANES 512 /* block size of their launches */
-#include "ccl/ccl_kernels.h"
+#include "ccl/kernels.h"
 
 #include <iris/device/kernels/ccl_far.h>
 #include <iris/device/kernels/ccl_matrix.h>

@@ -5,17 +5,12 @@
  */
 #include "config.h"
 
-#include "ccl/ccl_launch.h"
+#include "ccl/internal.h"
 
-#include "ccl/ccl_kernels.h"
-#include "ccl/ccl_route.h"
-#include "ccl/ccl_types.h"
-#include "ccl/ccl_workspace.h"
-#include "backend/mismatch.h"
-#include "ccl/choose.h"
-#include "context/context_group.h"
-#include "context/fused.h"
-#include "queue/queue_launch.h"
+#include "backend/backend.h"
+#include "ccl/kernels.h"
+#include "context/context.h"
+#include "queue/kernels.h"
 
 #include <string.h>
 

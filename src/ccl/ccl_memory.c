@@ -6,14 +6,12 @@
  */
 #include "config.h"
 
-#include "ccl/ccl_memory.h"
+#include "ccl/internal.h"
 
 #include <iris/constants.h>
 
-#include "ccl/ccl_workspace.h"
-#include "ccl/tuning.h"
-#include "context/enter.h"
-#include "heap/heap_malloc.h"
+#include "context/context.h"
+#include "heap/heap.h"
 
 #include <stdlib.h>
 

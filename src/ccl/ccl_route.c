@@ -4,11 +4,11 @@
  */
 #include "config.h"
 
-#include "ccl/ccl_route.h"
+#include "ccl/internal.h"
 
 #include <iris/constants.h>
 
-#include "context/context_group.h"
+#include "context/context.h"
 
 /* Index of a member's first element. */
 static size_t displ_of(const size_t *counts, const size_t *displs,

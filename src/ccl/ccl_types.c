@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "ccl/ccl_types.h"
+#include "ccl/ccl.h"
 
 #include <iris/device/kernels/ccl_args.h>
 

@@ -6,17 +6,13 @@
  */
 #include "config.h"
 
-#include "ccl/ccl_workspace.h"
+#include "ccl/internal.h"
 
 #include <iris/constants.h>
 
 #include "base/fp_env.h"
-#include "ccl/ccl_check.h"
-#include "ccl/ccl_memory.h"
-#include "ccl/ccl_types.h"
-#include "context/context_group.h"
-#include "context/enter.h"
-#include "queue/queue_graph.h"
+#include "context/context.h"
+#include "queue/queue.h"
 
 #include <stdlib.h>
 #include <string.h>

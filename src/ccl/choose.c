@@ -5,13 +5,9 @@
  */
 #include "config.h"
 
-#include "ccl/choose.h"
+#include "ccl/internal.h"
 
-#include "ccl/ccl_memory.h"
-#include "ccl/ccl_types.h"
-#include "ccl/ccl_workspace.h"
-#include "ccl/tuning.h"
-#include "context/context_group.h"
+#include "context/context.h"
 
 #include <string.h>
 

@@ -5,12 +5,11 @@
  */
 #include "config.h"
 
-#include "ccl/tuning.h"
+#include "ccl/ccl.h"
 
 #include <iris/constants.h>
 
 #include "base/fp_env.h"
-#include "ccl/choose.h"
 
 #include <errno.h>
 #include <limits.h>

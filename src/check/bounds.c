@@ -5,9 +5,9 @@
  */
 #include "config.h"
 
-#include "check/bounds.h"
+#include "check/check.h"
 
-#include "base/error.h"
+#include "base/base.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -4,15 +4,9 @@
  */
 #include "config.h"
 
-#include "check/race.h"
+#include "check/internal.h"
 
-#include "base/error.h"
-#include "check/race_device.h"
-#include "check/race_file.h"
-#include "check/race_host.h"
-#include "check/race_lane.h"
-#include "check/race_plain.h"
-#include "check/race_report.h"
+#include "base/base.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include "config.h"
 
-#include "check/race_caller.h"
+#include "check/check.h"
 
 #include <dlfcn.h>
 #include <execinfo.h>

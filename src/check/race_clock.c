@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "check/race_clock.h"
+#include "check/internal.h"
 
 #include <string.h>
 

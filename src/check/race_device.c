@@ -5,15 +5,9 @@
  */
 #include "config.h"
 
-#include "check/race_device.h"
+#include "check/internal.h"
 
 #include <iris/device/record.h>
-
-#include "check/race_clock.h"
-#include "check/race_known.h"
-#include "check/race_lane.h"
-#include "check/race_report.h"
-#include "check/race_sync.h"
 
 #include <string.h>
 

@@ -4,13 +4,9 @@
  */
 #include "config.h"
 
-#include "check/race_file.h"
+#include "check/internal.h"
 
-#include "base/error.h"
-#include "base/file.h"
-#include "base/json_writer.h"
-#include "check/race_report.h"
-#include "check/race_site.h"
+#include "base/base.h"
 
 #include <limits.h>
 #include <stdio.h>

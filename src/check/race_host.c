@@ -4,14 +4,7 @@
  */
 #include "config.h"
 
-#include "check/race_host.h"
-
-#include "check/race_clock.h"
-#include "check/race_lane.h"
-#include "check/race_meet.h"
-#include "check/race_plain.h"
-#include "check/race_report.h"
-#include "check/race_stream.h"
+#include "check/internal.h"
 
 /* ---- Collective calls ---- */
 

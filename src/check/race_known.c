@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
-#include "check/race_known.h"
+#include "check/internal.h"
 
 #include <string.h>
 

@@ -5,9 +5,7 @@
  */
 #include "config.h"
 
-#include "check/race_lane.h"
-
-#include "check/race_clock.h"
+#include "check/internal.h"
 
 #include <stdlib.h>
 

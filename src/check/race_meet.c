@@ -4,9 +4,7 @@
  */
 #include "config.h"
 
-#include "check/race_meet.h"
-
-#include "check/race_clock.h"
+#include "check/internal.h"
 
 uint32_t iris_i_race_group(struct iris_race *race, uint64_t key)
 {

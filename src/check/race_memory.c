@@ -6,10 +6,9 @@
 #define _GNU_SOURCE
 #include "config.h"
 
-#include "check/race_memory.h"
+#include "check/check.h"
 
-#include "base/error.h"
-#include "base/fd.h"
+#include "base/base.h"
 
 #include <errno.h>
 #include <fcntl.h>

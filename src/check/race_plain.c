@@ -6,12 +6,11 @@
  */
 #include "config.h"
 
-#include "check/race_plain.h"
+#include "check/internal.h"
 
 #include <iris/device/cpu.h>
 
-#include "backend/cpu_series.h"
-#include "check/race_device.h"
+#include "backend/backend.h"
 
 #define MAX_CHECKERS 256
 

@@ -4,11 +4,10 @@
  */
 #include "config.h"
 
-#include "check/race_report.h"
+#include "check/internal.h"
 
-#include "base/error.h"
-#include "check/race_clock.h"
-#include "heap/heap_address.h"
+#include "base/base.h"
+#include "heap/heap.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,9 +6,7 @@
 #define _GNU_SOURCE
 #include "config.h"
 
-#include "check/race_shadow.h"
-
-#include "check/race_clock.h"
+#include "check/internal.h"
 
 #include <string.h>
 #include <sys/mman.h>

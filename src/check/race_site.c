@@ -7,7 +7,7 @@
 #define _GNU_SOURCE
 #include "config.h"
 
-#include "check/race_site.h"
+#include "check/check.h"
 
 #include <dlfcn.h>
 #include <link.h>

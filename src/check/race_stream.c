@@ -4,12 +4,7 @@
  */
 #include "config.h"
 
-#include "check/race_stream.h"
-
-#include "check/race_clock.h"
-#include "check/race_lane.h"
-#include "check/race_meet.h"
-#include "check/race_report.h"
+#include "check/internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,10 +2,9 @@
 #define _GNU_SOURCE
 #include "config.h"
 
-#include "check/race_suppress.h"
+#include "check/internal.h"
 
-#include "base/error.h"
-#include "check/race_report.h"
+#include "base/base.h"
 
 #include <errno.h>
 #include <fnmatch.h>

@@ -8,10 +8,7 @@
  */
 #include "config.h"
 
-#include "check/race_sync.h"
-
-#include "check/race_clock.h"
-#include "check/race_shadow.h"
+#include "check/internal.h"
 
 /* Whether one more word may be added. */
 static bool has_room(struct iris_race_shared *shared)

@@ -6,11 +6,9 @@
  */
 #include "config.h"
 
-#include "check/weak.h"
+#include "check/internal.h"
 
-#include "base/error.h"
-#include "check/weak_host.h"
-#include "check/weak_note.h"
+#include "base/base.h"
 
 #include <stdlib.h>
 #include <string.h>

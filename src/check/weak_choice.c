@@ -5,9 +5,9 @@
 #define _GNU_SOURCE
 #include "config.h"
 
-#include "check/weak_choice.h"
+#include "check/check.h"
 
-#include "base/error.h"
+#include "base/base.h"
 
 #include <errno.h>
 #include <stdlib.h>

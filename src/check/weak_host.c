@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "check/weak_host.h"
+#include "check/internal.h"
 
 /* Calls that all members make on the host. */
 static bool is_collective(const struct iris_host_event *event)

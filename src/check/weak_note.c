@@ -4,9 +4,7 @@
  */
 #include "config.h"
 
-#include "check/weak_note.h"
-
-#include "check/race_site.h"
+#include "check/internal.h"
 
 #include <string.h>
 

@@ -7,9 +7,9 @@
  */
 #include "config.h"
 
-#include "check/weak_schedule.h"
+#include "check/internal.h"
 
-#include "base/error.h"
+#include "base/base.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "check/weak_word.h"
+#include "check/internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,11 +4,11 @@
  */
 #include "config.h"
 
+#include "context/internal.h"
+
 #include <iris/log.h>
 
-#include "context/enter.h"
-#include "context/recorder.h"
-#include "control/peers.h"
+#include "control/control.h"
 
 #include <stdarg.h>
 

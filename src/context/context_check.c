@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "context/context_check.h"
+#include "context/internal.h"
 
-#include "base/settings.h"
-#include "check/bounds.h"
-#include "check/race.h"
-#include "check/weak.h"
-#include "context/context_group.h"
-#include "context/context_type.h"
+#include "base/base.h"
+#include "check/check.h"
 
 /* Whether the user has asked for one particular run. */
 static bool is_scheduled(const struct iris_settings *settings)

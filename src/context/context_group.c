@@ -5,14 +5,12 @@
  */
 #include "config.h"
 
-#include "context/context_group.h"
+#include "context/context.h"
 
 #include <iris/device/layout.h>
 
-#include "context/context_layout.h"
-#include "context/enter.h"
-#include "heap/heap_address.h"
-#include "transport/proxy.h"
+#include "heap/heap.h"
+#include "transport/transport.h"
 
 #include <stdio.h>
 #include <stdlib.h>

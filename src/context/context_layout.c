@@ -5,17 +5,16 @@
  */
 #include "config.h"
 
-#include "context/context_layout.h"
+#include "context/context.h"
 
 #include <iris/device/layout.h>
 
-#include "queue/queue_stream.h"
+#include "queue/queue.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
 #include <sys/random.h>
 
 #define MAX_DELAY_US 1000000 /* below 2^32 ticks of every clock */

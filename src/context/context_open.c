@@ -4,27 +4,15 @@
  */
 #include "config.h"
 
-#include "context/context_open.h"
+#include "context/internal.h"
 
-#include "base/environment.h"
-#include "context/context_check.h"
-#include "context/context_group.h"
-#include "context/context_layout.h"
-#include "context/finalize.h"
-#include "context/recorder.h"
-#include "control/control_open.h"
-#include "control/endpoint.h"
-#include "control/peers.h"
-#include "control/rendezvous.h"
-#include "control/rendezvous_root.h"
-#include "check/bounds.h"
-#include "heap/heap_address.h"
-#include "heap/heap_open.h"
-#include "queue/queue_kernels.h"
-#include "queue/queue_stream.h"
-#include "transport/channel_mpi.h"
-#include "transport/channel_socket.h"
-#include "transport/proxy.h"
+#include "base/base.h"
+#include "check/check.h"
+#include "control/control.h"
+#include "heap/heap.h"
+#include "queue/kernels.h"
+#include "queue/queue.h"
+#include "transport/transport.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -4,9 +4,9 @@
  */
 #include "config.h"
 
-#include "context/enter.h"
+#include "context/context.h"
 
-#include "base/process.h"
+#include "base/base.h"
 
 iris_status_t iris_i_enter(const iris_t *iris, const char *call)
 {

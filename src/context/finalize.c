@@ -4,19 +4,13 @@
  */
 #include "config.h"
 
-#include "context/finalize.h"
+#include "context/internal.h"
 
-#include "base/clock.h"
-#include "context/context_group.h"
-#include "context/enter.h"
-#include "context/recorder.h"
-#include "check/bounds.h"
-#include "check/race.h"
-#include "check/weak.h"
-#include "heap/heap_free.h"
-#include "heap/heap_open.h"
-#include "queue/queue_stream.h"
-#include "transport/proxy.h"
+#include "base/base.h"
+#include "check/check.h"
+#include "heap/heap.h"
+#include "queue/queue.h"
+#include "transport/transport.h"
 
 #include <errno.h>
 #include <pthread.h>

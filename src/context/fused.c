@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "context/fused.h"
+#include "context/context.h"
 
 /* A fused operation calls public functions for the collectives that are part of
  * it. They have no argument for the operation. */

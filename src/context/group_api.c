@@ -5,8 +5,7 @@
  */
 #include "config.h"
 
-#include "context/context_group.h"
-#include "context/enter.h"
+#include "context/context.h"
 
 #include <stdlib.h>
 #include <string.h>

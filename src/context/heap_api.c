@@ -4,14 +4,12 @@
  */
 #include "config.h"
 
+#include "context/context.h"
+
 #include <iris/heap.h>
 
-#include "base/sized.h"
-#include "context/enter.h"
-#include "heap/external.h"
-#include "heap/heap_address.h"
-#include "heap/heap_free.h"
-#include "heap/heap_malloc.h"
+#include "base/base.h"
+#include "heap/heap.h"
 
 #include <string.h>
 

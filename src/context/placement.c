@@ -5,9 +5,9 @@
  */
 #include "config.h"
 
-#include "context/placement.h"
+#include "context/context.h"
 
-#include "backend/registry.h"
+#include "backend/backend.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,9 +20,9 @@ static iris_status_t probe(const struct iris_backend_type *type,
 }
 
 /* The backend in the settings, or the first that can run. */
-static iris_status_t select(const struct iris_settings *settings,
-                            const struct iris_backend_type **type_p,
-                            int *num_devices_p)
+static iris_status_t select_backend(const struct iris_settings *settings,
+                                    const struct iris_backend_type **type_p,
+                                    int *num_devices_p)
 {
     const char *wanted = settings->backend.text;
     const char *module_dir = settings->module_dir.text;
@@ -124,7 +124,8 @@ iris_status_t iris_i_place(const struct iris_settings *settings,
 {
     struct iris_placement placement = {.ranks_on_device = 1};
     int num_devices = 0;
-    iris_status_t status = select(settings, &placement.type, &num_devices);
+    iris_status_t status =
+        select_backend(settings, &placement.type, &num_devices);
 
     if (status != IRIS_OK) {
         return status;

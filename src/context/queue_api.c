@@ -4,18 +4,15 @@
  */
 #include "config.h"
 
+#include "context/context.h"
+
 #include <iris/device/layout.h>
 #include <iris/graph.h>
 #include <iris/launch.h>
 #include <iris/stream.h>
 
-#include "context/context_layout.h"
-#include "context/enter.h"
-#include "queue/queue_graph.h"
-#include "queue/queue_launch.h"
-#include "queue/queue_stream.h"
-#include "queue/tile_transfer.h"
-#include "queue/transfer.h"
+#include "queue/kernels.h"
+#include "queue/queue.h"
 
 static iris_status_t enter_stream(iris_t *iris, const char *call,
                                   iris_stream_t **stream_p)

@@ -5,16 +5,12 @@
  */
 #include "config.h"
 
-#include "context/recorder.h"
+#include "context/internal.h"
 
-#include "base/timing.h"
-#include "context/context_group.h"
-#include "control/flight_record.h"
-#include "control/record_names.h"
+#include "base/base.h"
 #include "control/records.h"
-#include "heap/heap_malloc.h"
-#include "report/incident.h"
-#include "report/words.h"
+#include "heap/heap.h"
+#include "report/report.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,12 +4,13 @@
  */
 #include "config.h"
 
+#include "context/context.h"
+
 #include <iris/sync.h>
 
-#include "context/context_group.h"
-#include "heap/heap_free.h"
-#include "queue/queue_kernels.h"
-#include "queue/queue_stream.h"
+#include "heap/heap.h"
+#include "queue/kernels.h"
+#include "queue/queue.h"
 
 #include <string.h>
 

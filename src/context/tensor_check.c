@@ -4,11 +4,11 @@
  */
 #include "config.h"
 
-#include "context/tensor_check.h"
-
-#include "heap/heap_address.h"
+#include "context/context.h"
 
 #include <iris/constants.h>
+
+#include "heap/heap.h"
 
 /* Half of the address space, so that a sum plus one more step cannot
  * overflow. */

@@ -4,13 +4,10 @@
  */
 #include "config.h"
 
-#include "control/agree.h"
+#include "control/internal.h"
 
-#include "base/host_wait.h"
-#include "control/circle.h"
-#include "control/mail.h"
-#include "control/peers.h"
-#include "control/flight_record.h"
+#include "base/base.h"
+#include "control/records.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -11,12 +11,9 @@
  */
 #include "config.h"
 
-#include "control/arrivals.h"
+#include "control/control.h"
 
-#include "base/error.h"
-#include "base/fd.h"
-#include "base/shm.h"
-#include "base/timing.h"
+#include "base/base.h"
 
 #include <errno.h>
 #include <stdlib.h>

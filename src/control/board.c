@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "control/board.h"
+#include "control/internal.h"
 
 #include <string.h>
 

@@ -5,11 +5,9 @@
  */
 #include "config.h"
 
-#include "control/bootstrap.h"
+#include "control/control.h"
 
-#include "base/error.h"
-#include "base/fd.h"
-#include "control/bootstrap_mpi.h"
+#include "base/base.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,11 +5,9 @@
  */
 #include "config.h"
 
-#include "control/bootstrap_mpi.h"
+#include "control/internal.h"
 
-#include "base/error.h"
-#include "base/host_wait.h"
-#include "control/rendezvous_hosts.h"
+#include "base/base.h"
 
 #if HAVE_MPI
 

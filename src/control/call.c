@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "control/call.h"
+#include "control/control.h"
 
 #include <stdio.h>
 #include <string.h>

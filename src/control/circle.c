@@ -5,9 +5,7 @@
  */
 #include "config.h"
 
-#include "control/circle.h"
-
-#include "control/peers.h"
+#include "control/internal.h"
 
 #include <stdio.h>
 #include <string.h>

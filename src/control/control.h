@@ -1,19 +1,28 @@
 /* SPDX-License-Identifier: MIT
  *
- * The control plane of one rank: it posts calls, reads the posts of others,
- * watches peers, and sends descriptors. It is an interface, because ranks
- * without shared memory need another implementation than control_shm.c.
+ * The interface of src/control: how ranks find, watch and agree with each
+ * other; it carries handles of heaps without reading them.
  */
 #ifndef IRIS_SRC_CONTROL_CONTROL_H
 #define IRIS_SRC_CONTROL_CONTROL_H
 
+#include <iris/status.h>
+
+#include "backend/backend.h"
+#include "base/base.h"
+#include "base/link.h"
+#include "base/socket.h"
+
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
-#include <iris/status.h>
+/* ---- control.c ---- */
 
-#include "base/error.h"
+/* The control plane of one rank: it posts calls, reads the posts of others,
+ * watches peers, and sends descriptors. It is an interface, because ranks
+ * without shared memory need another implementation than control_shm.c. */
 
 /* The most groups that can exist at once, including the group of all ranks.
  * Each has a place where its members post. */
@@ -229,5 +238,742 @@ void iris_i_control_open_record(struct iris_control *control,
 
 /* `control` may be NULL. */
 void iris_i_control_close(struct iris_control *control);
+
+/* ---- arrivals.c ---- */
+
+/* A rank's claims on a connection between hosts. */
+struct iris_rank_claims {
+    int32_t rank;
+    int32_t num_ranks;
+    uint64_t host; /* iris_i_host_id() */
+};
+
+/* One connection. */
+struct iris_arrival {
+    struct iris_arrival *next; /* the one that came before it */
+    int sock;
+    int is_far;
+    pid_t pid;                      /* from the system; 0: on another host */
+    struct iris_rank_claims claims; /* proven; of another host */
+    struct iris_socket_message message;
+    unsigned char data[]; /* of the message */
+};
+
+struct iris_arrivals {
+    /* Readable when there is something to take. Without a free descriptor it is
+     * the listener, so that ranks can still be told the reason. */
+    int poll;
+    int listener; /* -1: not open */
+    int has_gate;
+    size_t bytes; /* size of each first message */
+    int most;     /* connections at once; the oldest is dropped */
+    int count;
+    unsigned num_failed; /* the gate's number that was reported last */
+    struct iris_arrival *last;
+    struct iris_gate gate;
+};
+
+/* Opens it for a local listener and, if far_listener is not -1, for a gate with
+ * this key. The caller keeps the listeners. IRIS_ERR_LIMIT, IRIS_ERR_NO_MEMORY */
+iris_status_t iris_i_arrivals_open(struct iris_arrivals *arrivals, int listener,
+                                   int far_listener,
+                                   const struct iris_secret *key, size_t bytes,
+                                   int most);
+
+/* Closes it, and all connections that were not taken. Does nothing if it is not
+ * open. */
+void iris_i_arrivals_close(struct iris_arrivals *arrivals);
+
+/* Takes a connection whose first message has come; never waits. The caller owns
+ * its socket and its descriptor, and frees *arrival_p, which is NULL if no
+ * connection has sent its message.
+ * - IRIS_OK
+ * - IRIS_ERR_LIMIT with a connection: its message came without its descriptor
+ * - IRIS_ERR_BOOTSTRAP with a connection: its message has another size
+ * - IRIS_ERR_LIMIT without one: no descriptor to accept; the connection waits
+ * - IRIS_ERR_BOOTSTRAP without one: a connection was turned away; the message has the
+ *   reason
+ * - IRIS_ERR_NO_MEMORY */
+iris_status_t iris_i_arrivals_take(struct iris_arrivals *arrivals,
+                                   struct iris_arrival **arrival_p);
+
+/* ---- bootstrap.c ---- */
+
+/* How ranks meet: this rank's number, the number of ranks, the job's name, and
+ * a secret that only the job's ranks know. The rendezvous (rendezvous.h) is then the same for
+ * every launcher. */
+
+#define IRIS_KEY_BYTES 80
+
+/* The most ranks of a job: one payload of the control segment can name them
+ * all. */
+#define IRIS_RANKS_MAX 1000
+
+struct iris_bootstrap {
+    const char *how; /* "mpi", "env", "spawn": for messages */
+    int rank;
+    int num_ranks;
+    int local_rank;           /* on this node; picks the device */
+    char job[IRIS_KEY_BYTES]; /* the job's name, for messages */
+    /* Names of local sockets and the keys of connections are derived from it
+     * (iris_i_secret_name(), iris_i_rendezvous_key()). It never leaves the
+     * process, except that MPI passes it. */
+    struct iris_secret secret;
+    int is_guessable;         /* the secret is only a hash of the job's name */
+    struct iris_address root; /* address at which rank 0 meets ranks of other
+                               * hosts; size 0: the job has one host */
+    struct iris_address own;  /* this host's address, for connections from
+                               * other hosts */
+    int listener;             /* rank 0's listener at root; -1: not open */
+    /* If a rank fails, its creator notes it here (rank + 1), so that the others
+     * do not wait for it. NULL: nobody notes failures. */
+    const atomic_int *failed;
+};
+
+/* IRIS_ERR_UNSUPPORTED if a job cannot have this number of ranks. */
+iris_status_t iris_i_bootstrap_check(int num_ranks);
+
+/* Finds the job as the settings say. "auto" takes the first that applies of
+ * IRIS_RANK, MPI, another launcher's variables, and a job of one rank.
+ * IRIS_ERR_BOOTSTRAP, IRIS_ERR_CONFIG, IRIS_ERR_UNSUPPORTED (built without MPI,
+ * too many ranks) */
+iris_status_t iris_i_bootstrap(const struct iris_settings *settings,
+                               struct iris_bootstrap *bootstrap_p);
+
+/* 1 if a launcher started this process as one rank of several. Then
+ * iris_spawn() must not make ranks. */
+int iris_i_bootstrap_launched(const struct iris_settings *settings);
+
+/* A key that nobody can guess, for ranks that this process makes. */
+iris_status_t iris_i_bootstrap_random_key(char key[IRIS_KEY_BYTES]);
+
+/* Rank `rank` of num_ranks that this process makes; the secret is a hash of
+ * `key`, and all other members are 0. */
+void iris_i_bootstrap_thread(const char *key, int rank, int num_ranks,
+                             struct iris_bootstrap *bootstrap_p);
+
+/* Ranks identified by environment variables, ours or a launcher's. _applies:
+ * whether they are set. */
+int iris_i_bootstrap_env_applies(const struct iris_settings *settings);
+iris_status_t iris_i_bootstrap_env(const struct iris_settings *settings,
+                                   struct iris_bootstrap *bootstrap_p);
+
+/* ---- endpoint.c ---- */
+
+/* One rank's endpoint for messages with descriptors after the rendezvous: a
+ * datagram socket with a name that the system chose. It trusts only the
+ * sender's identity that the system gives. */
+
+#define IRIS_ENDPOINT_NAME_BYTES 16
+
+struct iris_endpoint {
+    int sock;
+    char name[IRIS_ENDPOINT_NAME_BYTES];
+};
+
+/* A message as received. */
+struct iris_letter {
+    pid_t pid; /* the sender's, from the system */
+    uid_t uid;
+    ssize_t bytes;  /* its full size; -1: no message */
+    int fd;         /* the caller closes it; -1: none */
+    int fd_dropped; /* a descriptor came but this process had no room for it */
+};
+
+/* Makes this rank's endpoint, whose name the others need. The caller closes it.
+ * IRIS_ERR_LIMIT, IRIS_ERR_NO_MEMORY, IRIS_ERR_SYSTEM */
+iris_status_t iris_i_endpoint_open(struct iris_endpoint **endpoint_p);
+
+/* `endpoint` may be NULL. */
+void iris_i_endpoint_close(struct iris_endpoint *endpoint);
+
+/* Sends one message, with a descriptor unless fd is -1, to the endpoint of that
+ * name. 0 or errno. Never blocks. */
+int iris_i_endpoint_send(const struct iris_endpoint *endpoint,
+                         const char name[IRIS_ENDPOINT_NAME_BYTES],
+                         const void *data, size_t bytes, int fd);
+
+/* Takes one message from any sender. Never blocks. */
+void iris_i_endpoint_take(const struct iris_endpoint *endpoint, void *data,
+                          size_t bytes, struct iris_letter *letter_p);
+
+/* Waits for a message, at most for this time. IRIS_ERR_SYSTEM: the socket is no
+ * longer usable. */
+iris_status_t iris_i_endpoint_wait(const struct iris_endpoint *endpoint,
+                                   const struct iris_log *log, int timeout_ms);
+
+/* ---- rendezvous.c ---- */
+
+struct iris_segment;
+
+/* A rank's data for the rendezvous. A rank whose own preparation failed comes
+ * all the same, so that its peers learn the reason at once instead of waiting
+ * for it. */
+struct iris_hello {
+    uint32_t magic;
+    uint32_t version;
+    int32_t rank;
+    int32_t num_ranks;
+    int32_t pid;
+    int32_t status;         /* of its preparation; if not OK, `message` has the
+                     * reason */
+    uint64_t pid_namespace; /* set by iris_i_rendezvous_join() */
+    uint64_t host; /* set by it, too: iris_i_host_id(); 0: the job has one
+                    * host */
+    int32_t part;  /* the part of its host that it simulates as a node */
+    uint64_t heap_bytes;
+    uint64_t heap_id;   /* a word on its heap */
+    int32_t check;      /* IRIS_CHECK, as a number */
+    int32_t control;    /* enum iris_control_kind: IRIS_CONTROL */
+    char transport[16]; /* IRIS_TRANSPORT; set by iris_i_rendezvous_join() */
+    char host_name[32]; /* empty if host is 0 */
+    struct iris_address control_address; /* rank 0's */
+    struct iris_address far_address;     /* for ranks of other nodes; size 0:
+                                       * they cannot reach this rank */
+    unsigned char control_secret[32];    /* rank 0's random bytes, which
+                                       * iris_i_rendezvous_key() takes */
+    char backend[16];
+    char endpoint[IRIS_ENDPOINT_NAME_BYTES]; /* name of its endpoint; empty:
+                                              * none */
+    char message[IRIS_MESSAGE_BYTES];        /* if OK: the reason why it uses no
+                                       * GPU, or empty */
+    struct iris_heap_handle handle; /* its descriptor travels beside it */
+};
+
+/* Whether two ranks are on the same host, on the same node (IRIS_NODES
+ * simulates several on a host), or threads of the same process. */
+static inline int iris_i_hello_same_host(const struct iris_hello *a,
+                                         const struct iris_hello *b)
+{
+    return a->host == b->host;
+}
+
+static inline int iris_i_hello_same_node(const struct iris_hello *a,
+                                         const struct iris_hello *b)
+{
+    return a->host == b->host && a->part == b->part;
+}
+
+static inline int iris_i_hello_same_process(const struct iris_hello *a,
+                                            const struct iris_hello *b)
+{
+    return a->host == b->host && a->pid == b->pid;
+}
+
+/* One rank's view of the rendezvous: the hello of every rank, the control
+ * segment, and the sockets. A handle's descriptor is open here. It is -1 if it
+ * belongs to a thread of this process, which needs none. */
+struct iris_rendezvous {
+    const struct iris_bootstrap *bootstrap;
+    const struct iris_settings *settings;
+    int rank;
+    int num_ranks;
+    int num_expected; /* rank 0: processes that may come; more than num_ranks
+                       * if some assume a larger job */
+    struct iris_waiter waiter; /* for all its waits: one deadline, one
+                                * warning */
+    int64_t begin;
+    int64_t deadline;
+    int64_t warn_at;
+    unsigned num_turned_away; /* rank 0: number of other users' connections */
+    int sock;     /* rank 0: the listener; others: the connection to rank 0;
+                   * -1: alone */
+    int far_sock; /* rank 0: the listener for ranks of other hosts; -1 */
+    int is_far;   /* others: rank 0 is on another host */
+    int spare; /* rank 0: a reserved descriptor, to tell peers that no others are left */
+    struct iris_arrivals arrivals; /* rank 0: connections without a hello */
+    int *socks; /* rank 0: connections to the peers, or -1; others: NULL */
+    iris_status_t announced; /* rank 0: whether it could tell every peer */
+    char announced_message[IRIS_MESSAGE_BYTES];
+    struct iris_hello *hellos;    /* magic 0: that rank has not come; NULL:
+                                   * not received yet */
+    int has_shared_hellos;        /* they belong to rank 0, a thread of this
+                                   * process, which keeps them until all have
+                                   * sent their final status */
+    struct iris_segment *segment; /* one reference, owned by the caller */
+};
+
+/* Acquires everything that the rendezvous needs, before anything else: a rank
+ * that later runs out of a resource can still tell the others. `bootstrap`,
+ * `settings` and `log` outlive the rendezvous. iris_i_rendezvous_join() must follow.
+ * IRIS_ERR_LIMIT, IRIS_ERR_NO_MEMORY, IRIS_ERR_BOOTSTRAP (key taken) */
+iris_status_t iris_i_rendezvous_open(const struct iris_bootstrap *bootstrap,
+                                     const struct iris_settings *settings,
+                                     const struct iris_log *log,
+                                     struct iris_rendezvous *rendezvous_p);
+
+/* Joins the rendezvous. `hello` is this rank's; this closes its descriptor.
+ * Blocks until all have come, one has failed or the deadline passes, and gives
+ * every rank the same answer. On success iris_i_rendezvous_agree() must follow;
+ * on failure the rendezvous is closed.
+ *
+ * IRIS_ERR_TIMEOUT, IRIS_ERR_PEER_LOST, IRIS_ERR_BOOTSTRAP (rank taken or out
+ * of range, stranger), IRIS_ERR_MISMATCH (ranks differ), IRIS_ERR_LIMIT, or the
+ * status of the rank that failed. */
+iris_status_t iris_i_rendezvous_join(struct iris_rendezvous *rendezvous,
+                                     struct iris_hello *hello);
+
+/* Tells all whether this rank could use the results (`status`, with this
+ * thread's message). Returns IRIS_OK only if all could. Then closes sockets and
+ * descriptors and frees the hellos; the control segment stays. */
+iris_status_t iris_i_rendezvous_agree(struct iris_rendezvous *rendezvous,
+                                      iris_status_t status);
+
+/* Drops the reference to the segment if the control plane has not taken it. */
+void iris_i_rendezvous_drop(struct iris_rendezvous *rendezvous);
+
+/* ---- peers.c ---- */
+
+/* IRIS_OK while `rank` can still do its part; IRIS_ERR_PEER_LOST if its process
+ * has ended or it has left. The message names the rank that was lost first: a
+ * rank that left after the loss of a peer refers to that peer. Thread-safe. */
+iris_status_t iris_i_peers_check(struct iris_control *control, int rank);
+
+/* Whether to go on waiting: iris_i_peers_check() for all ranks, except that a
+ * rank that finalized is not lost; or IRIS_ERR_INTERRUPTED. `control` may be
+ * NULL: IRIS_OK. */
+iris_status_t iris_i_peers_check_all(struct iris_control *control);
+
+/* Whether this rank was interrupted. */
+int iris_i_peers_interrupted(const struct iris_control *control);
+
+/* The first rank found lost, followed to the origin; -1: none. `control` may be
+ * NULL. */
+int iris_i_peers_lost(const struct iris_control *control);
+
+/* This rank cannot reach `rank` any more, or has lost data for it. All waits of
+ * this rank end with IRIS_ERR_PEER_LOST and `why`, and this rank leaves the job,
+ * so that the waits of the others end, too. Has no effect if `rank` has
+ * finalized. `control` may be NULL. One thread at a time. */
+void iris_i_peers_lose(struct iris_control *control, int rank, const char *why);
+
+/* IRIS_ERR_PEER_LOST: a rank has ended after finalizing, so it will not make a
+ * call for which others wait. */
+iris_status_t iris_i_peers_fail_ended(struct iris_control *control, int rank);
+
+/* The reason for which `rank` leaves, in printable characters; empty if it has
+ * given none. */
+void iris_i_peers_read_reason(struct iris_control *control, int rank,
+                              char reason[IRIS_REASON_BYTES + 1]);
+
+/* IRIS_ERR_PEER_LOST: `rank` does not make this rank's `call`, and has
+ * published its reason for leaving. */
+iris_status_t iris_i_peers_check_leaving(struct iris_control *control, int rank,
+                                         const char *call);
+
+/* Publishes this rank's reason for leaving. `control` may be NULL. */
+void iris_i_peers_write_reason(struct iris_control *control,
+                               const char *reason);
+
+/* Publishes that this rank leaves, and why, unless it has given a reason: a
+ * message, whose "[rank/num_ranks] " is left out. `control` may be NULL. */
+void iris_i_peers_leave(struct iris_control *control, const char *message);
+
+/* Publishes this rank's state. `control` may be NULL. */
+void iris_i_peers_set_state(struct iris_control *control,
+                            enum iris_rank_state state);
+
+/* This rank as a waiter. Its waits end when any rank is lost, this rank is
+ * interrupted, or the control plane's deadline passes. `control` may be NULL:
+ * then none of these ends a wait. */
+struct iris_waiter iris_i_peers_waiter(struct iris_control *control);
+
+/* ---- rendezvous_common.c ---- */
+
+/* A status that is not a verdict yet: rank 0 has heard this rank's hello. */
+#define IRIS_VERDICT_HEARD 1
+
+/* A result: from rank 0 to all, and at the end from each rank to rank 0. */
+struct iris_verdict {
+    int32_t status;
+    int32_t pid;      /* rank 0's process */
+    uint64_t control; /* address of its struct iris_segment, for threads of
+                       * that process */
+    uint64_t hellos;  /* address of its hellos, if iris_spawn() has made all
+                       * ranks as threads; they then get none by the socket */
+    char message[IRIS_MESSAGE_BYTES];
+};
+
+/* Makes `status`, with this thread's message, the verdict, unless the verdict
+ * is an error already. */
+void iris_i_rendezvous_judge(struct iris_verdict *verdict,
+                             iris_status_t status);
+
+/* Returns the verdict's status, and sets this thread's message to the
+ * verdict's. */
+iris_status_t iris_i_rendezvous_accept(const struct iris_verdict *verdict);
+
+/* Sends it, with a descriptor unless that is -1. A peer that is gone is noticed
+ * later. */
+void iris_i_rendezvous_send(int sock, const struct iris_verdict *verdict,
+                            int fd);
+
+/* Sends a peer the good verdict and every rank's hello, unless the verdict has
+ * the hellos' address. A descriptor goes only to other processes of the same
+ * host. */
+iris_status_t
+iris_i_rendezvous_announce(const struct iris_rendezvous *rendezvous, int rank,
+                           const struct iris_verdict *verdict);
+
+/* IRIS_ERR_PEER_LOST: the creator of the ranks has noted that one failed. */
+iris_status_t
+iris_i_rendezvous_check_failed(const struct iris_rendezvous *rendezvous);
+
+/* Around a wait for other ranks. The `arg` of its type is the rendezvous. */
+void iris_i_rendezvous_wait_begin(struct iris_rendezvous *rendezvous,
+                                  const struct iris_wait_type *type,
+                                  struct iris_wait *wait);
+void iris_i_rendezvous_wait_end(struct iris_rendezvous *rendezvous,
+                                struct iris_wait *wait, iris_status_t status);
+
+/* Closes a descriptor unless it is -1, and sets it to -1. */
+void iris_i_rendezvous_close(int *fd_p);
+
+/* After iris_i_rendezvous_join(): the key for one purpose, such as "control".
+ * It is derived from the job's secret and from rank 0's random bytes. The latter
+ * protect a job of one host with a guessable secret, since they pass a local
+ * socket there. */
+void iris_i_rendezvous_key(const struct iris_rendezvous *rendezvous,
+                           const char *label, struct iris_secret *key_p);
+
+/* ---- call.c ---- */
+
+/* How messages print a field of a call. */
+enum iris_field_kind {
+    IRIS_FIELD_NUMBER, /* "bytes 4096", signed */
+    IRIS_FIELD_TEXT,   /* up to 8 letters in the word: "dtype f32" */
+};
+
+/* The type of a collective call: static and const, owned by the module that
+ * makes it. Posts contain its description, so that a peer can print a call that
+ * it does not know. */
+struct iris_call_type {
+    const char *name; /* name of the public function */
+    struct {
+        const char *name; /* NULL: no more fields */
+        enum iris_field_kind kind;
+    } fields[IRIS_CALL_FIELDS];
+};
+
+/* One rank's part in a collective call. */
+struct iris_call {
+    const struct iris_call_type *type;
+    /* The status of this rank's own preparation. If it failed, this thread's
+     * message is posted in place of the payload, and the call fails on every
+     * member. */
+    iris_status_t status;
+    uint64_t fields[IRIS_CALL_FIELDS]; /* must be equal on all members */
+    const void *payload;
+    size_t payload_bytes; /* at most IRIS_PAYLOAD_BYTES */
+    /* Called now and then during the wait for members; a status other than
+     * IRIS_OK ends the group. May be NULL. */
+    iris_status_t (*keep_waiting)(void *arg);
+    void *arg;
+};
+
+/* The word of a field of kind TEXT: the first 8 letters. */
+uint64_t iris_i_call_text(const char *text);
+
+/* The beginning of a post. Then come the fields in the order of the call's
+ * type, its signature "iris_malloc(bytes, alignment, offset)", and the
+ * payload. */
+struct iris_call_head {
+    int32_t status;
+    uint16_t num_fields;
+    uint16_t signature_bytes;
+};
+
+_Static_assert(sizeof(struct iris_call_head) == 8, "fields are aligned");
+
+#define IRIS_DRAFT_BYTES                                                   \
+    (sizeof(struct iris_call_head) + IRIS_CALL_FIELDS * sizeof(uint64_t) + \
+     IRIS_SIGNATURE_BYTES)
+_Static_assert(IRIS_DRAFT_BYTES + IRIS_PAYLOAD_BYTES <= IRIS_POST_BYTES,
+               "a post has room for both");
+
+/* A call in the format of a post, without its payload. */
+struct iris_draft {
+    const struct iris_call_type *type; /* NULL: no draft yet */
+    size_t bytes;
+    unsigned char data[IRIS_DRAFT_BYTES];
+};
+
+/* A posted call, parsed. */
+struct iris_posted_call {
+    struct iris_call_head head;
+    uint64_t fields[IRIS_CALL_FIELDS];
+    char signature[IRIS_SIGNATURE_BYTES + 1];
+};
+
+/* The drafts of the most recent call types. */
+#define IRIS_DRAFTS 4
+struct iris_drafts {
+    struct iris_draft of[IRIS_DRAFTS];
+    unsigned next; /* index of the draft to replace */
+};
+
+/* Makes the draft of this call; valid until the next call of this function. */
+const struct iris_draft *iris_i_call_draft(struct iris_drafts *drafts,
+                                           const struct iris_call *call);
+
+/* Parses the first IRIS_DRAFT_BYTES of a post of `bytes` bytes; returns the
+ * offset of its payload. A malformed post becomes a call without a name or
+ * payload. */
+size_t iris_i_call_take_apart(const void *data, size_t bytes,
+                              struct iris_posted_call *call_p);
+
+/* Whether two calls have the same name and fields. */
+int iris_i_call_is_same(const struct iris_posted_call *a,
+                        const struct iris_posted_call *b);
+
+/* The call as text: "iris_malloc(bytes 64, alignment 256)". */
+void iris_i_call_describe(const struct iris_posted_call *call, char *text,
+                          size_t bytes);
+
+/* ---- posts.c ---- */
+
+/* The members of a group, as agreements use them. Part of a struct of the
+ * user. */
+struct iris_members {
+    struct iris_control *control;
+    const int *ranks; /* in group order */
+    int count;
+    int place;
+    uint64_t seq; /* number of agreements so far */
+    struct iris_drafts drafts;
+    const struct iris_draft *draft; /* the latest call's; NULL: none */
+};
+
+struct iris_post_id iris_i_posts_id(const struct iris_members *members,
+                                    int rank);
+
+/* Copies a piece of a member's post; returns the post's length. */
+size_t iris_i_posts_collect(const struct iris_members *members, int rank,
+                            size_t at, void *to, size_t bytes);
+
+/* Parses a member's call; returns the offset of its payload. */
+size_t iris_i_posts_take_apart(const struct iris_members *members, int rank,
+                               struct iris_posted_call *call_p);
+
+/* Whether a member has posted its call of the latest agreement. */
+int iris_i_agree_has_come(const struct iris_members *members, int rank);
+
+/* Copies up to `bytes` of the payload that the member with rank `rank` posted
+ * in the latest agreement; returns the payload's length. Valid until this
+ * rank's next agreement. */
+size_t iris_i_agree_payload(const struct iris_members *members, int rank,
+                            void *to, size_t bytes);
+
+/* 1 if all members made the same call in the latest agreement, even with
+ * different fields. Then all of them can go on to another agreement of that
+ * call, with any result of this one. The same on all members. */
+int iris_i_agree_all_called(const struct iris_members *members);
+
+/* ---- agree.c ---- */
+
+/* Agreement, the primitive under every collective host call: a rank posts its
+ * call, waits until all members have posted, and compares. */
+
+/* Blocks until every member has posted its call, and gives all members the same
+ * verdict:
+ * - IRIS_OK;
+ * - the failing member's status (on that member with its own message, on the
+ *   others with one that names it);
+ * - IRIS_ERR_MISMATCH, with each member's call in the message. Earlier writes
+ *   of all members are visible afterwards. IRIS_ERR_PEER_LOST,
+ *   IRIS_ERR_TIMEOUT, IRIS_ERR_INTERRUPTED and a status of keep_waiting() end
+ *   the group: later agreements fail the same way. A long wait logs one line
+ *   that names the missing ranks. */
+iris_status_t iris_i_agree(struct iris_members *members,
+                           const struct iris_call *call);
+
+/* Shows peers that this rank is in a collective call, before it does its own
+ * part of it. Peers whose wait is long read this. iris_i_agree() ends it. */
+void iris_i_agree_begin(struct iris_control *control,
+                        const struct iris_call_type *type);
+
+/* Resets the count of calls that peers see, which includes those of init. */
+void iris_i_agree_reset(struct iris_control *control);
+
+/* ---- stream_socket.c ---- */
+
+/* How ranks connect. With shm they do not. */
+enum iris_control_kind {
+    IRIS_CONTROL_SHM,
+    IRIS_CONTROL_UNIX,
+    IRIS_CONTROL_TCP
+};
+
+/* A socket for this address, or -1 with errno. An address of size 0 stands for
+ * the loopback; local sockets ignore it. A TCP connection, including one that such a
+ * socket accepts, ends within IRIS_CUT_MS once the other host is
+ * unreachable. */
+int iris_i_stream_socket(enum iris_control_kind kind,
+                         const struct iris_address *address);
+
+/* Listens at *address_p. If its size is 0, listens at a local socket or on the
+ * loopback. If the port is 0, the system chooses one, and *address_p gets it.
+ * IRIS_ERR_SYSTEM */
+iris_status_t iris_i_stream_listen(int sock, enum iris_control_kind kind,
+                                   struct iris_address *address_p);
+
+/* Returns 0 or an errno, within IRIS_SOCKET_PATIENCE_MS. Signals do not interrupt
+ * it. EAGAIN: a local listener's backlog is full. */
+int iris_i_stream_connect(int sock, const struct iris_address *address);
+
+/* A connection of the job, whose receiver may be stopped for any time. The
+ * system does not end it while it answers; see iris_i_stream_answers(). */
+void iris_i_stream_settle(int sock);
+
+/* This side's knowledge of a connection's other host. Begins as {0}. */
+struct iris_stream_check {
+    int64_t next_ns;   /* time of the next look */
+    int64_t silent_ns; /* time since which it leaves packets unanswered */
+};
+
+/* 0: the other host has not answered packets for IRIS_CUT_MS - 1 s. A host
+ * whose process is stopped answers. Looks seldom, so it may be called often. */
+int iris_i_stream_answers(struct iris_stream_check *check, int sock);
+
+/* ---- bootstrap_mpi.c ---- */
+
+/* Whether the program has initialised MPI, or mpirun started us. */
+int iris_i_bootstrap_mpi_applies(void);
+
+/* All ranks get rank 0's random secret. IRIS_ERR_BOOTSTRAP, IRIS_ERR_TIMEOUT,
+ * IRIS_ERR_UNSUPPORTED */
+iris_status_t iris_i_bootstrap_mpi(const struct iris_settings *settings,
+                                   struct iris_bootstrap *bootstrap_p);
+
+/* Call these around every call of MPI after bootstrap, from any thread. */
+void iris_i_mpi_enter(void);
+void iris_i_mpi_leave(void);
+
+/* Whether MPI can be called: it is initialised, and not finalized. */
+int iris_i_mpi_is_up(void);
+
+/* Whether the library's threads may call MPI, and the job's ranks are those of
+ * MPI_COMM_WORLD. IRIS_ERR_UNSUPPORTED */
+iris_status_t iris_i_mpi_check_calls(int rank, int num_ranks);
+
+/* ---- control_socket.c ---- */
+
+/* The kind in a rank's hello: where rank 0 listens. */
+enum iris_control_kind iris_i_control_kind(const char *name);
+
+/* Rank 0's descriptors for it; -1: none. It opens them before the rendezvous,
+ * so that all ranks learn of a failure. */
+struct iris_control_fds {
+    int listener;
+    int spare; /* reserved, to tell a rank that there are no descriptors left */
+    int wake;  /* an eventfd */
+};
+#define IRIS_CONTROL_NO_FDS \
+    {                       \
+        -1, -1, -1          \
+    }
+
+/* Rank 0: listens at an address, with a secret; its hello then announces both.
+ * The caller closes *fds_p. IRIS_ERR_LIMIT, IRIS_ERR_SYSTEM */
+iris_status_t iris_i_control_socket_listen(enum iris_control_kind kind,
+                                           struct iris_hello *hello,
+                                           struct iris_control_fds *fds_p);
+void iris_i_control_fds_close(struct iris_control_fds *fds);
+
+/* Like iris_i_control_shm_open(), but uses only the records of the segment.
+ * Takes over `fds` (rank 0's) on success; the other ranks connect.
+ * IRIS_ERR_BOOTSTRAP: rank 0 has refused this rank. */
+iris_status_t iris_i_control_socket_open(const struct iris_log *log,
+                                         struct iris_rendezvous *rendezvous,
+                                         struct iris_endpoint *endpoint,
+                                         const struct iris_control_fds *fds,
+                                         struct iris_control **control_p);
+
+/* ---- exchange.c ---- */
+
+/* Memory of this rank's heap. */
+struct iris_offer {
+    size_t offset; /* offset from the heap's base */
+    size_t bytes;
+    struct iris_heap_handle handle; /* owned by the caller */
+};
+
+/* One exchange, on this rank. */
+struct iris_exchange {
+    struct iris_control *control;
+    uint64_t seq; /* number of the preceding agreement, the same on all ranks */
+    const struct iris_offer *offers;
+    size_t num_offers;
+    const unsigned char *reachable; /* for each rank; NULL: all are reachable */
+
+    /* Takes an offer of `rank`; the handle's descriptor is closed
+     * afterwards. */
+    iris_status_t (*take)(void *arg, int rank, const struct iris_offer *offer);
+    void *arg;
+};
+
+/* Collective, between two agreements of all ranks: sends this rank's offers to
+ * every reachable rank of another process, and takes each of theirs. All ranks
+ * have the same number of offers, at the same offsets in the same order. A rank
+ * whose own preparation failed (`status`, with this thread's message) takes
+ * part all the same; no rank then takes its offers. Returns the first error on
+ * this rank alone. The agreement that follows must report it to the others.
+ *
+ * IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_MISMATCH (other offsets),
+ * IRIS_ERR_LIMIT, IRIS_ERR_SYSTEM (a socket is broken), `status`, or the status
+ * of take(). */
+iris_status_t iris_i_exchange(const struct iris_exchange *exchange,
+                              iris_status_t status);
+
+/* ---- rendezvous_root.c ---- */
+
+/* Rank 0 cannot listen: tells `status`, with this thread's message, to the
+ * ranks that come soon, and returns it. */
+iris_status_t
+iris_i_rendezvous_root_refuse(const struct iris_rendezvous *rendezvous,
+                              iris_status_t status);
+
+/* Rank 0's side of iris_i_rendezvous_join() and iris_i_rendezvous_agree(). */
+iris_status_t iris_i_rendezvous_root_join(struct iris_rendezvous *rendezvous);
+iris_status_t iris_i_rendezvous_root_agree(struct iris_rendezvous *rendezvous,
+                                           iris_status_t status);
+
+/* IRIS_ERR_PEER_LOST: a rank has died since all came. For rank 0, until
+ * iris_i_rendezvous_agree(); the others have no connections: IRIS_OK. */
+iris_status_t
+iris_i_rendezvous_root_check(const struct iris_rendezvous *rendezvous);
+
+/* ---- control_open.c ---- */
+
+/* The parts that a rank opens before the rendezvous, because its hello
+ * announces them. */
+struct iris_control_parts {
+    struct iris_endpoint *endpoint; /* NULL: no messages will be sent */
+    struct iris_control_fds fds;    /* rank 0's descriptors for
+                                     * control_socket.c */
+};
+
+/* Rank 0 listens if the control plane `name` needs it; *hello_p announces that
+ * to the others. IRIS_ERR_LIMIT, IRIS_ERR_SYSTEM */
+iris_status_t iris_i_control_prepare(const char *name,
+                                     struct iris_hello *hello_p,
+                                     struct iris_control_parts *parts);
+
+/* Opens it with the results of the rendezvous. On success it takes over the
+ * parts and the reference to the segment. On failure it closes the parts, so
+ * that no other rank waits for them. IRIS_ERR_LIMIT, IRIS_ERR_PEER_LOST,
+ * IRIS_ERR_NO_MEMORY, IRIS_ERR_BOOTSTRAP */
+iris_status_t iris_i_control_open(const struct iris_log *log,
+                                  struct iris_rendezvous *rendezvous,
+                                  struct iris_control_parts *parts,
+                                  struct iris_control **control_p);
+
+#define IRIS_CONTROL_NO_PARTS      \
+    {                              \
+        .fds = IRIS_CONTROL_NO_FDS \
+    }
+
+/* Closes parts that no control plane took over. */
+void iris_i_control_parts_close(struct iris_control_parts *parts);
 
 #endif /* IRIS_SRC_CONTROL_CONTROL_H */

@@ -4,10 +4,7 @@
  */
 #include "config.h"
 
-#include "control/control_open.h"
-
-#include "control/control_shm.h"
-#include "control/endpoint.h"
+#include "control/internal.h"
 
 iris_status_t iris_i_control_prepare(const char *name,
                                      struct iris_hello *hello_p,

@@ -6,11 +6,7 @@
  */
 #include "config.h"
 
-#include "control/control_shm.h"
-
-#include "control/board.h"
-#include "control/mail.h"
-#include "control/segment.h"
+#include "control/internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,17 +5,10 @@
  */
 #include "config.h"
 
-#include "control/control_socket.h"
+#include "control/internal.h"
 
-#include "base/fd.h"
-#include "base/shm.h"
+#include "base/base.h"
 #include "base/socket.h"
-#include "base/host_wait.h"
-#include "control/board.h"
-#include "control/hub.h"
-#include "control/mail.h"
-#include "control/peers.h"
-#include "control/rendezvous_common.h"
 
 #include <errno.h>
 #include <fcntl.h>

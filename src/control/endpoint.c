@@ -4,10 +4,9 @@
  */
 #include "config.h"
 
-#include "control/endpoint.h"
+#include "control/control.h"
 
-#include "base/fd.h"
-#include "base/shm.h"
+#include "base/base.h"
 #include "base/socket.h"
 
 #include <errno.h>

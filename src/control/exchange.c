@@ -5,12 +5,9 @@
  */
 #include "config.h"
 
-#include "control/exchange.h"
+#include "control/control.h"
 
-#include "base/clock.h"
-#include "base/shm.h"
-#include "base/host_wait.h"
-#include "control/peers.h"
+#include "base/base.h"
 
 #include <errno.h>
 #include <poll.h>

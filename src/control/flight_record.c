@@ -7,9 +7,8 @@
  */
 #include "config.h"
 
-#include "control/flight_record.h"
-
-#include "base/process.h"
+#include "base/base.h"
+#include "control/records.h"
 
 #include <stddef.h>
 #include <stdio.h>

@@ -5,17 +5,11 @@
  */
 #include "config.h"
 
+#include "control/internal.h"
+
+#include "base/base.h"
+
 #include <poll.h>
-
-#include "control/hub.h"
-
-#include "base/clock.h"
-#include "base/fd.h"
-#include "base/shm.h"
-#include "control/board.h"
-#include "control/hub_accept.h"
-#include "control/hub_query.h"
-
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

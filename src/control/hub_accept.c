@@ -4,10 +4,7 @@
  */
 #include "config.h"
 
-#include "control/hub_accept.h"
-
-#include "control/arrivals.h"
-#include "control/board.h"
+#include "control/internal.h"
 
 #include <fcntl.h>
 #include <string.h>

@@ -5,11 +5,9 @@
  */
 #include "config.h"
 
-#include "control/hub_copy.h"
+#include "control/internal.h"
 
-#include "base/error.h"
-#include "control/board.h"
-#include "control/mirror.h"
+#include "base/base.h"
 
 #include <stdlib.h>
 

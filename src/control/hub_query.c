@@ -4,11 +4,9 @@
  */
 #include "config.h"
 
+#include "control/internal.h"
+
 #include <poll.h>
-
-#include "control/hub_query.h"
-
-#include "control/mirror.h"
 
 /* A connection with more pending bytes gets no answers. A report without them
  * is better than the loss of the rank (IRIS_LINK_MOST). */

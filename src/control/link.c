@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "control/link.h"
+#include "control/internal.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,11 +4,9 @@
  */
 #include "config.h"
 
-#include "control/mail.h"
+#include "control/internal.h"
 
-#include "base/process.h"
-#include "base/shm.h"
-#include "control/endpoint.h"
+#include "base/base.h"
 
 #include <errno.h>
 #include <poll.h>

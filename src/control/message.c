@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "control/message.h"
+#include "control/internal.h"
 
 #include <stdio.h>
 #include <string.h>

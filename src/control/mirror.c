@@ -5,11 +5,9 @@
  */
 #include "config.h"
 
-#include "control/mirror.h"
+#include "control/internal.h"
 
-#include "base/clock.h"
-#include "base/process.h"
-#include "base/timing.h"
+#include "base/base.h"
 
 #include <errno.h>
 #include <fcntl.h>

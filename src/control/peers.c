@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "control/peers.h"
+#include "control/control.h"
 
 #include <stdio.h>
 #include <string.h>

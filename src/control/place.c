@@ -4,9 +4,9 @@
  */
 #include "config.h"
 
-#include "control/place.h"
+#include "control/internal.h"
 
-#include "base/futex.h"
+#include "base/base.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "control/posts.h"
+#include "control/control.h"
 
 #include <string.h>
 

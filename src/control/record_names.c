@@ -5,12 +5,10 @@
  */
 #include "config.h"
 
-#include "control/record_names.h"
-
 #include <iris/types.h>
 
-#include "base/hooks.h"
-#include "control/record_read.h"
+#include "base/base.h"
+#include "control/records.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "control/record_read.h"
+#include "control/records.h"
 
 #include <string.h>
 

@@ -5,15 +5,10 @@
  */
 #include "config.h"
 
-#include "control/records.h"
+#include "control/internal.h"
 
-#include "base/clock.h"
-#include "base/error.h"
-#include "base/host_wait.h"
-#include "base/shm.h"
-#include "base/timing.h"
-#include "control/board.h"
-#include "control/record_read.h"
+#include "base/base.h"
+#include "control/records.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,17 +8,10 @@
  */
 #include "config.h"
 
-#include "control/rendezvous.h"
+#include "control/internal.h"
 
-#include "base/clock.h"
-#include "base/shm.h"
+#include "base/base.h"
 #include "base/socket.h"
-#include "base/host_wait.h"
-#include "control/rendezvous_common.h"
-#include "control/rendezvous_hosts.h"
-#include "control/rendezvous_root.h"
-#include "control/segment.h"
-#include "control/stream_socket.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,10 +4,9 @@
  */
 #include "config.h"
 
-#include "control/rendezvous_common.h"
+#include "control/internal.h"
 
 #include "base/socket.h"
-#include "control/segment.h"
 
 #include <stdio.h>
 #include <unistd.h>

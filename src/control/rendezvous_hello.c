@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "control/rendezvous_hello.h"
+#include "control/internal.h"
 
 #include <stdio.h>
 #include <string.h>

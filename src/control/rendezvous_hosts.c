@@ -4,15 +4,11 @@
  */
 #include "config.h"
 
-#include "control/rendezvous_hosts.h"
+#include "control/internal.h"
 
-#include "base/error.h"
-#include "base/proof.h"
-#include "base/shm.h"
+#include "base/base.h"
+#include "base/link.h"
 #include "base/socket.h"
-#include "control/rendezvous_common.h"
-#include "control/segment.h"
-#include "control/stream_socket.h"
 
 #include <errno.h>
 #include <stdio.h>

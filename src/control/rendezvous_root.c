@@ -5,15 +5,10 @@
  */
 #include "config.h"
 
-#include "control/rendezvous_root.h"
+#include "control/internal.h"
 
-#include "base/clock.h"
+#include "base/base.h"
 #include "base/socket.h"
-#include "base/host_wait.h"
-#include "control/rendezvous_common.h"
-#include "control/rendezvous_hello.h"
-#include "control/rendezvous_hosts.h"
-#include "control/segment.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,10 +4,9 @@
  */
 #include "config.h"
 
-#include "control/segment.h"
+#include "control/internal.h"
 
-#include "base/error.h"
-#include "base/shm.h"
+#include "base/base.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,13 +4,9 @@
  */
 #include "config.h"
 
-#include "control/stream_socket.h"
+#include "control/control.h"
 
-#include "base/clock.h"
-#include "base/error.h"
-#include "base/fd.h"
-#include "base/host_wait.h"
-#include "base/timing.h"
+#include "base/base.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -5,9 +5,7 @@
  */
 #include "config.h"
 
-#include "heap/alloc.h"
-
-#include "heap/alloc_record.h"
+#include "heap/internal.h"
 
 #include <pthread.h>
 #include <stdint.h>

@@ -6,12 +6,9 @@
  */
 #include "config.h"
 
-#include "heap/external.h"
+#include "heap/heap.h"
 
 #include "backend/calls.h"
-#include "heap/heap_address.h"
-#include "heap/heap_free.h"
-#include "heap/heap_malloc.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,10 +7,9 @@
  */
 #include "config.h"
 
-#include "heap/heap_free.h"
+#include "heap/heap.h"
 
-#include "control/peers.h"
-#include "heap/heap_address.h"
+#include "control/control.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,10 +5,9 @@
  */
 #include "config.h"
 
-#include "heap/heap_malloc.h"
+#include "heap/heap.h"
 
 #include "backend/calls.h"
-#include "heap/heap_free.h"
 
 #include <stdio.h>
 #include <unistd.h>

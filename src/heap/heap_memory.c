@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "heap/heap_memory.h"
+#include "heap/heap.h"
 
 #include "backend/calls.h"
 

@@ -5,12 +5,9 @@
  */
 #include "config.h"
 
-#include "heap/heap_names.h"
+#include "heap/heap.h"
 
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/json_writer.h"
-#include "base/shm.h"
+#include "base/base.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,13 +4,11 @@
  */
 #include "config.h"
 
-#include "heap/heap_open.h"
+#include "heap/heap.h"
 
 #include "backend/calls.h"
-#include "base/host_wait.h"
-#include "control/exchange.h"
-#include "control/peers.h"
-#include "heap/heap_free.h"
+#include "base/base.h"
+#include "control/control.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,9 +4,7 @@
  */
 #include "config.h"
 
-#include "heap/heap_window.h"
-
-#include "heap/alloc.h"
+#include "heap/heap.h"
 
 #include <stdlib.h>
 

@@ -5,10 +5,10 @@
  */
 #include "config.h"
 
-#include "job/init.h"
+#include "job/internal.h"
 
-#include "context/context_open.h"
-#include "trace/automatic.h"
+#include "context/context.h"
+#include "trace/trace.h"
 
 #include <stdio.h>
 

@@ -4,13 +4,12 @@
  */
 #include "config.h"
 
+#include "job/internal.h"
+
 #include <iris/spawn.h>
 
-#include "base/error.h"
-#include "base/process.h"
-#include "context/finalize.h"
-#include "context/placement.h"
-#include "job/init.h"
+#include "base/base.h"
+#include "context/context.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -5,7 +5,12 @@
  */
 #include "config.h"
 
-#include "ops/blas.h"
+#include "ops/internal.h"
+
+#include "base/base.h"
+#include "base/fp_env.h"
+#include "context/context.h"
+#include "queue/queue.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -14,11 +19,6 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-#include "base/fp_env.h"
-#include "base/loader.h"
-#include "context/context_type.h"
-#include "queue/queue_stream.h"
 
 /* A context's library. */
 struct choice {

@@ -6,7 +6,7 @@
  */
 #include "config.h"
 
-#include "ops/blas.h"
+#include "ops/internal.h"
 
 #include <cblas.h>
 #include <dlfcn.h>

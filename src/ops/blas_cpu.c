@@ -8,7 +8,7 @@
  */
 #include "config.h"
 
-#include "ops/blas_cpu.h"
+#include "ops/internal.h"
 
 #include <iris/constants.h>
 #include <iris/device/half.h>

@@ -6,7 +6,7 @@
  */
 #include "config.h"
 
-#include "ops/blas_lt.h"
+#include "ops/internal.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
  */
 #include "config.h"
 
-#include "ops/blas_lt.h"
+#include "ops/internal.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -98,7 +98,7 @@ static iris_status_t check(const struct iris_lt *lt, int status,
 
 /* ---- The library ---- */
 
-static iris_status_t bind(struct iris_lt *lt, void *library, char *why)
+static iris_status_t bind_library(struct iris_lt *lt, void *library, char *why)
 {
     const struct {
         const char *name;
@@ -147,7 +147,7 @@ iris_status_t iris_i_lt_open(const struct iris_lt_dialect *dialect,
         return IRIS_ERR_NO_MEMORY;
     }
     lt->dialect = dialect;
-    status = bind(lt, library, why);
+    status = bind_library(lt, library, why);
     if (status == IRIS_OK) {
         status = check(lt, lt->call.create(&lt->handle), "Create", why);
     }

@@ -5,15 +5,15 @@
  */
 #include "config.h"
 
-#include "ops/blas_vendor.h"
+#include "ops/internal.h"
+
+#include "base/base.h"
 
 #include <dlfcn.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/loader.h"
 
 /* ---- Finding the library ---- */
 

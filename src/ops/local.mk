@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: MIT
-libirisi_la_SOURCES += %D%/blas.c %D%/blas.h %D%/blas_cpu.c %D%/blas_cpu.h \
-	%D%/operations.c %D%/ops_check.c %D%/ops_check.h %D%/ops_chunks.c \
-	%D%/ops_chunks.h %D%/ops_first.c %D%/ops_first.h %D%/ops_kernels.c %D%/ops_kernels.h %D%/ops_model.c \
-	%D%/ops_model.h %D%/ops_rates.c %D%/ops_rates.h %D%/ops_plan.c \
-	%D%/ops_plan.h %D%/ops_steps.c %D%/ops_steps.h %D%/ops_types.h \
-	%D%/ops_way.c %D%/ops_way.h %D%/ops_workspace.c \
-	%D%/ops_workspace.h %D%/product.c %D%/product.h
+libirisi_la_SOURCES += %D%/blas.c %D%/blas_cpu.c %D%/internal.h %D%/kernels.h \
+	%D%/operations.c %D%/ops_check.c %D%/ops_chunks.c %D%/ops_first.c \
+	%D%/ops_kernels.c %D%/ops_model.c %D%/ops_plan.c %D%/ops_rates.c \
+	%D%/ops_steps.c %D%/ops_way.c %D%/ops_workspace.c %D%/product.c
 # A product is to be rounded before it is added to, on every target.
 %D%/ops_kernels.lo: override CFLAGS += $(kernel_speed) -ffp-contract=off
 # Modules, so that the library does without theirs.
@@ -18,8 +15,7 @@ iris_cblas_la_LDFLAGS = -module -avoid-version -shared \
 	-export-symbols-regex iris_blas_module
 endif
 # They find their libraries at run time.
-lt_blas = %D%/blas_lt.c %D%/blas_lt.h %D%/blas_vendor.c %D%/blas_vendor.h \
-	src/base/loader.c
+lt_blas = %D%/blas_lt.c %D%/blas_vendor.c src/base/loader.c
 lt_blas_ldflags = -module -avoid-version -shared \
 	-export-symbols-regex iris_blas_module
 if HAVE_CUBLASLT

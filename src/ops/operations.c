@@ -5,20 +5,15 @@
  */
 #include "config.h"
 
+#include "ops/internal.h"
+
 #include <iris/ccl.h>
 #include <iris/constants.h>
 
-#include "backend/mismatch.h"
+#include "backend/backend.h"
 #include "base/fp_env.h"
-#include "context/enter.h"
-#include "context/fused.h"
-#include "heap/heap_address.h"
-#include "ops/ops_check.h"
-#include "ops/ops_chunks.h"
-#include "ops/ops_first.h"
-#include "ops/ops_types.h"
-#include "ops/ops_workspace.h"
-#include "ops/ops_steps.h"
+#include "context/context.h"
+#include "heap/heap.h"
 
 #include <stdlib.h>
 

@@ -4,18 +4,15 @@
  */
 #include "config.h"
 
-#include "ops/ops_check.h"
+#include "ops/internal.h"
 
 #include <iris/ccl.h>
 #include <iris/constants.h>
 
-#include "base/sized.h"
-#include "context/context_group.h"
-#include "context/enter.h"
-#include "context/tensor_check.h"
-#include "ops/ops_kernels.h"
-#include "ops/ops_types.h"
-#include "queue/queue_stream.h"
+#include "base/base.h"
+#include "context/context.h"
+#include "ops/kernels.h"
+#include "queue/queue.h"
 
 #include <string.h>
 

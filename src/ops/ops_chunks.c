@@ -5,16 +5,13 @@
  */
 #include "config.h"
 
-#include "ops/ops_chunks.h"
+#include "ops/internal.h"
 
 #include <iris/constants.h>
 #include <iris/device/kernels/ops_args.h>
 
-#include "ops/ops_first.h"
-#include "ops/ops_kernels.h"
-#include "ops/ops_steps.h"
-#include "ops/ops_way.h"
-#include "queue/queue_launch.h"
+#include "ops/kernels.h"
+#include "queue/kernels.h"
 
 #include <stdlib.h>
 

@@ -11,15 +11,14 @@
  */
 #include "config.h"
 
-#include "ops/ops_first.h"
+#include "ops/internal.h"
+
+#include "context/context.h"
+#include "control/control.h"
 
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "context/context_group.h"
-#include "control/agree.h"
-#include "ops/blas.h"
 
 #define FIELDS                                       \
     {                                                \

@@ -3,7 +3,7 @@
  * The kernels of fused operations (device/kernels/), for the CPU and, where
  * iriscc has a GPU compiler, for GPUs.
  */
-#include "ops/ops_kernels.h"
+#include "ops/kernels.h"
 
 #include <iris/device/kernels/matmul.h>
 #include <iris/device/kernels/ops_chunk.h>

@@ -5,13 +5,11 @@
  */
 #include "config.h"
 
-#include "ops/ops_model.h"
+#include "ops/internal.h"
 
 #include <iris/constants.h>
 
 #include <math.h>
-
-#include "ops/ops_types.h"
 
 /* TFLOP/s are 1e6 operations per microsecond, GB/s 1e3 bytes. */
 #define US_OF_TFLOPS 1e6

@@ -4,15 +4,11 @@
  */
 #include "config.h"
 
-#include "ops/ops_plan.h"
+#include "ops/internal.h"
 
 #include <iris/constants.h>
 
-#include "context/context_type.h"
-#include "ops/blas.h"
-#include "ops/ops_model.h"
-#include "ops/ops_rates.h"
-#include "ops/ops_types.h"
+#include "context/context.h"
 
 /* Workgroups of a GPU for the collective of a chunk; the products have the
  * others. With 16 it took 4 times as long on an H100 as with all. */

@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "ops/ops_rates.h"
+#include "ops/internal.h"
 
 #include <iris/device/kernels/ops_args.h>
 

@@ -5,13 +5,11 @@
  */
 #include "config.h"
 
-#include "ops/ops_steps.h"
+#include "ops/internal.h"
 
 #include <iris/constants.h>
 
-#include "context/fused.h"
-#include "ops/ops_first.h"
-#include "ops/product.h"
+#include "context/context.h"
 
 #include <stdio.h>
 

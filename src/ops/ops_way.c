@@ -5,18 +5,16 @@
  */
 #include "config.h"
 
-#include "ops/ops_way.h"
+#include "ops/internal.h"
 
 #include <iris/constants.h>
 
-#include "backend/mismatch.h"
-#include "context/context_group.h"
-#include "heap/heap_address.h"
-#include "ops/ops_check.h"
-#include "ops/ops_kernels.h"
-#include "ops/ops_steps.h"
-#include "queue/queue_launch.h"
-#include "queue/transfer.h"
+#include "backend/backend.h"
+#include "context/context.h"
+#include "heap/heap.h"
+#include "ops/kernels.h"
+#include "queue/kernels.h"
+#include "queue/queue.h"
 
 #include <stdio.h>
 

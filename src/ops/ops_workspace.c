@@ -5,19 +5,15 @@
  */
 #include "config.h"
 
-#include "ops/ops_workspace.h"
+#include "ops/internal.h"
 
 #include <iris/constants.h>
 #include <iris/device/kernels/ops_args.h>
 
-#include "context/context_group.h"
-#include "context/enter.h"
-#include "control/agree.h"
-#include "heap/heap_free.h"
-#include "heap/heap_malloc.h"
-#include "ops/ops_types.h"
-#include "queue/queue_graph.h"
-#include "queue/queue_stream.h"
+#include "context/context.h"
+#include "control/control.h"
+#include "heap/heap.h"
+#include "queue/queue.h"
 
 #include <stdlib.h>
 

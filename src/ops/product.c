@@ -4,17 +4,15 @@
  */
 #include "config.h"
 
-#include "ops/product.h"
+#include "ops/internal.h"
 
 #include <iris/constants.h>
 #include <iris/device/kernels/matmul_args.h>
 
-#include "context/context_type.h"
-#include "ops/blas.h"
-#include "ops/blas_cpu.h"
-#include "ops/ops_kernels.h"
-#include "queue/queue_launch.h"
-#include "queue/queue_stream.h"
+#include "context/context.h"
+#include "ops/kernels.h"
+#include "queue/kernels.h"
+#include "queue/queue.h"
 
 #include <stdatomic.h>
 

@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: MIT
  *
- * The streams and graphs of one rank.
+ * The interface of src/queue: streams, launches, graphs, copies; it knows no
+ * groups and no context.
  */
 #ifndef IRIS_SRC_QUEUE_QUEUE_H
 #define IRIS_SRC_QUEUE_QUEUE_H
 
-#include <pthread.h>
-
+#include <iris/device/tile_view.h>
 #include <iris/graph.h>
 #include <iris/stream.h>
 
 #include "backend/calls.h"
-#include "base/hooks.h"
-#include "heap/heap_parts.h"
+#include "base/base.h"
+#include "heap/heap.h"
+#include "queue/kernels.h"
+
+#include <pthread.h>
+
+/* ---- Queue ---- */
+
+/* The streams and graphs of one rank. */
 
 /* A point in a stream's work: the number of commands it had then. {0, 0}
  * belongs to no stream. */
@@ -42,5 +49,110 @@ struct iris_queue {
                                   * stream */
     struct iris_graph *graphs;
 };
+
+/* ---- queue_stream.c ---- */
+
+/* Makes the default stream. The caller closes the queue even if this fails. */
+iris_status_t iris_i_queue_open(struct iris_queue *queue);
+
+/* Destroys all streams and graphs. Afterwards no work of this rank is running.
+ * May be called again. */
+void iris_i_queue_close(struct iris_queue *queue);
+
+/* Finds the stream of a call: NULL is the default one. IRIS_ERR_INVALID: the
+ * stream belongs to another context, or was destroyed. */
+iris_status_t iris_i_stream_resolve(struct iris_queue *queue,
+                                    iris_stream_t *stream,
+                                    struct iris_stream **stream_p);
+
+/* A stream for the program: a new one, or a wrapper of `native`. */
+iris_status_t iris_i_stream_create(struct iris_queue *queue,
+                                   struct iris_stream **stream_p);
+iris_status_t iris_i_stream_create_around(struct iris_queue *queue,
+                                          void *native,
+                                          struct iris_stream **stream_p);
+void iris_i_stream_destroy(struct iris_queue *queue, iris_stream_t *stream);
+
+/* Waits for the stream's work. Peers can see that this rank waits. A long wait
+ * logs a line. */
+iris_status_t iris_i_stream_synchronize(struct iris_queue *queue,
+                                        struct iris_stream *stream);
+
+/* Synchronizes every stream; returns the first error. */
+iris_status_t iris_i_stream_synchronize_all(struct iris_queue *queue);
+
+/* ---- transfer.c ---- */
+
+iris_status_t iris_i_copy(struct iris_queue *queue, void *dst, const void *src,
+                          size_t bytes, iris_stream_t *stream);
+iris_status_t iris_i_fill(struct iris_queue *queue, void *dst, int value,
+                          size_t bytes, iris_stream_t *stream);
+
+/* Finds the far side, which must be entirely in the program's part of this
+ * rank's heap. Resolves the stream first. NULL: only kernels reach the rank. */
+iris_status_t iris_i_transfer_find_remote(struct iris_queue *queue,
+                                          const struct iris_transfer *what,
+                                          iris_stream_t **stream_p,
+                                          void **remote_p);
+
+/* A put or get. */
+iris_status_t iris_i_enqueue_transfer(struct iris_queue *queue,
+                                      const struct iris_transfer *what,
+                                      iris_stream_t *stream);
+
+/* IRIS_HOST_SIGNAL or IRIS_HOST_WAIT; and a check whether a signal would be
+ * refused. */
+iris_status_t iris_i_enqueue_word(struct iris_queue *queue,
+                                  enum iris_host_op op,
+                                  const struct iris_transfer *what,
+                                  iris_stream_t *stream);
+iris_status_t iris_i_enqueue_check_signal(struct iris_queue *queue,
+                                          const struct iris_transfer *what,
+                                          iris_stream_t *stream);
+
+/* ---- queue_graph.c ---- */
+
+iris_status_t iris_i_capture_begin(struct iris_queue *queue,
+                                   struct iris_stream *stream);
+iris_status_t iris_i_capture_end(struct iris_queue *queue,
+                                 struct iris_stream *stream,
+                                 struct iris_graph **graph_p);
+
+/* Drops the graph that the stream is capturing, if any. */
+void iris_i_capture_drop(struct iris_stream *stream);
+
+iris_status_t iris_i_graph_launch(struct iris_queue *queue, iris_graph_t *graph,
+                                  struct iris_stream *stream);
+void iris_i_graph_destroy(struct iris_queue *queue, iris_graph_t *graph);
+
+/* Takes memory that only one stream at a time may use. The mark records its
+ * last user; `stream` is the next. Returns 0 if another stream's work may not
+ * be done. A capturing stream does not use the memory; each launch of the graph
+ * will. */
+int iris_i_stream_mark_take(struct iris_queue *queue,
+                            struct iris_stream_mark *mark,
+                            struct iris_stream *stream);
+
+/* The memory is freed, and its mark with it: graphs that use it can no longer
+ * be launched. */
+void iris_i_stream_mark_forget(struct iris_queue *queue,
+                               const struct iris_stream_mark *mark);
+
+/* ---- tile_transfer.c ---- */
+
+/* The tiles of one put or get. */
+struct iris_tile_transfer {
+    const char *call;       /* name of the public function */
+    const iris_tile_t *dst; /* `count` tiles */
+    const iris_tile_t *src;
+    size_t count;
+    int rank; /* the rank that owns the far side */
+    int gets; /* 1: a get, whose far side is src; 0: a put, with dst */
+};
+
+/* If an argument is wrong, this enqueues nothing. */
+iris_status_t iris_i_enqueue_tiles(struct iris_queue *queue,
+                                   const struct iris_tile_transfer *what,
+                                   iris_stream_t *stream);
 
 #endif /* IRIS_SRC_QUEUE_QUEUE_H */

@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "queue/queue_graph.h"
+#include "queue/queue.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -3,12 +3,10 @@
  * The library's object file with the kernels of signals and barriers, for the
  * CPU and, if iriscc has a GPU compiler, for GPUs.
  */
-#include "queue/queue_kernels.h"
+#include "queue/kernels.h"
 
 #include <iris/device/kernels/barrier.h>
 #include <iris/device/kernels/signal.h>
-
-#include "queue/queue_launch.h"
 
 static iris_status_t launch(struct iris_queue *queue,
                             const struct iris_kernel *kernel, unsigned block,

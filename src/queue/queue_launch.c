@@ -4,9 +4,9 @@
  */
 #include "config.h"
 
-#include "queue/queue_launch.h"
+#include "queue/queue.h"
 
-#include "queue/queue_stream.h"
+#include "queue/kernels.h"
 
 static iris_status_t check(const struct iris_queue *queue,
                            const struct iris_launch_request *launch)

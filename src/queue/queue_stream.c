@@ -4,9 +4,7 @@
  */
 #include "config.h"
 
-#include "queue/queue_stream.h"
-
-#include "queue/queue_graph.h"
+#include "queue/queue.h"
 
 #include <stdio.h>
 

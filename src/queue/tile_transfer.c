@@ -5,11 +5,9 @@
  */
 #include "config.h"
 
-#include "queue/tile_transfer.h"
+#include "queue/queue.h"
 
-#include "heap/heap_address.h"
-#include "queue/queue_stream.h"
-#include "queue/transfer.h"
+#include "heap/heap.h"
 
 /* The steps of a copy along rows or columns; strides are in bytes. */
 struct steps {

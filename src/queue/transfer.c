@@ -4,11 +4,10 @@
  */
 #include "config.h"
 
-#include "queue/transfer.h"
+#include "queue/queue.h"
 
-#include "heap/heap_address.h"
-#include "queue/queue_kernels.h"
-#include "queue/queue_stream.h"
+#include "heap/heap.h"
+#include "queue/kernels.h"
 
 static iris_status_t check_ranges(struct iris_queue *queue,
                                   const struct iris_host_event *event)

@@ -5,11 +5,9 @@
  */
 #include "config.h"
 
-#include "report/analyse.h"
+#include "report/internal.h"
 
-#include "base/hooks.h"
-#include "base/host_wait.h"
-#include "report/cause.h"
+#include "base/base.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,11 +4,9 @@
  */
 #include "config.h"
 
-#include "report/cause.h"
+#include "report/internal.h"
 
-#include "base/hooks.h"
-#include "report/cause_hung.h"
-#include "report/words.h"
+#include "base/base.h"
 
 /* ---- Lost ranks ---- */
 

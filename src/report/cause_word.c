@@ -6,10 +6,9 @@
  */
 #include "config.h"
 
-#include "report/cause_word.h"
+#include "report/internal.h"
 
-#include "base/hooks.h"
-#include "report/words.h"
+#include "base/base.h"
 
 #include <string.h>
 

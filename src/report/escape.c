@@ -5,11 +5,9 @@
  */
 #include "config.h"
 
-#include "report/escape.h"
+#include "report/report.h"
 
-#include "base/c_locale.h"
-
-#include "base/json_writer.h"
+#include "base/base.h"
 
 #include <stdarg.h>
 #include <stdio.h>

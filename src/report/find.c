@@ -6,7 +6,7 @@
  */
 #include "config.h"
 
-#include "report/find.h"
+#include "report/report.h"
 
 #include "control/records.h"
 

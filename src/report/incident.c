@@ -6,15 +6,10 @@
  */
 #include "config.h"
 
-#include "report/incident.h"
+#include "report/report.h"
 
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/host_wait.h"
+#include "base/base.h"
 #include "control/records.h"
-#include "report/analyse.h"
-#include "report/report_json.h"
-#include "report/report_text.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -5,10 +5,9 @@
  */
 #include "config.h"
 
-#include "report/report_json.h"
+#include "report/report.h"
 
-#include "base/json_writer.h"
-#include "report/words.h"
+#include "base/base.h"
 
 typedef struct iris_json_writer json_t;
 

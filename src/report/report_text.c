@@ -4,10 +4,9 @@
  */
 #include "config.h"
 
-#include "report/report_text.h"
+#include "report/report.h"
 
-#include "base/c_locale.h"
-#include "report/words.h"
+#include "base/base.h"
 
 #include <string.h>
 

@@ -4,14 +4,10 @@
  */
 #include "config.h"
 
-#include "report/snapshot.h"
+#include "report/report.h"
 
-#include "base/clock.h"
-#include "base/hooks.h"
-#include "base/process.h"
-#include "base/timing.h"
+#include "base/base.h"
 #include "control/records.h"
-#include "report/escape.h"
 
 #include <stdlib.h>
 #include <string.h>

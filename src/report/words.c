@@ -4,10 +4,10 @@
  */
 #include "config.h"
 
-#include "report/words.h"
+#include "report/report.h"
 
 #include "backend/backend.h"
-#include "base/hooks.h"
+#include "base/base.h"
 
 #include <string.h>
 
@@ -18,7 +18,7 @@ static double seconds(int64_t ns)
 
 #define append iris_i_append
 
-const char *iris_i_verdict_name(enum iris_verdict verdict)
+const char *iris_i_verdict_name(enum iris_hang_verdict verdict)
 {
     static const char *const names[] = {"RUNNING",  "LATE", "STOPPED",
                                         "MISMATCH", "HUNG", "LOST"};

@@ -5,16 +5,14 @@
  */
 #include "config.h"
 
+#include "tensor/internal.h"
+
 #include <iris/broadcast.h>
 #include <iris/constants.h>
 
-#include "context/context_group.h"
-#include "context/enter.h"
-#include "context/tensor_check.h"
-#include "heap/heap_address.h"
-#include "queue/queue_stream.h"
-#include "queue/transfer.h"
-#include "tensor/tensor_layout.h"
+#include "context/context.h"
+#include "heap/heap.h"
+#include "queue/queue.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,19 +5,14 @@
  */
 #include "config.h"
 
-#include "tensor/create.h"
+#include "tensor/internal.h"
 
 #include <iris/constants.h>
 
-#include "base/sized.h"
-#include "context/enter.h"
-#include "context/tensor_check.h"
-#include "heap/heap_free.h"
-#include "heap/heap_malloc.h"
-#include "queue/queue_stream.h"
-#include "tensor/tensor_fill.h"
-#include "tensor/tensor_layout.h"
-#include "tensor/tensor_value.h"
+#include "base/base.h"
+#include "context/context.h"
+#include "heap/heap.h"
+#include "queue/queue.h"
 
 #include <string.h>
 

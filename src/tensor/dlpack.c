@@ -4,15 +4,12 @@
  */
 #include "config.h"
 
+#include "tensor/internal.h"
+
 #include <iris/constants.h>
 #include <iris/dlpack.h>
 
-#include "context/enter.h"
-#include "context/tensor_check.h"
-#include "tensor/create.h"
-#include "tensor/dlpack_abi.h"
-#include "tensor/tensor_layout.h"
-#include "tensor/tensor_share.h"
+#include "context/context.h"
 
 #include <stdlib.h>
 #include <string.h>

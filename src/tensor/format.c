@@ -4,13 +4,13 @@
  */
 #include "config.h"
 
+#include "tensor/internal.h"
+
 #include <iris/constants.h>
 
-#include "base/c_locale.h"
-#include "context/enter.h"
-#include "context/tensor_check.h"
-#include "queue/transfer.h"
-#include "tensor/tensor_value.h"
+#include "base/base.h"
+#include "context/context.h"
+#include "queue/queue.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -5,16 +5,15 @@
  */
 #include "config.h"
 
+#include "tensor/internal.h"
+
 #include <iris/constants.h>
 #include <iris/device/half.h>
 #include <iris/device/kernels/fill_args.h>
 
-#include "context/context_type.h"
 #include "base/fp_env.h"
-#include "tensor/create.h"
-#include "tensor/tensor_fill.h"
-#include "tensor/tensor_kernels.h"
-#include "tensor/tensor_value.h"
+#include "context/context.h"
+#include "tensor/kernels.h"
 
 #include <string.h>
 

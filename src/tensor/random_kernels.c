@@ -3,7 +3,7 @@
  * The library's object file with the kernels that make random numbers, for the
  * CPU and, if iriscc has a GPU compiler, for GPUs.
  */
-#include "tensor/random_kernels.h"
+#include "tensor/kernels.h"
 
 #include <iris/device/kernels/random.h>
 

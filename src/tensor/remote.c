@@ -5,9 +5,8 @@
  */
 #include "config.h"
 
-#include "context/enter.h"
-#include "context/tensor_check.h"
-#include "heap/heap_address.h"
+#include "context/context.h"
+#include "heap/heap.h"
 
 int iris_tensor_is_symmetric(const iris_t *iris, const iris_tensor_t *tensor)
 {

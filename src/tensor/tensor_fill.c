@@ -5,16 +5,15 @@
  */
 #include "config.h"
 
-#include "tensor/tensor_fill.h"
+#include "tensor/internal.h"
 
 #include <iris/constants.h>
 #include <iris/device/kernels/fill_args.h>
 
-#include "context/enter.h"
-#include "context/tensor_check.h"
-#include "queue/queue_launch.h"
-#include "queue/transfer.h"
-#include "tensor/tensor_kernels.h"
+#include "context/context.h"
+#include "queue/kernels.h"
+#include "queue/queue.h"
+#include "tensor/kernels.h"
 
 #include <string.h>
 

@@ -5,14 +5,13 @@
  */
 #include "config.h"
 
+#include "tensor/internal.h"
+
 #include <iris/constants.h>
 #include <iris/random.h>
 
-#include "context/enter.h"
-#include "tensor/create.h"
-#include "tensor/random_kernels.h"
-#include "tensor/tensor_fill.h"
-#include "tensor/tensor_value.h"
+#include "context/context.h"
+#include "tensor/kernels.h"
 
 iris_generator_t *iris_default_generator(iris_t *iris)
 {

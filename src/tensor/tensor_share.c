@@ -4,15 +4,12 @@
  */
 #include "config.h"
 
-#include "tensor/tensor_share.h"
+#include "tensor/internal.h"
 
 #include <iris/constants.h>
 
-#include "context/enter.h"
-#include "context/tensor_check.h"
-#include "heap/external.h"
-#include "tensor/create.h"
-#include "tensor/tensor_layout.h"
+#include "context/context.h"
+#include "heap/heap.h"
 
 /* Tensors without elements have no memory to share, but get an address, as new
  * ones do. */

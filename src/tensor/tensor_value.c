@@ -5,14 +5,14 @@
  */
 #include "config.h"
 
-#include "tensor/tensor_value.h"
+#include "tensor/internal.h"
 
 #include <iris/constants.h>
 #include <iris/device/float8.h>
 
-#include "base/c_locale.h"
+#include "base/base.h"
 #include "base/fp_env.h"
-#include "context/context_type.h"
+#include "context/context.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,11 +4,11 @@
  */
 #include "config.h"
 
+#include "tensor/internal.h"
+
 #include <iris/constants.h>
 
-#include "context/context_type.h"
-#include "context/tensor_check.h"
-#include "tensor/tensor_layout.h"
+#include "context/context.h"
 
 #include <string.h>
 

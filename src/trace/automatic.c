@@ -6,9 +6,7 @@
  */
 #include "config.h"
 
-#include "trace/automatic.h"
-
-#include "trace/export.h"
+#include "trace/internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,14 +5,12 @@
  */
 #include "config.h"
 
+#include "trace/internal.h"
+
 #include <iris/device/layout.h>
 
-#include "context/context_layout.h"
-#include "context/enter.h"
-#include "heap/heap_free.h"
-#include "heap/heap_malloc.h"
-#include "trace/observe.h"
-#include "trace/trace_clock.h"
+#include "context/context.h"
+#include "heap/heap.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,10 +4,9 @@
  */
 #include "config.h"
 
-#include "trace/events.h"
+#include "trace/trace.h"
 
-#include "base/c_locale.h"
-#include "trace/json_fields.h"
+#include "base/base.h"
 
 #include <stdio.h>
 #include <stdlib.h>

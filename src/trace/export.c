@@ -4,16 +4,12 @@
  */
 #include "config.h"
 
-#include "trace/export.h"
+#include "trace/internal.h"
 
-#include "base/host_wait.h"
-#include "context/context_group.h"
-#include "heap/heap_free.h"
-#include "queue/queue_stream.h"
-#include "trace/merge.h"
-#include "trace/out.h"
-#include "trace/rank_file.h"
-#include "trace/trace_clock.h"
+#include "base/base.h"
+#include "context/context.h"
+#include "heap/heap.h"
+#include "queue/queue.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,9 +5,9 @@
  */
 #include "config.h"
 
-#include "trace/flows.h"
+#include "trace/trace.h"
 
-#include "base/grow.h"
+#include "base/base.h"
 
 #include <stdio.h>
 #include <stdlib.h>

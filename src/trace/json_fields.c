@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "trace/json_fields.h"
+#include "trace/trace.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "trace/json_reader.h"
+#include "trace/trace.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,9 +4,7 @@
  */
 #include "config.h"
 
-#include "trace/merge.h"
-
-#include "trace/flows.h"
+#include "trace/trace.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,11 +5,11 @@
  */
 #include "config.h"
 
-#include "trace/names.h"
+#include "trace/internal.h"
 
 #include <iris/device/op.h>
 
-#include "report/words.h"
+#include "report/report.h"
 
 #include <stdio.h>
 #include <stdlib.h>

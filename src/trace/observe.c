@@ -5,14 +5,12 @@
  */
 #include "config.h"
 
-#include "trace/observe.h"
+#include "trace/internal.h"
 
 #include <iris/device/record.h>
 
-#include "base/clock.h"
-#include "context/enter.h"
-#include "trace/trace_collectives.h"
-#include "trace/names.h"
+#include "base/base.h"
+#include "context/context.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,9 +5,9 @@
  */
 #include "config.h"
 
-#include "trace/out.h"
+#include "trace/trace.h"
 
-#include "base/json_writer.h"
+#include "base/base.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -5,13 +5,9 @@
  */
 #include "config.h"
 
-#include "trace/rank_file.h"
+#include "trace/internal.h"
 
 #include <iris/device/record.h>
-
-#include "trace/names.h"
-#include "trace/trace_clock.h"
-#include "trace/writer.h"
 
 #include <errno.h>
 #include <stdio.h>

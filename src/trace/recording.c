@@ -5,8 +5,9 @@
  */
 #include "config.h"
 
-#include "context/enter.h"
-#include "trace/recording.h"
+#include "trace/internal.h"
+
+#include "context/context.h"
 
 #include <stdlib.h>
 #include <string.h>

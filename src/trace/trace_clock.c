@@ -5,11 +5,11 @@
  */
 #include "config.h"
 
-#include "trace/trace_clock.h"
+#include "trace/internal.h"
 
-#include "base/clock.h"
-#include "context/context_group.h"
-#include "trace/trace_kernels.h"
+#include "base/base.h"
+#include "context/context.h"
+#include "trace/kernels.h"
 
 /* Number of readings of the device's clock; the fastest one counts. */
 #define DEVICE_READINGS 16

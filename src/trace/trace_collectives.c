@@ -4,11 +4,9 @@
  */
 #include "config.h"
 
-#include "trace/trace_collectives.h"
+#include "trace/internal.h"
 
-#include "context/context_group.h"
-#include "trace/events.h"
-#include "trace/names.h"
+#include "context/context.h"
 
 #include <stdio.h>
 #include <string.h>

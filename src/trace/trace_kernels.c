@@ -2,7 +2,7 @@
  *
  * The library's object file with the kernel that reads the device's clock.
  */
-#include "trace/trace_kernels.h"
+#include "trace/kernels.h"
 
 #include <iris/device.h>
 

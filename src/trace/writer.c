@@ -5,11 +5,7 @@
  */
 #include "config.h"
 
-#include "trace/writer.h"
-
-#include "trace/flows.h"
-#include "trace/names.h"
-#include "trace/trace_clock.h"
+#include "trace/internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

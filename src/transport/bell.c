@@ -4,10 +4,9 @@
  */
 #include "config.h"
 
-#include "transport/bell.h"
+#include "transport/internal.h"
 
-#include "base/fd.h"
-#include "base/timing.h"
+#include "base/base.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>

@@ -6,21 +6,17 @@
  */
 #include "config.h"
 
-#include "transport/channel_mpi.h"
+#include "transport/internal.h"
 
-#include "base/error.h"
+#include "base/base.h"
 
 #if HAVE_MPI
-#include "transport/bell.h"
 
 #include <iris/device/op.h>
 
-#include "base/clock.h"
-#include "base/fd.h"
-#include "control/bootstrap_mpi.h"
-#include "heap/heap_address.h"
-#include "transport/mpi_link.h"
-#include "transport/mpi_window.h"
+#include "control/control.h"
+#include "heap/heap.h"
+#include "transport/mpi_internal.h"
 
 #include <mpi.h>
 #include <pthread.h>

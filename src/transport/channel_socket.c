@@ -7,16 +7,12 @@
  */
 #include "config.h"
 
-#include "transport/channel_socket.h"
+#include "transport/internal.h"
 
 #include <iris/device/ring.h>
 
-#include "base/clock.h"
-#include "base/fd.h"
-#include "base/session.h"
-#include "base/shm.h"
-#include "transport/bell.h"
-#include "transport/socket_meet.h"
+#include "base/base.h"
+#include "base/link.h"
 
 #include <errno.h>
 #include <stdatomic.h>

@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "transport/mpi_link.h"
+#include "transport/mpi_internal.h"
 
 #if HAVE_MPI
 

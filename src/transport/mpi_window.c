@@ -6,13 +6,13 @@
  */
 #include "config.h"
 
-#include "transport/mpi_window.h"
+#include "transport/mpi_internal.h"
 
 #if HAVE_MPI
 
 #include <iris/device/ring.h>
 
-#include "heap/heap_memory.h"
+#include "heap/heap.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,14 +7,12 @@
  */
 #include "config.h"
 
-#include "transport/proxy.h"
+#include "transport/internal.h"
 
 #include <iris/device/far.h>
 
-#include "base/error.h"
-#include "control/peers.h"
-#include "transport/serve.h"
-#include "transport/steps.h"
+#include "base/base.h"
+#include "control/control.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -131,7 +129,8 @@ static void answer(struct iris_dev_slot *slot, int refused)
     }
 }
 
-static void send(struct iris_proxy *proxy, const struct iris_dev_slot *slot)
+static void send_request(struct iris_proxy *proxy,
+                         const struct iris_dev_slot *slot)
 {
     const struct iris_far_message message = {
         .op = (uint8_t)slot->op,
@@ -179,7 +178,7 @@ static int take(struct iris_proxy *proxy, struct iris_dev_slot *slot)
     } else {
         soil(proxy, slot->rank);
     }
-    send(proxy, slot);
+    send_request(proxy, slot);
     atomic_store_explicit(&proxy->full, 0, memory_order_relaxed);
     proxy->next++;
     if (!slot->answered) {

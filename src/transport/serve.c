@@ -5,13 +5,13 @@
  */
 #include "config.h"
 
-#include "transport/serve.h"
+#include "transport/internal.h"
 
 #include <iris/device/amo.h>
 #include <iris/device/ring.h>
 
 #include "base/fp_env.h"
-#include "heap/heap_address.h"
+#include "heap/heap.h"
 
 #include <string.h>
 

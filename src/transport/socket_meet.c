@@ -26,13 +26,11 @@
  */
 #include "config.h"
 
-#include "transport/socket_meet.h"
+#include "transport/internal.h"
 
-#include "control/rendezvous_common.h"
-
-#include "base/clock.h"
-#include "base/fd.h"
-#include "base/proof.h"
+#include "base/base.h"
+#include "base/link.h"
+#include "control/control.h"
 
 #include <errno.h>
 #include <poll.h>

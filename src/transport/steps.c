@@ -6,12 +6,11 @@
  */
 #include "config.h"
 
-#include "transport/steps.h"
+#include "transport/internal.h"
 
 #include <iris/device/ring.h>
 
-#include "base/timing.h"
-#include "transport/bell.h"
+#include "base/base.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -56,7 +55,7 @@ static int step(struct iris_steps *steps, unsigned by_lane)
 
 /* Either a posting lane sees that the thread listens, or the thread sees the
  * post. */
-static void listen(struct iris_steps *steps)
+static void listen_idle(struct iris_steps *steps)
 {
     int has_work;
 
@@ -98,7 +97,7 @@ static void *run(void *arg)
         count = step(steps, 0);
         idle = count > 0 ? 0 : idle + (count == 0);
         if (count == 0 && idle > IDLE_TURNS) {
-            listen(steps);
+            listen_idle(steps);
         } else if (count <= 0) {
             sched_yield();
         }

@@ -9,8 +9,8 @@
 #include <iris/device.h>
 
 #if IRIS_ON_CPU /* C that is no C++ */
-#include "backend/registry.h"
-#include "base/settings.h"
+#include "backend/backend.h"
+#include "base/base.h"
 #endif
 
 #include "support/harness.h"

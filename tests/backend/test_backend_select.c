@@ -6,9 +6,9 @@
 
 #include "support/harness.h"
 
-#include "context/placement.h"
+#include "context/context.h"
 #include "support/leaks.h"
-#include "backend/module.h"
+#include "backend/backend.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

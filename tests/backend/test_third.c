@@ -11,7 +11,7 @@
 
 #include "backend/contract.h"
 #if IRIS_ON_CPU /* C that is no C++ */
-#include "backend/registry.h"
+#include "backend/backend.h"
 #include "backend_malloc/malloc_backend.h"
 #endif
 

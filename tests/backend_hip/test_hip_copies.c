@@ -8,8 +8,8 @@
 #include "support/hip_job.h"
 
 #include "backend/calls.h"
-#include "context/context_type.h"
-#include "queue/queue_stream.h"
+#include "context/context.h"
+#include "queue/queue.h"
 
 #include <iris/device.h>
 

@@ -8,7 +8,7 @@
 
 #include "support/hip_job.h"
 
-#include "base/error.h"
+#include "base/base.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

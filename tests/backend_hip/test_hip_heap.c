@@ -7,7 +7,7 @@
 #include "support/hip_job.h"
 
 #include "backend/calls.h"
-#include "backend/registry.h"
+#include "backend/backend.h"
 
 #include <stdio.h>
 #include <stdlib.h>

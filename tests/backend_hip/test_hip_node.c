@@ -13,7 +13,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "context/context_type.h"
+#include "context/context.h"
 
 #define PIECE ((size_t)2 << 20)
 #define GROWTH ((size_t)40 << 20) /* several pieces of a heap */

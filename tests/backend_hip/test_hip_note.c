@@ -7,9 +7,9 @@
 
 #include "support/hip_job.h"
 
-#include "context/context_type.h"
+#include "context/context.h"
 #include "control/records.h"
-#include "report/analyse.h"
+#include "report/report.h"
 
 #include <poll.h>
 #include <pthread.h>

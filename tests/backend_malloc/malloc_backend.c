@@ -11,8 +11,7 @@
 #include <iris/heap.h>
 #include <iris/launch.h>
 
-#include "backend/stubs.h"
-#include "backend/workgroup.h"
+#include "backend/backend.h"
 
 #include <stdio.h>
 #include <stdlib.h>

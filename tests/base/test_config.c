@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "base/settings.h"
+#include "base/base.h"
 #include "support/harness.h"
 
 #include <ctype.h>

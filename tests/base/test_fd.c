@@ -16,7 +16,7 @@
 
 #include <iris/device/layout.h>
 
-#include "base/fd.h"
+#include "base/base.h"
 
 /* Runs fn(way) in a child without standard streams; what it returns. */
 static int without_streams(int (*fn)(const char *way), const char *way)

@@ -5,10 +5,10 @@
  */
 #include "config.h"
 
-#include "base/file.h"
+#include "base/base.h"
 #include "support/harness.h"
 #include "support/mounts.h"
-#include "trace/out.h"
+#include "trace/trace.h"
 
 #include <dirent.h>
 #include <errno.h>

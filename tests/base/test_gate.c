@@ -18,7 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/gate.h"
+#include "base/link.h"
 #include "support/harness.h"
 
 #define MOST 16

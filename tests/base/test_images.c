@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "base/images.h"
+#include "base/base.h"
 #include "support/harness.h"
 
 #include <iris/launch.h>

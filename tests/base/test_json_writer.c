@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/json_writer.h"
+#include "base/base.h"
 #include "support/harness.h"
-#include "trace/json_reader.h"
+#include "trace/trace.h"
 
 /* Reads the file's tokens; returns how many there were. */
 static size_t read_tokens(const char *path, enum iris_json_token *tokens,

@@ -13,8 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/proof.h"
-#include "base/secret.h"
+#include "base/link.h"
 #include "support/harness.h"
 
 static void assert_hex(const unsigned char *data, const char *hex)

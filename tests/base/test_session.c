@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/session.h"
+#include "base/link.h"
 #include "support/harness.h"
 
 #define MOST 5000

@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "base/settings.h"
+#include "base/base.h"
 #include "support/harness.h"
 
 #include <stdio.h>

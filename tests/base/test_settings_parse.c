@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/settings.h"
+#include "base/base.h"
 
 enum kind { STRING, CHOICE, BYTES, MS, COUNT, RANK, FLAG };
 

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "base/sized.h"
+#include "base/base.h"
 #include "support/harness.h"
 
 /* A struct of any header. */

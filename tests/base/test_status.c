@@ -5,7 +5,7 @@
 #include "config.h"
 
 #include "support/harness.h"
-#include "base/error.h"
+#include "base/base.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include "support/harness.h"
 
 #include "base/ticks.h"
-#include "base/timing.h"
+#include "base/base.h"
 
 #include <poll.h>
 

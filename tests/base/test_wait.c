@@ -4,9 +4,8 @@
  */
 #include "config.h"
 
-#include "base/host_wait.h"
+#include "base/base.h"
 
-#include "base/clock.h"
 #include "support/harness.h"
 
 #include <iris/context.h>

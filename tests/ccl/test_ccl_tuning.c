@@ -7,10 +7,8 @@
 
 #include "support/harness.h"
 
-#include "ccl/ccl_check.h"
-#include "ccl/ccl_memory.h"
-#include "ccl/ccl_workspace.h"
-#include "ccl/choose.h"
+#include "ccl/internal.h"
+#include "ccl/ccl.h"
 
 #include <stdio.h>
 #include <stdlib.h>

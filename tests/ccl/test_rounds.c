@@ -9,7 +9,7 @@
 
 #include "ccl/play.h"
 #if IRIS_ON_CPU /* C that is no C++ */
-#include "ccl/ccl_workspace.h"
+#include "ccl/internal.h"
 #endif
 
 #include <stdio.h>

@@ -10,8 +10,8 @@
 #include <iris/device.h>
 
 #if IRIS_ON_CPU /* C that is no C++ */
-#include "context/context_type.h"
-#include "job/init.h"
+#include "context/context.h"
+#include "job/internal.h"
 #endif
 
 #include <signal.h>
@@ -90,7 +90,7 @@ static int check_disjoint(const iris_t *one, const iris_t *other)
     return 0;
 }
 
-static int send(iris_t *iris, struct board *board, uint64_t value)
+static int send_value(iris_t *iris, struct board *board, uint64_t value)
 {
     struct contexts_args args = {iris_device_context(iris), board, value};
 
@@ -122,7 +122,7 @@ static int play_round(iris_t **contexts, struct board **boards, int count,
     for (int i = 0; i < count; i++) {
         uint64_t value = mark(i, round, iris_rank(contexts[i]));
 
-        CHECK_EQUAL(send(contexts[i], boards[i], value), 0);
+        CHECK_EQUAL(send_value(contexts[i], boards[i], value), 0);
     }
     for (int i = 0; i < count; i++) {
         int c = (i + round) % count;

@@ -8,8 +8,8 @@
 #include "support/harness.h"
 #include "support/leaks.h"
 
-#include "context/context_type.h"
-#include "job/init.h"
+#include "context/context.h"
+#include "job/internal.h"
 
 #include <string.h>
 

@@ -9,8 +9,8 @@
 #include "support/leaks.h"
 #include "support/procs.h"
 
-#include "context/context_group.h"
-#include "job/init.h"
+#include "context/context.h"
+#include "job/internal.h"
 
 #include <poll.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #include <iris/device.h>
 
 #if IRIS_ON_CPU /* C that is no C++ */
-#include "context/context_type.h"
+#include "context/context.h"
 
 #include <string.h>
 

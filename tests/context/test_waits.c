@@ -37,9 +37,8 @@
 #include <iris/device.h>
 
 #if IRIS_ON_CPU
-#include "context/context_type.h"
-#include "control/peers.h"
-#include "control/rendezvous.h"
+#include "context/context.h"
+#include "control/control.h"
 #include "support/wait_kernel.h"
 
 #include <pthread.h>

@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "context/context_type.h"
+#include "context/context.h"
 #include "support/harness.h"
 #include "support/leaks.h"
 #include "support/procs.h"

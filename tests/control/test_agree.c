@@ -7,8 +7,8 @@
 
 #include "support/harness.h"
 
-#include "context/context_group.h"
-#include "control/circle.h"
+#include "context/context.h"
+#include "control/internal.h"
 
 #include <sched.h>
 #include <stdatomic.h>

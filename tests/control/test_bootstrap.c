@@ -5,10 +5,10 @@
  */
 #include "config.h"
 
-#include "control/bootstrap.h"
+#include "control/control.h"
 
 #include "support/harness.h"
-#include "base/error.h"
+#include "base/base.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>

@@ -9,10 +9,8 @@
 
 #include <poll.h>
 
-#include "control/arrivals.h"
-#include "control/board.h"
-#include "control/control_socket.h"
-#include "control/hub.h"
+#include "control/control.h"
+#include "control/internal.h"
 
 #include <stdlib.h>
 #include <string.h>

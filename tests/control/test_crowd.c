@@ -7,10 +7,10 @@
 
 #include "support/harness.h"
 
-#include "base/clock.h"
+#include "base/base.h"
 #include "base/socket.h"
-#include "control/rendezvous.h"
-#include "control/segment.h"
+#include "control/control.h"
+#include "control/internal.h"
 
 #include <poll.h>
 #include <pthread.h>

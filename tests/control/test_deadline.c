@@ -19,7 +19,7 @@
 
 /* All about the CPU, whose kernels count in the host's own memory. */
 #if IRIS_ON_CPU
-#include "context/context_type.h"
+#include "context/context.h"
 
 struct deadline_args {
     const int64_t *context;

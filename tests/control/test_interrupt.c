@@ -22,7 +22,7 @@
 #define RANKS 3
 
 #if IRIS_ON_CPU /* C that is no C++ */
-#include "context/context_type.h"
+#include "context/context.h"
 
 #include <stdatomic.h>
 

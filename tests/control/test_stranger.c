@@ -8,7 +8,7 @@
 #include "support/harness.h"
 
 #include "base/socket.h"
-#include "control/rendezvous_common.h"
+#include "control/control.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/secret.h"
+#include "base/link.h"
 #include "support/leaks.h"
 #include "support/procs.h"
 

@@ -11,7 +11,7 @@
 #include "support/wait_kernel.h"
 
 #if IRIS_ON_CPU /* C that is no C++ */
-#include "control/exchange.h"
+#include "control/control.h"
 #endif
 
 #include <errno.h>

@@ -11,8 +11,8 @@
 #include <iris/device.h>
 
 #if IRIS_ON_CPU /* C that is no C++ */
-#include "base/hooks.h"
-#include "context/context_type.h"
+#include "base/base.h"
+#include "context/context.h"
 #endif
 
 #include <string.h>

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "context/context_type.h"
+#include "context/context.h"
 #include "fakeblas/fakeblas.h"
 
 static const struct library {

@@ -10,10 +10,13 @@
 #include "support/leaks.h"
 #include "support/procs.h"
 
-#include "base/error.h"
 #include "faults/socket_faults.h"
 
 #include <iris/device.h>
+
+#if IRIS_ON_CPU /* C that is no C++ */
+#include "base/base.h"
+#endif
 
 #include <dirent.h>
 #include <signal.h>

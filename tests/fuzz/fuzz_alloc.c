@@ -7,7 +7,7 @@
 
 #include "fuzz/fuzz.h"
 
-#include "heap/alloc.h"
+#include "heap/heap.h"
 
 #define UNIT ((size_t)IRIS_ALIGNMENT)
 #define UNITS_MAX 512

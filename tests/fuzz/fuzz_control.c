@@ -9,8 +9,8 @@
 
 #include <poll.h>
 
-#include "control/hub_accept.h"
-#include "report/snapshot.h"
+#include "control/internal.h"
+#include "report/report.h"
 
 #include <stdlib.h>
 

@@ -8,11 +8,10 @@
 
 #include "fuzz/fuzz.h"
 
-#include "base/clock.h"
+#include "base/base.h"
 #include "base/socket.h"
-#include "control/rendezvous.h"
-#include "control/rendezvous_common.h"
-#include "control/segment.h"
+#include "control/control.h"
+#include "control/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

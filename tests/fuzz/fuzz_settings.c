@@ -7,8 +7,7 @@
 
 #include "fuzz/fuzz.h"
 
-#include "base/settings.h"
-#include "base/error.h"
+#include "base/base.h"
 
 #include <strings.h>
 

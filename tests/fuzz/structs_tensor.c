@@ -8,7 +8,7 @@
 
 #include <iris/dlpack.h>
 
-#include "tensor/dlpack_abi.h"
+#include "tensor/internal.h"
 
 #define EXPECT(call, status, right) fuzz_expect(fuzz, right, call, status)
 

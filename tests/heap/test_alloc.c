@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "heap/alloc.h"
-#include "heap/alloc_record.h"
+#include "heap/heap.h"
+#include "heap/internal.h"
 
 #define UNIT ((size_t)IRIS_ALIGNMENT)
 #define UNITS 4096

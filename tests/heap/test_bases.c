@@ -5,8 +5,8 @@
  */
 #include "config.h"
 
-#include "context/context_type.h"
-#include "heap/heap_names.h"
+#include "context/context.h"
+#include "heap/heap.h"
 #include "support/harness.h"
 #include "support/leaks.h"
 

@@ -6,8 +6,8 @@
  */
 #include "config.h"
 
-#include "context/context_type.h"
-#include "heap/heap_malloc.h"
+#include "context/context.h"
+#include "heap/heap.h"
 #include "support/harness.h"
 #include "support/leaks.h"
 #include "support/mounts.h"

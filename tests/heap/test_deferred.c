@@ -7,7 +7,7 @@
 
 #include "support/harness.h"
 
-#include "context/context_group.h"
+#include "context/context.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

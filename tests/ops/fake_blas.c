@@ -6,7 +6,7 @@
  */
 #include "config.h"
 
-#include "ops/blas.h"
+#include "ops/internal.h"
 
 #include <stdlib.h>
 #include <string.h>

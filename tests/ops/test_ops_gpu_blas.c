@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "ops/product.h"
+#include "ops/internal.h"
 
 /* ---- Products ---- */
 

@@ -7,9 +7,7 @@
 
 #include "support/harness.h"
 
-#include "ops/ops_check.h"
-#include "ops/ops_model.h"
-#include "ops/ops_types.h"
+#include "ops/internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

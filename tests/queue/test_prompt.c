@@ -14,7 +14,7 @@
 #define LEFT_OUT "on a GPU no thread of the host runs kernels"
 
 #if IRIS_ON_CPU
-#include "context/context_type.h"
+#include "context/context.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -9,10 +9,7 @@
 
 #if IRIS_ON_CPU
 #if IRIS_ON_CPU /* C that is no C++ */
-#include "report/analyse.h"
-#include "report/find.h"
-#include "report/report_text.h"
-#include "report/words.h"
+#include "report/report.h"
 #endif
 
 #include <sys/wait.h>

@@ -7,11 +7,8 @@
 
 #include "support/harness.h"
 
-#include "control/board.h"
-#include "control/segment.h"
-#include "report/escape.h"
-#include "report/find.h"
-#include "report/snapshot.h"
+#include "control/internal.h"
+#include "report/report.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,9 +7,8 @@
 
 #include "support/harness.h"
 
-#include "control/mirror.h"
-#include "control/segment.h"
-#include "report/snapshot.h"
+#include "control/internal.h"
+#include "report/report.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,9 +7,9 @@
 
 #include "support/harness.h"
 
-#include "base/timing.h"
-#include "control/segment.h"
-#include "report/snapshot.h"
+#include "base/base.h"
+#include "control/internal.h"
+#include "report/report.h"
 
 #include <pthread.h>
 #include <signal.h>

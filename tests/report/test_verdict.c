@@ -6,11 +6,9 @@
 
 #include "support/harness.h"
 
-#include "base/hooks.h"
-#include "control/segment.h"
-#include "report/analyse.h"
-#include "report/report_json.h"
-#include "report/report_text.h"
+#include "base/base.h"
+#include "control/internal.h"
+#include "report/report.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -72,9 +70,9 @@ static struct iris_record_wait *add_wait(struct readings *r, int rank,
 }
 
 /* Judges, and frees both. */
-static enum iris_verdict judge(struct readings *r, const char *cause)
+static enum iris_hang_verdict judge(struct readings *r, const char *cause)
 {
-    enum iris_verdict verdict;
+    enum iris_hang_verdict verdict;
 
     iris_i_report_judge(r->now, r->before);
     verdict = r->now->verdict;

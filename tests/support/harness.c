@@ -6,8 +6,8 @@
 
 #include "support/harness.h"
 
-#include "base/error.h"
-#include "context/context_type.h"
+#include "base/base.h"
+#include "context/context.h"
 #include "support/leaks.h"
 
 #include <dirent.h>

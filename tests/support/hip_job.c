@@ -8,7 +8,7 @@
 
 #include <iris/device.h>
 
-#include "base/error.h"
+#include "base/base.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor/dlpack_abi.h"
+#include "tensor/internal.h"
 #include "tensor/dlpack_layout.h"
 
 /* ---- The structs ---- */

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_writer.h"
+#include "base/base.h"
 
 #define FOLDER "test_locale.tmp"
 

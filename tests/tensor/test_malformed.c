@@ -7,7 +7,7 @@
 
 #include "support/harness.h"
 
-#include "tensor/dlpack_abi.h"
+#include "tensor/internal.h"
 
 #include <iris/constants.h>
 #include <iris/dlpack.h>

@@ -12,7 +12,7 @@
 
 #include <iris/device.h>
 
-#include "tensor/random_kernels.h"
+#include "tensor/kernels.h"
 
 #define MANY ((size_t)10007) /* of no round number of blocks */
 

@@ -10,7 +10,9 @@
 
 #include <iris/device.h>
 
-#include "trace/events.h"
+#if IRIS_ON_CPU /* C that is no C++ */
+#include "trace/trace.h"
+#endif
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,6 +45,8 @@ IRIS_KERNEL(store_and_wait, struct wait_args)
         dev, &args->memory[args->for_ever ? 20 : 2 * (EVENTS - 1)], IRIS_CMP_EQ,
         EVENTS - 1);
 }
+
+#if IRIS_ON_CPU
 
 /* What survivors do, and what their files are called. */
 struct death {
@@ -197,3 +201,5 @@ int main(void)
 
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
 }
+
+#endif /* IRIS_ON_CPU */

@@ -7,8 +7,7 @@
 
 #include "support/harness.h"
 
-#include "trace/events.h"
-#include "trace/merge.h"
+#include "trace/trace.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,9 +12,8 @@
 #include <iris/device/wg_ccl.h>
 
 #if IRIS_ON_CPU /* C that is no C++ */
-#include "context/context_type.h"
-#include "trace/events.h"
-#include "trace/merge.h"
+#include "context/context.h"
+#include "trace/trace.h"
 #endif
 
 #include <stdio.h>

@@ -11,8 +11,7 @@
 #include <iris/device.h>
 #include <iris/iris.h>
 
-#include "context/context_group.h"
-#include "context/context_type.h"
+#include "context/context.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,12 +6,12 @@
  */
 #include "config.h"
 
-#include "transport/proxy.h"
+#include "transport/transport.h"
 
 #include <iris/device/ring.h>
 
 #include "support/harness.h"
-#include "transport/bell.h"
+#include "transport/internal.h"
 
 #include <pthread.h>
 #include <sched.h>

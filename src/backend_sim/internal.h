@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Shared by the files of src/backend_sim: devices simulated on the CPU.
+ */
+#ifndef IRIS_SRC_BACKEND_SIM_INTERNAL_H
+#define IRIS_SRC_BACKEND_SIM_INTERNAL_H
+
+#include "backend/backend.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- Sim ---- */
+
+/* The CPU simulation backend: heaps in shared memory, streams and workgroups on
+ * threads. This header has the types that its files share. */
+
+struct sim_import;
+
+/* The error that stopped work, until the fault is cleared. While `status` is
+ * not IRIS_OK, waiting workgroups of all streams end and commands are skipped.
+ * A synchronize makes it the instance's fault, after the stream of its origin
+ * has ended: only then is everything known for its message. */
+struct sim_stop {
+    _Atomic int status;        /* iris_status_t; written under the lock */
+    struct sim_stream *origin; /* the stream of its origin; NULL: that stream
+                                * is gone */
+    char message[IRIS_MESSAGE_BYTES];
+    struct iris_cpu_wg ended; /* of the origin: the lowest ended workgroup */
+    unsigned num_ended; /* workgroups of the origin's kernel that were ended, */
+    uint32_t num_unstarted; /* and of workgroups that did not start */
+    uint32_t grid;          /* number of workgroups in the grid */
+    bool refused;           /* an access that is not allowed, not a wait */
+    bool expired;           /* a wait's deadline: `ended` is that wait */
+};
+
+struct sim_backend {
+    struct iris_backend base;
+    struct iris_backend_params params;
+    struct iris_heap_region heap; /* this rank's heap, for checks */
+    struct sim_import *imports;   /* live results of heap_import(), in no
+                                   * order */
+    bool abandoned; /* a kernel that could not be ended still uses the heaps
+                     * and this struct */
+    pthread_mutex_t lock; /* guards the stop and the list of streams; taken
+                           * before a stream's lock */
+    struct sim_stop stop;
+    struct sim_stream *streams; /* live ones */
+};
+
+/* The threads that run a stream's workgroups beside its worker. The worker
+ * publishes a job by storing `remaining`. A thread that decrements it owns the
+ * workgroup grid - remaining, and may read `job` until it has counted that
+ * workgroup in `done`. No thread reads `job` at other times. So a helper that
+ * wakes late finds no job or a newer one, and either is correct. There are
+ * never more threads than compute units, hence never more workgroups at
+ * once. */
+struct sim_team {
+    pthread_mutex_t lock; /* guards sleepers, worker_sleeps */
+    pthread_cond_t start; /* remaining became positive, or quit */
+    pthread_cond_t end;   /* done reached the grid */
+    pthread_t *helpers;
+    uint32_t num_helpers;
+    uint32_t sleepers;
+    bool worker_sleeps;
+    atomic_bool quit;
+    const struct iris_cpu_job *job;
+    _Atomic uint32_t remaining;
+    _Atomic uint32_t done;
+};
+
+struct sim_command;
+
+/* A stream: a worker thread and the commands that it takes in order. */
+struct sim_stream {
+    struct iris_stream base;
+    struct sim_backend *sim;
+    struct sim_stream *next; /* under the backend's lock */
+    pthread_t worker;
+    pthread_mutex_t lock; /* guards all members down to abandoned, except the
+                           * atomics */
+    pthread_cond_t work;  /* signals a new command, or quit */
+    pthread_cond_t done;  /* signals that wake_at commands are complete */
+    struct sim_command *head; /* the oldest command that was not begun */
+    struct sim_command *tail;
+    bool begun;          /* a command is being executed */
+    bool worker_sleeps;  /* it sleeps until it is woken */
+    bool worker_naps;    /* it sleeps briefly, and leaves commands to the
+                          * host */
+    int64_t enqueued_ns; /* time of the last enqueue */
+    uint64_t wake_at;    /* smallest number of completed commands that a
+                          * waiter needs */
+    const char *running; /* name of the kernel that the worker runs; NULL: no
+                          * kernel */
+    bool abandoned;      /* by stream_destroy(): the worker frees the stream */
+    atomic_bool quit;
+    _Atomic unsigned prompt;    /* number of consecutive synchronizes right
+                              * after a command */
+    _Atomic uint64_t submitted; /* number of commands; written under the lock */
+    _Atomic uint64_t completed; /* number of commands; written under the lock */
+    struct sim_team team;
+};
+
+/* ---- sim_fault.c ---- */
+
+/* Stops all work unless it was stopped before. `message` says why the stream
+ * cannot go on. */
+void iris_i_sim_stop(struct sim_stream *stream, iris_status_t status,
+                     const char *message);
+
+static inline bool iris_i_sim_stopped(const struct sim_stream *stream)
+{
+    return atomic_load_explicit(&stream->sim->stop.status,
+                                memory_order_relaxed) != IRIS_OK;
+}
+
+/* The functions that workgroups call on their stream. */
+extern const struct iris_cpu_job_ops iris_i_sim_job_ops;
+
+/* Notes workgroups of a grid that do not start because of the stop. */
+void iris_i_sim_note_unstarted(struct sim_stream *stream, uint32_t count,
+                               uint32_t grid);
+
+/* IRIS_OK, or the instance's fault. If work was stopped, makes that the fault,
+ * after the stream of its origin has ended. */
+iris_status_t iris_i_sim_fault(struct sim_backend *sim);
+
+IRIS_SLOT(iris_i_sim_clear_fault, device, clear_fault);
+
+/* ---- sim_queue.c ---- */
+
+/* Starts the worker of a zeroed stream whose `sim` is set; ends it. If
+ * `finished` is false, its current command does not end: the worker frees the
+ * stream if that ever ends. IRIS_ERR_LIMIT: the stream has been freed. */
+iris_status_t iris_i_sim_queue_open(struct sim_stream *stream);
+void iris_i_sim_queue_close(struct sim_stream *stream, bool finished);
+
+/* Enqueues a run of the job and copies its arguments. IRIS_ERR_NO_MEMORY */
+iris_status_t iris_i_sim_enqueue_job(struct sim_stream *stream,
+                                     const struct iris_cpu_job *job);
+
+/* Runs commands up to `target` on the calling thread, if it may run them and
+ * they have not begun. This wakes no thread. */
+void iris_i_sim_run_here(struct sim_stream *stream, uint64_t target);
+
+/* Sleeps until `target` commands are complete, at most for this time. */
+void iris_i_sim_sleep(struct sim_stream *stream, uint64_t target, int64_t ns);
+
+IRIS_SLOT(iris_i_sim_copy, queue, copy);
+IRIS_SLOT(iris_i_sim_copy_rows, queue, copy_rows);
+IRIS_SLOT(iris_i_sim_set, queue, set);
+IRIS_SLOT(iris_i_sim_follow, queue, follow);
+IRIS_SLOT(iris_i_sim_query, queue, query);
+
+/* ---- sim_signal.c ---- */
+
+/* Called around the life of each stream. While there is a stream, a fault in a
+ * kernel writes a line to stderr. */
+void iris_i_sim_signals_acquire(void);
+void iris_i_sim_signals_release(void);
+
+/* Removes the signals of faults from a set of signals to block: if they are
+ * blocked, a fault ends the process without the program's handler. */
+void iris_i_sim_signals_unblock(sigset_t *set);
+
+/* Size of a stack for handlers, which the calling thread has until it ends: a
+ * kernel may have used up its own stack. */
+#define SIM_SIGNAL_STACK_BYTES 65536
+void iris_i_sim_signals_stack(void *stack, size_t bytes);
+
+/* ---- sim_synchronize.c ---- */
+
+/* Waits for all earlier work. False if work was stopped and the running command
+ * does not end. */
+bool iris_i_sim_wait_all(struct sim_stream *stream);
+
+IRIS_SLOT(iris_i_sim_synchronize, queue, synchronize);
+
+/* ---- sim_thread.c ---- */
+
+/* The spinning of a thread that waits for another, before it sleeps. */
+struct sim_spin {
+    unsigned turns;
+    int64_t end_ns;
+};
+
+/* One turn of a spinning wait. False: it is time to sleep. *spin is zeroed
+ * first. */
+bool iris_i_sim_spin(struct sim_spin *spin);
+
+/* Starts a thread that receives no signals except those of its own faults, so
+ * that the program's other handlers never run on it. IRIS_ERR_LIMIT */
+iris_status_t iris_i_sim_thread_start(const struct iris_backend_params *params,
+                                      void *(*entry)(void *), void *argument,
+                                      pthread_t *thread_p);
+
+/* ---- sim_command.c ---- */
+
+/* Vector members of an argument struct may need this alignment. */
+#define ARGS_ALIGNMENT 64
+
+enum command_kind {
+    COMMAND_COPY,
+    COMMAND_COPY_ROWS,
+    COMMAND_SET,
+    COMMAND_LAUNCH,
+    COMMAND_MARK,
+    COMMAND_FOLLOW,
+};
+
+struct sim_command {
+    struct sim_command *next;
+    enum command_kind kind;
+    void *dst;
+    const void *src;
+    int value;
+    size_t bytes;
+    struct iris_copy_rows rows;
+    struct iris_cpu_job job;
+    bool passed;                 /* FOLLOW: whether the mark was passed;
+                                  * under the stream's lock */
+    struct sim_stream *follower; /* MARK: the following stream, */
+    struct sim_command *wait;    /* and its command */
+    void *memory; /* the allocation around it: aligned_alloc() is slower than
+                   * malloc() */
+    _Alignas(ARGS_ALIGNMENT) unsigned char args[];
+};
+
+/* Runs a command that is not a launch, and tells observers that watch
+ * kernels. */
+void iris_i_sim_run_other(struct sim_stream *stream,
+                          const struct sim_command *command);
+
+/* ---- sim_heap.c ---- */
+
+extern const struct iris_memory_ops iris_i_sim_heap_ops;
+
+/* ---- sim_launch.c ---- */
+
+IRIS_SLOT(iris_i_sim_launch, queue, launch);
+
+/* ---- sim_stream.c ---- */
+
+IRIS_SLOT(iris_i_sim_stream_create, device, stream_create);
+IRIS_SLOT(iris_i_sim_stream_destroy, device, stream_destroy);
+
+/* ---- sim_team.c ---- */
+
+/* Only the thread that makes the stream and its worker open and close; close
+ * joins the helpers. */
+void iris_i_sim_team_open(struct sim_team *team);
+void iris_i_sim_team_close(struct sim_team *team);
+
+/* Runs a job on the worker and its helpers; returns when every workgroup has
+ * ended. IRIS_ERR_LIMIT, IRIS_ERR_NO_MEMORY: nothing was run. */
+iris_status_t iris_i_sim_run(struct sim_stream *stream,
+                             struct iris_cpu_job *job);
+
+#endif /* IRIS_SRC_BACKEND_SIM_INTERNAL_H */

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Shared by the files of src/ccl: kernels and their launches, in C and in C++
+ * for GPUs.
+ */
+#ifndef IRIS_SRC_CCL_KERNELS_H
+#define IRIS_SRC_CCL_KERNELS_H
+
+#include <iris/types.h>
+
+/* ---- ccl_kernels.c ---- */
+
+extern const struct iris_kernel *const iris_i_ccl_reduce_kernel;
+extern const struct iris_kernel *const iris_i_ccl_matrix_kernel;
+extern const struct iris_kernel *const iris_i_ccl_move_kernel;
+extern const struct iris_kernel *const iris_i_ccl_packet_kernel;
+extern const struct iris_kernel *const iris_i_ccl_pairs_kernel;
+extern const struct iris_kernel *const iris_i_ccl_unordered_kernel;
+extern const struct iris_kernel *const iris_i_ccl_far_kernel; /* CPU only */
+extern const struct iris_kernel *const iris_i_ccl_far_pairs_kernel;
+
+#endif /* IRIS_SRC_CCL_KERNELS_H */
