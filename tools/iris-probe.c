@@ -7,7 +7,7 @@
 #include "config.h"
 
 #include "probe.h"
-#include "base/base.h"
+#include "base/clock.h"
 
 #include <getopt.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include "config.h"
 
 #include "probe.h"
-#include "base/base.h"
+#include "base/clock.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -13,6 +13,8 @@
 #include <iris/status.h>
 #include <iris/types.h>
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -76,24 +78,6 @@ void iris_i_log_args(const struct iris_log *log, int level, const char *format,
 
 /* Level named by `text` ("info", ...), or -1. */
 int iris_i_log_level(const char *text);
-
-/* ---- Clock ---- */
-
-/* Monotonic time and deadlines. */
-
-static inline int64_t iris_i_now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-/* The time `timeout_ms` from now; 0 means never. */
-static inline int64_t iris_i_deadline(int64_t timeout_ms)
-{
-    return timeout_ms == 0 ? INT64_MAX : iris_i_now_ns() + timeout_ms * 1000000;
-}
 
 /* ---- Timing ---- */
 
