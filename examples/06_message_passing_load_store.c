@@ -28,8 +28,9 @@ struct message_args {
  * barrier puts all lanes' stores before it, not only the leader's.
  * The loop is for want of a wait for a peer's word: on a GPU nobody could end
  * it, should that peer die. Example 07 keeps that word at home. */
-IRIS_DEVICE void send(iris_wg_t wg, iris_dev_t dev,
-                      const struct message_args *args, size_t tile, int round)
+IRIS_DEVICE void send_tile(iris_wg_t wg, iris_dev_t dev,
+                           const struct message_args *args, size_t tile,
+                           int round)
 {
     int next = (dev.rank + 1) % dev.num_ranks;
     size_t first = tile * EXAMPLE_TILE;
@@ -92,7 +93,7 @@ IRIS_KERNEL(pass_messages, struct message_args)
         int round = (int)args->launch * ROUNDS + step;
 
         for (size_t tile = wg.id; tile < tiles; tile += wg.num_wgs) {
-            send(wg, dev, args, tile, round);
+            send_tile(wg, dev, args, tile, round);
         }
         for (size_t tile = wg.id; tile < tiles; tile += wg.num_wgs) {
             receive(wg, dev, args, tile, round);

@@ -25,8 +25,9 @@ struct message_args {
  * n - 1 has been read. iris_wg_put_signal() copies with all lanes, meets in a
  * barrier, and sets the signal with a release: a rank that sees n also sees the
  * message. */
-IRIS_DEVICE void send(iris_wg_t wg, iris_dev_t dev,
-                      const struct message_args *args, size_t tile, uint64_t n)
+IRIS_DEVICE void send_tile(iris_wg_t wg, iris_dev_t dev,
+                           const struct message_args *args, size_t tile,
+                           uint64_t n)
 {
     int next = (dev.rank + 1) % dev.num_ranks;
     size_t first = tile * EXAMPLE_TILE;
@@ -81,7 +82,7 @@ IRIS_KERNEL(pass_messages, struct message_args)
 
     for (int round = 0; round < ROUNDS; round++) {
         for (size_t tile = wg.id; tile < tiles; tile += wg.num_wgs) {
-            send(wg, dev, args, tile, args->done[tile] + 1);
+            send_tile(wg, dev, args, tile, args->done[tile] + 1);
         }
         for (size_t tile = wg.id; tile < tiles; tile += wg.num_wgs) {
             receive(wg, dev, args, tile, args->done[tile] + 1);
