@@ -6,7 +6,7 @@
 
 #include "bench.h"
 
-#include <iris/device/float8.h>
+#include <iris/device/core/float8.h>
 #include <string.h>
 
 /* Values are 0 to 12; f8e5m2 has only the even ones of these. So sums of up to

@@ -6,7 +6,7 @@
 
 #include "bench.h"
 
-#include <iris/device/half.h>
+#include <iris/device/core/half.h>
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 
 #include "fused_values.h"
 
-#include <iris/device/half.h>
+#include <iris/device/core/half.h>
 #include <string.h>
 
 /* The values of a and b along k. Each row, column and rank begins at a

@@ -293,7 +293,7 @@ RMA_BULK(rma_memcpy_copy, rma_memcpy(iris_dev_as_remote(dev, to, t.next),
                                      iris_dev_as_remote(dev, from, t.peer), n))
 /* clang-format on */
 
-/* A bulk copy with another depth than the target's default (device/wg.h). CPUs
+/* A bulk copy with another depth than the target's default (device/wg/wg.h). CPUs
  * have no depth. */
 IRIS_DEVICE void rma_deep(iris_wg_t wg, void *to, const void *from,
                           size_t bytes, unsigned depth)

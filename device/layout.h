@@ -6,7 +6,7 @@
 #ifndef IRIS_DEVICE_LAYOUT_H
 #define IRIS_DEVICE_LAYOUT_H
 
-#include <iris/device/compat.h>
+#include <iris/device/core/compat.h>
 
 /* The device context: int64 words, n = number of ranks. */
 enum {

@@ -12,7 +12,7 @@
 #ifndef IRIS_DEVICE_WG_CCL_H
 #define IRIS_DEVICE_WG_CCL_H
 
-#include <iris/device/ccl_handle.h>
+#include <iris/device/wg/ccl_handle.h>
 #include <iris/device/kernels/ccl_batch.h>
 #include <iris/device/kernels/ccl_loose.h>
 #include <iris/device/kernels/ccl_watch.h>

@@ -12,7 +12,7 @@
 #ifndef IRIS_DEVICE_WG_CCL_TILE_H
 #define IRIS_DEVICE_WG_CCL_TILE_H
 
-#include <iris/device/tile.h>
+#include <iris/device/wg/tile.h>
 #include <iris/device/wg_ccl.h>
 
 /* One tile, or one for each member, stacked: tile i begins `rows` rows below

@@ -153,7 +153,7 @@ function found() {
         page_header = header
         folder_of_header = FILENAME
         sub(/\/[^\/]*$/, "", folder_of_header)
-        include_name = folder_of_header == "device" ? "iris/device.h" : "iris/" header
+        include_name = folder_of_header ~ /^device/ ? "iris/device.h" : "iris/" header
     }
     if (name in done)
         return

@@ -116,142 +116,142 @@ mutant() {
     amd_later try $((amd_count + 1)) "$@"
 }
 
-mutant "no edit" none wait.h ""
+mutant "no edit" none core/wait.h ""
 
 # What releases.
-mutant "stores at agent scope behind a system release" bits atomic.h \
+mutant "stores at agent scope behind a system release" bits core/atomic.h \
     '/void iris_d_store_u##bits\(/,/STORING/ s/(how = iris_d_released\(how\);) */\1 if (how.scope == IRIS_SCOPE_SYSTEM) { how.scope = IRIS_SCOPE_AGENT; } /'
-mutant "no write-back before a system release" orders atomic.h \
+mutant "no write-back before a system release" orders core/atomic.h \
     's/__builtin_amdgcn_fence\(__ATOMIC_RELEASE, ""\)/(void)0/'
-mutant "a system release that writes back for the agent" orders atomic.h \
+mutant "a system release that writes back for the agent" orders core/atomic.h \
     's/__builtin_amdgcn_fence\(__ATOMIC_RELEASE, ""\)/__builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent")/'
-mutant "no wait between write-back and release" writeback atomic.h \
+mutant "no wait between write-back and release" writeback core/atomic.h \
     '/iris_d_order_t iris_d_released\(/,/^}/ s/__asm__ volatile\(.*//'
-mutant "releases that are none" orders order.h \
+mutant "releases that are none" orders core/order.h \
     '/iris_bool_t iris_d_releases\(/,/^}/ s/return .*/return 0;/'
-mutant "a signal that is set relaxed" signals signal.h \
+mutant "a signal that is set relaxed" signals core/signal.h \
     '/void iris_signal_set\(/,/^}/ s/IRIS_RELEASE/IRIS_RELAXED/'
-mutant "a signal that is added relaxed" signals signal.h \
+mutant "a signal that is added relaxed" signals core/signal.h \
     '/void iris_signal_add\(/,/^}/ s/IRIS_RELEASE/IRIS_RELAXED/'
-mutant "a signal that is added at agent scope" signals signal.h \
+mutant "a signal that is added at agent scope" signals core/signal.h \
     '/void iris_signal_add\(/,/^}/ s/SCOPE_SYSTEM/SCOPE_AGENT/'
-mutant "a signal ahead of its element" signals signal.h \
+mutant "a signal ahead of its element" signals core/signal.h \
     '/void iris_put_signal_##name/,/^ *\}/ { /iris_put_##name/d; s/(iris_signal_set\(.*\); *)\\/\1 iris_put_##name(dev, from_ptr, to_ptr, to_rank); \\/ }'
-mutant "a bulk put that signals without a barrier" signals wg.h \
+mutant "a bulk put that signals without a barrier" signals wg/wg.h \
     '/void iris_wg_put_signal\(/,/^}/ s/iris_wg_barrier\(wg\);//'
-mutant "a bulk put that adds without a barrier" signals wg.h \
+mutant "a bulk put that adds without a barrier" signals wg/wg.h \
     '/void iris_wg_put_signal_add\(/,/^}/ s/iris_wg_barrier\(wg\);//'
-mutant "a tile that is put and signals without a barrier" signals tile.h \
+mutant "a tile that is put and signals without a barrier" signals wg/tile.h \
     '/void iris_wg_tile_put_signal\(/,/^}/ s/iris_wg_barrier\(wg\);//'
-mutant "a tile that is put and adds without a barrier" signals tile.h \
+mutant "a tile that is put and adds without a barrier" signals wg/tile.h \
     '/void iris_wg_tile_put_signal_add\(/,/^}/ s/iris_wg_barrier\(wg\);//'
-mutant "a workgroup barrier that waits for no stores" barriers atomic.h \
+mutant "a workgroup barrier that waits for no stores" barriers core/atomic.h \
     '/void iris_d_wg_barrier\(/,/^}/ s/__asm__ volatile\("s_waitcnt vmcnt\(0\)" ::: "memory"\);//'
 
 # Words and their scopes.
-mutant "a store that is no atomic" bits atomic.h \
+mutant "a store that is no atomic" bits core/atomic.h \
     's/#define IRIS_D_OP_STORE\(.*/#define IRIS_D_OP_STORE(order, scope) *p = value/'
-mutant "a store that says only nontemporal" bits atomic.h \
+mutant "a store that says only nontemporal" bits core/atomic.h \
     's/#define IRIS_D_OP_STORE\(.*/#define IRIS_D_OP_STORE(order, scope) __builtin_nontemporal_store(value, p)/'
-mutant "a load at workgroup scope" bits atomic.h \
+mutant "a load at workgroup scope" bits core/atomic.h \
     's/(#define IRIS_D_LOAD\(p, order, scope\) __hip_atomic_load\(p, order, ).*/\1IRIS_D_WG)/'
-mutant "additions at agent scope" bits atomic.h \
+mutant "additions at agent scope" bits core/atomic.h \
     '/#define IRIS_D_OP_ADD\(/,+1 s/value, order, scope\)/value, order, IRIS_D_AGENT)/'
-mutant "exchanges at agent scope" bits atomic.h \
+mutant "exchanges at agent scope" bits core/atomic.h \
     '/#define IRIS_D_OP_XCHG\(/,+1 s/value, order, scope\)/value, order, IRIS_D_AGENT)/'
-mutant "compare-and-swap at workgroup scope" bits atomic.h \
+mutant "compare-and-swap at workgroup scope" bits core/atomic.h \
     's/IRIS_D_ORDER\((ACQUIRE|RELAXED)\), scope\)$/IRIS_D_ORDER(\1), IRIS_D_WG)/'
-mutant "float updates at agent scope" bits amo.h \
+mutant "float updates at agent scope" bits core/amo.h \
     '/uint64_t iris_d_update\(/,/^}/ s/how.order = iris_d_released\(how.order\);.*/&\n how.order.scope = IRIS_SCOPE_AGENT;/'
-mutant "parts of a word at the scope of the caller" bits word.h \
+mutant "parts of a word at the scope of the caller" bits core/word.h \
     's/how.scope = IRIS_SCOPE_SYSTEM;//'
-mutant "volatile accesses at workgroup scope" bits rma.h \
+mutant "volatile accesses at workgroup scope" bits core/rma.h \
     '/iris_load_volatile_##name/,/^IRIS_TYPES/ s/IRIS_SCOPE_SYSTEM/IRIS_SCOPE_WG/'
-mutant "volatile stores that are nontemporal only" bits rma.h \
+mutant "volatile stores that are nontemporal only" bits core/rma.h \
     's/iris_d_store\(to, sizeof\(c_type\), bits, */iris_d_store_hint(to, sizeof(c_type), bits, IRIS_CACHE_STREAMING); (void)(/'
-mutant "a volatile hint that is nontemporal only" bits atomic.h \
+mutant "a volatile hint that is nontemporal only" bits core/atomic.h \
     '/#define IRIS_D_HINTED_LOAD\(p, hint\)/,/^#define IRIS_D_HINTED_STORE/ s/__hip_atomic_load\(p, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM\)/__builtin_nontemporal_load(p)/'
-mutant "writing through at agent scope" bits atomic.h \
+mutant "writing through at agent scope" bits core/atomic.h \
     '/__hip_atomic_store\(p, v, __ATOMIC_RELAXED,/,+1 s/SCOPE_SYSTEM/SCOPE_AGENT/'
 
 # What acquires.
-mutant "loads that acquire nothing" orders order.h \
+mutant "loads that acquire nothing" orders core/order.h \
     's/IRIS_D_SCOPED\(OP, ACQUIRE, how\)/IRIS_D_SCOPED(OP, RELAXED, how)/'
-mutant "a signal that is fetched relaxed" orders signal.h \
+mutant "a signal that is fetched relaxed" orders core/signal.h \
     's/IRIS_ACQUIRE,$/IRIS_RELAXED,/'
-mutant "waits that acquire nothing" waits wait.h \
+mutant "waits that acquire nothing" waits core/wait.h \
     '/void iris_d_polled\(/,/^}/ s/iris_d_fence\(.*//'
-mutant "waits that acquire at agent scope" waits wait.h \
+mutant "waits that acquire at agent scope" waits core/wait.h \
     '/void iris_d_polled\(/,/^}/ s/SCOPE_SYSTEM/SCOPE_AGENT/'
-mutant "polls at agent scope" waits wait.h \
+mutant "polls at agent scope" waits core/wait.h \
     '/uint64_t iris_d_peek\(/,/^}/ s/SCOPE_SYSTEM/SCOPE_AGENT/'
-mutant "polls at workgroup scope" waits wait.h \
+mutant "polls at workgroup scope" waits core/wait.h \
     '/uint64_t iris_d_peek\(/,/^}/ s/SCOPE_SYSTEM/SCOPE_WG/'
-mutant "polls that acquire each time" waits wait.h \
+mutant "polls that acquire each time" waits core/wait.h \
     '/^#if IRIS_ON_HIP/,/^#else/ s/IRIS_D_POLL IRIS_RELAXED/IRIS_D_POLL IRIS_ACQUIRE/'
-mutant "waits that do not rest" waits atomic.h \
+mutant "waits that do not rest" waits core/atomic.h \
     's/__builtin_amdgcn_s_sleep\(1\);//'
-mutant "a report that is not released" waits wait.h \
+mutant "a report that is not released" waits core/wait.h \
     's/release = iris_d_order\(IRIS_RELEASE,/release = iris_d_order(IRIS_RELAXED,/'
 
 # The barrier between ranks.
-mutant "a rank barrier that announces at workgroup scope" ranks barrier.h \
+mutant "a rank barrier that announces at workgroup scope" ranks wg/barrier.h \
     's/IRIS_D_AHEAD, IRIS_SCOPE_SYSTEM/IRIS_D_AHEAD, IRIS_SCOPE_WG/'
-mutant "a rank barrier that announces at agent scope" ranks barrier.h \
+mutant "a rank barrier that announces at agent scope" ranks wg/barrier.h \
     's/IRIS_D_AHEAD, IRIS_SCOPE_SYSTEM/IRIS_D_AHEAD, IRIS_SCOPE_AGENT/'
-mutant "a rank barrier that releases at agent scope" ranks barrier.h \
+mutant "a rank barrier that releases at agent scope" ranks wg/barrier.h \
     's/IRIS_RELEASE, IRIS_SCOPE_SYSTEM\)\);$/IRIS_RELEASE, IRIS_SCOPE_AGENT));/'
-mutant "a rank barrier that releases nothing" ranks barrier.h \
+mutant "a rank barrier that releases nothing" ranks wg/barrier.h \
     's/iris_d_release_ahead\(\); .*//'
-mutant "a rank barrier that releases behind its announcement" ranks barrier.h \
+mutant "a rank barrier that releases behind its announcement" ranks wg/barrier.h \
     's/iris_d_release_ahead\(\); .*//; s/^ *arrived = iris_d_condition.*/iris_d_release_ahead();\n&/'
-mutant "a rank barrier that does not wait for its lanes" ranks barrier.h \
+mutant "a rank barrier that does not wait for its lanes" ranks wg/barrier.h \
     '/void iris_dev_barrier\(/,/count = / s/iris_wg_barrier\(wg\);//'
-mutant "a rank barrier that lets its lanes go" ranks barrier.h \
+mutant "a rank barrier that lets its lanes go" ranks wg/barrier.h \
     '/IRIS_D_CALL\(after_barrier/,/^}/ s/iris_wg_barrier\(wg\);//'
 
 # Speed, and what the hardware does in silence.
-mutant "bulk copies without rounds" bulk target_hip.h \
+mutant "bulk copies without rounds" bulk core/target_hip.h \
     's/IRIS_D_BULK_DEPTH 8/IRIS_D_BULK_DEPTH 0/'
-mutant "bulk copies whose stores wait for the last loads" bulk wg.h \
+mutant "bulk copies whose stores wait for the last loads" bulk wg/wg.h \
     's/iris_d_wg_load\(odd, f \+ round, step, depth\);//; s/^( *)iris_d_wg_store\(t ([-+]) round, odd/\1iris_d_wg_load(odd, f \2 round, step, depth);\n&/'
-mutant "bulk copies of 8 bytes" bulk wg.h \
+mutant "bulk copies of 8 bytes" bulk wg/wg.h \
     's/skew == 0 +\? 4$/skew == 0 ? 3/'
-mutant "packets that stay in a cache" ccl target_hip.h \
+mutant "packets that stay in a cache" ccl core/target_hip.h \
     's/" sc0 sc1"/""/'
-mutant "packets in two stores" ccl vector.h \
+mutant "packets in two stores" ccl core/vector.h \
     '/void iris_d_store_pair\(/,/^}/ s/#elif IRIS_ON_HIP/#elif 0/'
 mutant "reductions by less than 16 bytes" ccl kernels/ccl_combine.h \
     '/void iris_d_ccl_store\(/,/^}/ s/iris_d_store_wide.*//'
-mutant "products without matrix instructions" products target_hip.h \
+mutant "products without matrix instructions" products core/target_hip.h \
     's/IRIS_D_HAS_MMA 1/IRIS_D_HAS_MMA 0/'
 mutant "matrix instructions before all lanes have shared" products \
-    product_gpu.h '/stage.b, iris_tile_transposed/,/^}/ s/iris_d_wg_barrier\(\);//'
-mutant "lanes that share while others multiply" products product_gpu.h \
+    wg/product_gpu.h '/stage.b, iris_tile_transposed/,/^}/ s/iris_d_wg_barrier\(\);//'
+mutant "lanes that share while others multiply" products wg/product_gpu.h \
     's/iris_d_wg_barrier\(\); .. no lane reads.*//'
-mutant "tiles that are shared element by element" products product_gpu.h \
+mutant "tiles that are shared element by element" products wg/product_gpu.h \
     's/if \(iris_d_stage_wide\(&tile\)\) \{/if (0) {/'
-mutant "products in order that are contracted" fma product_gpu.h \
+mutant "products in order that are contracted" fma wg/product_gpu.h \
     's/sum\[i\]\[j\] \+= iris_d_product_f32\(/sum[i][j] = iris_d_fused_f32(sum[i][j], /'
-mutant "sums that are no registers" private product_gpu.h \
+mutant "sums that are no registers" private wg/product_gpu.h \
     's/float sum\[4\]\[4\];/& __asm__ volatile("" : : "v"((float *)sum) : "memory");/'
-mutant "accesses that may be of any memory" accesses atomic.h \
+mutant "accesses that may be of any memory" accesses core/atomic.h \
     's/return \(void \*\)\(__attribute__\(\(address_space\(1\)\)\) void \*\)address;/return (void *)address;/'
 
 # The same of the other family, whose stores have no bits to tell scopes by.
 gpu=gfx90a
-mutant "no edit" none wait.h ""
-mutant "no write-back before a system release" orders atomic.h \
+mutant "no edit" none core/wait.h ""
+mutant "no write-back before a system release" orders core/atomic.h \
     's/__builtin_amdgcn_fence\(__ATOMIC_RELEASE, ""\)/(void)0/'
-mutant "a signal that is set relaxed" signals signal.h \
+mutant "a signal that is set relaxed" signals core/signal.h \
     '/void iris_signal_set\(/,/^}/ s/IRIS_RELEASE/IRIS_RELAXED/'
-mutant "a bulk put that signals without a barrier" signals wg.h \
+mutant "a bulk put that signals without a barrier" signals wg/wg.h \
     '/void iris_wg_put_signal\(/,/^}/ s/iris_wg_barrier\(wg\);//'
-mutant "waits that acquire at agent scope" waits wait.h \
+mutant "waits that acquire at agent scope" waits core/wait.h \
     '/void iris_d_polled\(/,/^}/ s/SCOPE_SYSTEM/SCOPE_AGENT/'
-mutant "polls at workgroup scope" waits wait.h \
+mutant "polls at workgroup scope" waits core/wait.h \
     '/uint64_t iris_d_peek\(/,/^}/ s/SCOPE_SYSTEM/SCOPE_WG/'
-mutant "a rank barrier that releases nothing" ranks barrier.h \
+mutant "a rank barrier that releases nothing" ranks wg/barrier.h \
     's/iris_d_release_ahead\(\); .*//'
 
 . "$srcdir/tests/amd/library_mutants.sh"

@@ -130,7 +130,7 @@ headers() {
             !($3 == "own" && (folder " own", $2) in has) {
             print $1 ":1: no header of " folder " for " \
                 ($3 == "own" ? "its files" : "other folders") " has " $2
-        }' "$tmp/called" "$srcdir"/include/iris/*.h "$srcdir"/device/*.h \
+        }' "$tmp/called" "$srcdir"/include/iris/*.h "$srcdir"/device/*.h "$srcdir"/device/*/*.h \
         "$srcdir"/src/*/*.h
     (cd "$srcdir" && grep -rnsE '#include "[a-z_]+/internal[.]h"' src tools bench) |
         awk -F: '{

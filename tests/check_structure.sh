@@ -130,12 +130,12 @@ check_compilers() {
     local files
     files=$(sources device src include tools examples)
     code_lines '__(HIPCC|CUDACC|clang|GNUC|NVCC|INTEL_COMPILER|SANITIZE_[A-Z]+|has_[a-z_]+|HIP_(PLATFORM|DEVICE_COMPILE)[A-Z_]*|CUDA_ARCH__)([^A-Za-z]|$)' \
-        $(grep -vE '^(device/(compat|target_[a-z]+)\.h|examples/15_cpp\.cpp)$' <<<"$files") |
-        because "asks which compiler this is; only device\\/compat.h and target_\\*.h may"
+        $(grep -vE '^(device/core/(compat|target_[a-z]+)\.h|examples/15_cpp\.cpp)$' <<<"$files") |
+        because "asks which compiler this is; only device\\/core\\/compat.h and target_\\*.h may"
     code_lines '(^|[^A-Za-z0-9_])(__builtin_|__atomic_|__sync_|__hip_|__threadfence|__syncthreads|_mm_|__(asm|asm__)|asm([^A-Za-z0-9_]|$))' \
-        $(grep -vE '^(device/(atomic|half|mma|vector)|src/base/(fp_env|ticks))\.h$' <<<"$files") |
-        grep -v '^device/compat\.h:[0-9]*:.*__builtin_expect(' |
-        because "a builtin, an intrinsic or asm; only device\\/atomic.h, half.h, mma.h, vector.h, base\\/fp_env.h and base\\/ticks.h have them"
+        $(grep -vE '^(device/(core/(atomic|half|vector)|wg/mma)|src/base/(fp_env|ticks))\.h$' <<<"$files") |
+        grep -v '^device/core/compat\.h:[0-9]*:.*__builtin_expect(' |
+        because "a builtin, an intrinsic or asm; only device\\/core\\/atomic.h, half.h, mma.h, vector.h, base\\/fp_env.h and base\\/ticks.h have them"
 }
 
 check_sizes() {

@@ -27,7 +27,7 @@ program() {
     if [ "$1" = hip ]; then
         echo '#include <hip/hip_runtime.h>'
     fi
-    (cd "$srcdir" && ls device/*.h) | grep -vE '/(target_[a-z]*|cpu|series)\.h$' |
+    (cd "$srcdir" && find device -name '*.h' ! -path '*/kernels/*' | sort) | grep -vE '/(target_[a-z]*|cpu|series)\.h$' |
         sed 's/.*/#include <iris\/&>/'
     echo '#include "support/device_api.h"'
     echo 'const struct iris_kernel *api_kernel(size_t i);'

@@ -6,7 +6,7 @@
 #ifndef IRIS_DEVICE_KERNELS_BARRIER_H
 #define IRIS_DEVICE_KERNELS_BARRIER_H
 
-#include <iris/device/barrier.h>
+#include <iris/device/wg/barrier.h>
 
 struct iris_barrier_args {
     const int64_t *context;

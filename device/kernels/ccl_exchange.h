@@ -14,7 +14,7 @@
 #include <iris/device/kernels/ccl_fold.h>
 #include <iris/device/kernels/ccl_meet.h>
 #include <iris/device/kernels/ccl_share.h>
-#include <iris/device/vector.h>
+#include <iris/device/core/vector.h>
 
 /* Number of members whose packets a lane polls at a time. */
 #if IRIS_ON_CPU

@@ -10,7 +10,7 @@
 #include <iris/device/kernels/ccl_rows.h>
 #include <iris/device/kernels/ccl_share.h>
 #include <iris/device/kernels/ccl_space.h>
-#include <iris/device/wg.h>
+#include <iris/device/wg/wg.h>
 
 #if IRIS_ON_CPU
 /* The word that a member sends at the end of a step. Its upper bits are the

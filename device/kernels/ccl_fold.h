@@ -6,10 +6,10 @@
 #ifndef IRIS_DEVICE_KERNELS_CCL_FOLD_H
 #define IRIS_DEVICE_KERNELS_CCL_FOLD_H
 
-#include <iris/device/float8.h>
-#include <iris/device/value.h>
+#include <iris/device/core/float8.h>
+#include <iris/device/core/value.h>
 #include <iris/device/kernels/ccl_args.h>
-#include <iris/device/atomic.h>
+#include <iris/device/core/atomic.h>
 
 /* The kind as which kernels reduce a type, and the number of such values in an
  * element; 0: the type cannot be reduced. */

@@ -7,7 +7,7 @@
 #ifndef IRIS_DEVICE_KERNELS_CCL_LOOSE_H
 #define IRIS_DEVICE_KERNELS_CCL_LOOSE_H
 
-#include <iris/device/amo.h>
+#include <iris/device/core/amo.h>
 #include <iris/device/kernels/ccl_combine.h>
 
 /* The state of one workgroup. A workgroup works on its own elements only, the

@@ -9,7 +9,7 @@
 
 #include <iris/device/kernels/ccl_fold.h>
 #include <iris/device/kernels/ccl_meet.h>
-#include <iris/device/vector.h>
+#include <iris/device/core/vector.h>
 
 /* Bytes of a row: its sums stay in the processor's first cache. */
 #define IRIS_CCL_ROW 2048

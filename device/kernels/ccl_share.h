@@ -5,7 +5,7 @@
 #ifndef IRIS_DEVICE_KERNELS_CCL_SHARE_H
 #define IRIS_DEVICE_KERNELS_CCL_SHARE_H
 
-#include <iris/device/compat.h>
+#include <iris/device/core/compat.h>
 
 /* Member i's share of this number of bytes. Shares are equal, in units of 16
  * bytes; the last ones may be shorter or empty. */

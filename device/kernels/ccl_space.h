@@ -6,9 +6,9 @@
 #ifndef IRIS_DEVICE_KERNELS_CCL_SPACE_H
 #define IRIS_DEVICE_KERNELS_CCL_SPACE_H
 
-#include <iris/device/barrier.h>
+#include <iris/device/wg/barrier.h>
 #include <iris/device/kernels/ccl_args.h>
-#include <iris/device/vector.h>
+#include <iris/device/core/vector.h>
 
 /* The state of one workgroup's kernel. */
 typedef struct iris_d_ccl {

@@ -9,7 +9,7 @@
 #include <iris/device/kernels/ccl_meet.h>
 #include <iris/device/kernels/ccl_rows.h>
 #include <iris/device/kernels/ccl_share.h>
-#include <iris/device/vector.h>
+#include <iris/device/core/vector.h>
 
 /* When members enqueue the call, only those that stage their input know it. The
  * hello tells the others: such a member names the byte before its heap as its

@@ -6,10 +6,10 @@
 #ifndef IRIS_DEVICE_KERNELS_FILL_H
 #define IRIS_DEVICE_KERNELS_FILL_H
 
-#include <iris/device/half.h>
-#include <iris/device/kernel.h>
+#include <iris/device/core/half.h>
+#include <iris/device/wg/kernel.h>
 #include <iris/device/kernels/fill_args.h>
-#include <iris/device/vector.h>
+#include <iris/device/core/vector.h>
 
 /* ---- Contiguous: one value ---- */
 

@@ -9,10 +9,10 @@
 #ifndef IRIS_DEVICE_KERNELS_MATMUL_H
 #define IRIS_DEVICE_KERNELS_MATMUL_H
 
-#include <iris/device/half.h>
-#include <iris/device/kernel.h>
+#include <iris/device/core/half.h>
+#include <iris/device/wg/kernel.h>
 #include <iris/device/kernels/matmul_args.h>
-#include <iris/device/vector.h>
+#include <iris/device/core/vector.h>
 
 IRIS_DEVICE float iris_d_plain_f32(float value)
 {

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <iris/device/compat.h>
+#include <iris/device/core/compat.h>
 
 __extension__ typedef __int128 iris_d_int128_t;
 __extension__ typedef unsigned __int128 iris_d_uint128_t;

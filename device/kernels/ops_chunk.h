@@ -6,11 +6,11 @@
 #ifndef IRIS_DEVICE_KERNELS_OPS_CHUNK_H
 #define IRIS_DEVICE_KERNELS_OPS_CHUNK_H
 
-#include <iris/device/kernel.h>
+#include <iris/device/wg/kernel.h>
 #include <iris/device/kernels/ccl_combine.h>
 #include <iris/device/kernels/ccl_space.h>
 #include <iris/device/kernels/ops_args.h>
-#include <iris/device/signal.h>
+#include <iris/device/core/signal.h>
 
 /* One workgroup of one lane. A rank that has seen the signal sees all earlier
  * work of the stream. */

@@ -7,11 +7,11 @@
 #ifndef IRIS_DEVICE_KERNELS_RANDOM_H
 #define IRIS_DEVICE_KERNELS_RANDOM_H
 
-#include <iris/device/half.h>
-#include <iris/device/kernel.h>
+#include <iris/device/core/half.h>
+#include <iris/device/wg/kernel.h>
 #include <iris/device/kernels/normal.h>
 #include <iris/device/kernels/random_args.h>
-#include <iris/device/vector.h>
+#include <iris/device/core/vector.h>
 
 /* Settings of Random123, independent of its checks of the compiler. */
 #if IRIS_ON_HIP

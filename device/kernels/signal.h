@@ -7,9 +7,9 @@
 #ifndef IRIS_DEVICE_KERNELS_SIGNAL_H
 #define IRIS_DEVICE_KERNELS_SIGNAL_H
 
-#include <iris/device/kernel.h>
+#include <iris/device/wg/kernel.h>
 #include <iris/device/kernels/signal_args.h>
-#include <iris/device/wg.h>
+#include <iris/device/wg/wg.h>
 
 /* Sets and adds release all earlier work of the stream. */
 IRIS_KERNEL(iris_k_signal, struct iris_signal_args)

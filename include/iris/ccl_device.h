@@ -12,7 +12,7 @@
 #define IRIS_CCL_DEVICE_H
 
 #include <iris/group.h>
-#include <iris/device/ccl_handle.h>
+#include <iris/device/wg/ccl_handle.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -7,19 +7,19 @@
 #define IRIS_DEVICE_H
 
 #include <iris/types.h>
-#include <iris/device/half.h>
-#include <iris/device/translate.h>
-#include <iris/device/rma.h>
-#include <iris/device/amo.h>
-#include <iris/device/signal.h>
-#include <iris/device/signals.h>
-#include <iris/device/kernel.h>
-#include <iris/device/wg.h>
-#include <iris/device/tile.h>
-#include <iris/device/tile_product.h>
-#include <iris/device/wave.h>
-#include <iris/device/barrier.h>
-#include <iris/device/trace.h>
-#include <iris/device/generic.h>
+#include <iris/device/core/half.h>
+#include <iris/device/core/translate.h>
+#include <iris/device/core/rma.h>
+#include <iris/device/core/amo.h>
+#include <iris/device/core/signal.h>
+#include <iris/device/core/signals.h>
+#include <iris/device/wg/kernel.h>
+#include <iris/device/wg/wg.h>
+#include <iris/device/wg/tile.h>
+#include <iris/device/wg/tile_product.h>
+#include <iris/device/wg/wave.h>
+#include <iris/device/wg/barrier.h>
+#include <iris/device/watch/trace.h>
+#include <iris/device/core/generic.h>
 
 #endif /* IRIS_DEVICE_H */

@@ -14,7 +14,7 @@
 #define IRIS_STREAM_H
 
 #include <iris/context.h>
-#include <iris/device/tile_view.h>
+#include <iris/device/wg/tile_view.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -233,7 +233,7 @@ IRIS_API iris_status_t iris_signal_on_stream(iris_t *iris, uint64_t *signal,
 /** iris_put_on_stream(), followed by its signal: the stream sets to_rank's
  *  `signal`, which is symmetric, to `value`, or adds `value` to it with a kernel
  *  of one lane. With ADD, many senders can share a signal
- *  (<iris/device/signal.h> says how). With 0 bytes the call only signals, and
+ *  (<iris/device/core/signal.h> says how). With 0 bytes the call only signals, and
  *  ignores dst and src. After an error of an argument, nothing is enqueued.
  *  After an error of a full stream or a failed device, the put may be enqueued
  *  without its signal. Also IRIS_ERR_INVALID: no such signal_op. */

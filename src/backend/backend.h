@@ -7,8 +7,8 @@
 #define IRIS_SRC_BACKEND_BACKEND_H
 
 #include <iris/device/layout.h>
-#include <iris/device/op.h>
-#include <iris/device/series.h>
+#include <iris/device/watch/op.h>
+#include <iris/device/watch/series.h>
 #include <iris/log.h>
 #include <iris/status.h>
 #include <iris/types.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Series begin and end here; device/series.h continues them. No access of a series needs
+ * Series begin and end here; device/watch/series.h continues them. No access of a series needs
  * a check: its block contains an access that was checked, and heaps consist of
  * whole blocks.
  */

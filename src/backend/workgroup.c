@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * The functions that a kernel on a CPU thread calls (iris/device/cpu.h): its
+ * The functions that a kernel on a CPU thread calls (iris/device/watch/cpu.h): its
  * identity, whether to go on waiting, and its observers.
  */
 #include "config.h"
 
 #include "backend/backend.h"
 
-#include <iris/device/far.h>
-#include <iris/device/hook.h>
-#include <iris/device/kernel.h>
-#include <iris/device/value.h>
+#include <iris/device/core/far.h>
+#include <iris/device/watch/hook.h>
+#include <iris/device/wg/kernel.h>
+#include <iris/device/core/value.h>
 
 #include "base/base.h"
 #include "base/fp_env.h"

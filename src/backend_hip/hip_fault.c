@@ -8,7 +8,7 @@
 
 #include "backend_hip/internal.h"
 
-#include <iris/device/op.h>
+#include <iris/device/watch/op.h>
 
 #include "backend/backend.h"
 #include "base/base.h"

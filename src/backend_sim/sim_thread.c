@@ -7,7 +7,7 @@
 
 #include "backend_sim/internal.h"
 
-#include <iris/device/atomic.h>
+#include <iris/device/core/atomic.h>
 
 #include "base/base.h"
 

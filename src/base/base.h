@@ -7,8 +7,8 @@
 #define IRIS_SRC_BASE_BASE_H
 
 #include <iris/context.h>
-#include <iris/device/atomic.h>
-#include <iris/device/cpu.h>
+#include <iris/device/core/atomic.h>
+#include <iris/device/watch/cpu.h>
 #include <iris/log.h>
 #include <iris/status.h>
 #include <iris/types.h>

@@ -9,7 +9,7 @@
 
 #include "base/base.h"
 
-#include <iris/device/compat.h>
+#include <iris/device/core/compat.h>
 
 #include <stdint.h>
 

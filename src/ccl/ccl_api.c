@@ -8,7 +8,7 @@
 #include "ccl/internal.h"
 
 #include <iris/constants.h>
-#include <iris/device/value.h>
+#include <iris/device/core/value.h>
 
 #include "base/fp_env.h"
 #include "context/context.h"

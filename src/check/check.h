@@ -5,7 +5,7 @@
 #ifndef IRIS_SRC_CHECK_CHECK_H
 #define IRIS_SRC_CHECK_CHECK_H
 
-#include <iris/device/op.h>
+#include <iris/device/watch/op.h>
 #include <iris/status.h>
 #include <iris/types.h>
 

@@ -6,8 +6,8 @@
  */
 #include "config.h"
 
-#include <iris/device/atomic.h>
-#include <iris/device/cpu.h>
+#include <iris/device/core/atomic.h>
+#include <iris/device/watch/cpu.h>
 
 #include <stdatomic.h>
 #include <stddef.h>

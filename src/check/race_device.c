@@ -7,7 +7,7 @@
 
 #include "check/internal.h"
 
-#include <iris/device/record.h>
+#include <iris/device/watch/record.h>
 
 #include <string.h>
 

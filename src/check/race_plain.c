@@ -8,7 +8,7 @@
 
 #include "check/internal.h"
 
-#include <iris/device/cpu.h>
+#include <iris/device/watch/cpu.h>
 
 #include "backend/backend.h"
 

@@ -161,7 +161,7 @@ uint32_t iris_i_race_host_site(struct iris_race_memory *memory,
 
 /* ---- Source lines ---- */
 
-/* "/dir/device/rma.h:82" and "/dir/iris.hpp:31" belong to the API, as does
+/* "/dir/device/core/rma.h:82" and "/dir/iris.hpp:31" belong to the API, as does
  * every line in the folder `own` of Iris's sources, if it is known. */
 static bool is_own_line(const char *line, const char *own)
 {

@@ -11,8 +11,8 @@
 #include "ops/internal.h"
 
 #include <iris/constants.h>
-#include <iris/device/half.h>
-#include <iris/device/kernel.h>
+#include <iris/device/core/half.h>
+#include <iris/device/wg/kernel.h>
 
 #include <stdlib.h>
 #include <string.h>

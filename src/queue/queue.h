@@ -6,7 +6,7 @@
 #ifndef IRIS_SRC_QUEUE_QUEUE_H
 #define IRIS_SRC_QUEUE_QUEUE_H
 
-#include <iris/device/tile_view.h>
+#include <iris/device/wg/tile_view.h>
 #include <iris/graph.h>
 #include <iris/stream.h>
 

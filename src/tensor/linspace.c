@@ -8,7 +8,7 @@
 #include "tensor/internal.h"
 
 #include <iris/constants.h>
-#include <iris/device/half.h>
+#include <iris/device/core/half.h>
 #include <iris/device/kernels/fill_args.h>
 
 #include "base/fp_env.h"

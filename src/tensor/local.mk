@@ -4,7 +4,7 @@ libirisi_la_SOURCES += %D%/arange.c %D%/broadcast.c %D%/create.c %D%/dlpack.c \
 	%D%/remote.c %D%/tensor_fill.c %D%/tensor_kernels.c %D%/tensor_layout.c \
 	%D%/tensor_random.c %D%/tensor_share.c %D%/tensor_value.c %D%/view.c
 # Loops are to be vectorised, and in the first a product is to be rounded before
-# it is added to (iris_d_product_f32() in device/compat.h), whatever else is
+# it is added to (iris_d_product_f32() in device/core/compat.h), whatever else is
 # wanted.
 %D%/tensor_kernels.lo: override CFLAGS += $(kernel_speed) -ffp-contract=off
 %D%/random_kernels.lo: override CFLAGS += $(kernel_speed)

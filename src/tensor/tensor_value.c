@@ -8,7 +8,7 @@
 #include "tensor/internal.h"
 
 #include <iris/constants.h>
-#include <iris/device/float8.h>
+#include <iris/device/core/float8.h>
 
 #include "base/base.h"
 #include "base/fp_env.h"

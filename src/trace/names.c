@@ -7,7 +7,7 @@
 
 #include "trace/internal.h"
 
-#include <iris/device/op.h>
+#include <iris/device/watch/op.h>
 
 #include "report/report.h"
 

@@ -7,7 +7,7 @@
 
 #include "trace/internal.h"
 
-#include <iris/device/record.h>
+#include <iris/device/watch/record.h>
 
 #include <errno.h>
 #include <stdio.h>

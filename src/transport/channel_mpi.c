@@ -12,7 +12,7 @@
 
 #if HAVE_MPI
 
-#include <iris/device/op.h>
+#include <iris/device/watch/op.h>
 
 #include "control/control.h"
 #include "heap/heap.h"

@@ -9,7 +9,7 @@
 
 #include "transport/internal.h"
 
-#include <iris/device/ring.h>
+#include <iris/device/core/ring.h>
 
 #include "base/base.h"
 #include "base/link.h"

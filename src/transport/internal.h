@@ -6,7 +6,7 @@
 #ifndef IRIS_SRC_TRANSPORT_INTERNAL_H
 #define IRIS_SRC_TRANSPORT_INTERNAL_H
 
-#include <iris/device/op.h>
+#include <iris/device/watch/op.h>
 
 #include "base/base.h"
 #include "heap/heap.h"

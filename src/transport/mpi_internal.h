@@ -5,7 +5,7 @@
 #ifndef IRIS_SRC_TRANSPORT_MPI_INTERNAL_H
 #define IRIS_SRC_TRANSPORT_MPI_INTERNAL_H
 
-#include <iris/device/ring.h>
+#include <iris/device/core/ring.h>
 
 #include "heap/heap.h"
 #include "transport/transport.h"

@@ -9,7 +9,7 @@
 
 #if HAVE_MPI
 
-#include <iris/device/op.h>
+#include <iris/device/watch/op.h>
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 
 #if HAVE_MPI
 
-#include <iris/device/ring.h>
+#include <iris/device/core/ring.h>
 
 #include "heap/heap.h"
 

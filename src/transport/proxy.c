@@ -9,7 +9,7 @@
 
 #include "transport/internal.h"
 
-#include <iris/device/far.h>
+#include <iris/device/core/far.h>
 
 #include "base/base.h"
 #include "control/control.h"

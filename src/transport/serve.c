@@ -7,8 +7,8 @@
 
 #include "transport/internal.h"
 
-#include <iris/device/amo.h>
-#include <iris/device/ring.h>
+#include <iris/device/core/amo.h>
+#include <iris/device/core/ring.h>
 
 #include "base/fp_env.h"
 #include "heap/heap.h"

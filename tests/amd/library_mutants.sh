@@ -28,17 +28,17 @@ for gpu in gfx942 gfx90a; do
         "$(within iris_d_ccl_bye 's/iris_d_release_ahead\(\);.*//')"
     mutant "a goodbye that is not waited for" data kernels/ccl_meet.h \
         "$(within iris_d_ccl_bye 's/\(void\)iris_d_wait\(/(void)(/')"
-    mutant "packets that are polled by plain loads" packets vector.h \
+    mutant "packets that are polled by plain loads" packets core/vector.h \
         '/ iris_d_load_pair\(/,/^}/ { s/iris_d_load_u64\(from, .*/from[0];/; s/iris_d_load_u64\(from \+ 1,$/from[1]; (void)(/ }'
-    mutant "packets of which one word is polled plainly" packets vector.h \
+    mutant "packets of which one word is polled plainly" packets core/vector.h \
         '/ iris_d_load_pair\(/,/^}/ s/iris_d_load_u64\(from \+ 1,$/from[1]; (void)(/'
     mutant "packets of which one flag is compared" packets \
         kernels/ccl_exchange.h 's/\(uint32_t\)\(high >> 32\) == [^;]+/NULL/'
     mutant "fills of 4 bytes" wide kernels/fill.h \
         's/body\[i\] = word;/((volatile iris_d_u32_t *)body)[4 * i] = (uint32_t)args->pattern[0];/'
-    mutant "products that are contracted with sums" fma target_hip.h \
+    mutant "products that are contracted with sums" fma core/target_hip.h \
         's/#pragma clang fp contract\(off\)//'
-    mutant "records that take a place without a look" records record.h \
+    mutant "records that take a place without a look" records watch/record.h \
         's/if \(iris_d_record_full\(.*/if (0) {/'
 done
 
@@ -86,18 +86,18 @@ mutant "cleared packets that are counted at agent scope" scopes \
     kernels/ccl_space.h "$(within iris_d_ccl_clear 's/SCOPE_SYSTEM/SCOPE_AGENT/')"
 
 # Packets.
-mutant "packets that are polled at agent scope" packets vector.h \
+mutant "packets that are polled at agent scope" packets core/vector.h \
     '/ iris_d_load_pair\(/,/^}/ s/SCOPE_SYSTEM/SCOPE_AGENT/'
-mutant "packets that are polled at workgroup scope" packets vector.h \
+mutant "packets that are polled at workgroup scope" packets core/vector.h \
     '/ iris_d_load_pair\(/,/^}/ s/SCOPE_SYSTEM/SCOPE_WG/'
-mutant "packets that are polled by words of 4 bytes" packets vector.h \
+mutant "packets that are polled by words of 4 bytes" packets core/vector.h \
     '/ iris_d_load_pair\(/,/^}/ { s/iris_d_load_u64\(from( \+ 1)?,(.*|$)/iris_d_load_u32((iris_d_u32_t *)(from\1), iris_d_ahead()) | (uint64_t)iris_d_load_u32((iris_d_u32_t *)(from\1) + 1, iris_d_ahead()) << 32; (void)(iris_d_ahead());/; s/^ +iris_d_order\(.*// }; s/^IRIS_DEVICE void iris_d_load_pair/IRIS_DEVICE iris_d_order_t iris_d_ahead(void) { return iris_d_order(IRIS_RELAXED, IRIS_SCOPE_SYSTEM); }\n&/'
 mutant "packets of whose flag half is compared" packets \
     kernels/ccl_exchange.h 's/\(uint32_t\)\(high >> 32\) == ([^ ;]+)/(uint16_t)(high >> 32) == (uint16_t)(\1)/'
-mutant "packets that are stored at agent scope" packets target_hip.h \
+mutant "packets that are stored at agent scope" packets core/target_hip.h \
     's/" sc0 sc1"/" sc1"/'
 gpu=gfx950
-mutant "packets without cache bits" packets target_hip.h \
+mutant "packets without cache bits" packets core/target_hip.h \
     '/Cache bits of a store/,/#define/ s/defined\(__gfx950__\)/0/'
 gpu=gfx942
 
@@ -111,10 +111,10 @@ for gpu in gfx942 gfx950; do
     mutant "a workgroup's last step from a cache" steps wg_ccl.h \
         's/iris_d_load_u64\(iris_d_ccl_epoch\(ccl, 0\), iris_d_ccl_relaxed\(\)\)/*(iris_d_u64_t *)iris_d_ccl_epoch(ccl, 0)/'
     kernel=ccl_wg mutant "packets to workgroups of which one word is polled plainly" \
-        packets vector.h \
+        packets core/vector.h \
         '/ iris_d_load_pair\(/,/^}/ s/iris_d_load_u64\(from \+ 1,$/from[1]; (void)(/'
     kernel=ccl_wg mutant "packets to workgroups that a cache may keep" packets \
-        target_hip.h '/Cache bits of a store/,/#define/ s/defined\(__gfx9[45][02]__\)/0/g'
+        core/target_hip.h '/Cache bits of a store/,/#define/ s/defined\(__gfx9[45][02]__\)/0/g'
 done
 gpu=gfx942
 
@@ -157,7 +157,7 @@ mutant "rows that are contracted" fma kernels/fill.h \
     's/iris_d_product_f32\(\(float\)args->step, index\)/(float)args->step * index/'
 mutant "a product that is contracted" fma kernels/matmul.h \
     's/sum \+= iris_d_product_f32\(/sum = __builtin_fmaf(/; s/to_f32\(b\[\(int64_t\)k \* args->b.row\]\)\)/to_f32(b[(int64_t)k * args->b.row]), sum)/'
-mutant "records whose number is read at workgroup scope" records record.h \
+mutant "records whose number is read at workgroup scope" records watch/record.h \
     "$(within iris_d_record_slot 's/SCOPE_AGENT/SCOPE_WG/')"
-mutant "records that take a place at system scope" records record.h \
+mutant "records that take a place at system scope" records watch/record.h \
     "$(within iris_d_record_slot 's/SCOPE_AGENT/SCOPE_SYSTEM/')"

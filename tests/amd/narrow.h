@@ -6,7 +6,7 @@
 #ifndef AMD_NARROW_H
 #define AMD_NARROW_H
 
-#include <iris/device/kernel.h>
+#include <iris/device/wg/kernel.h>
 
 /* Headers define bodies only; NARROW makes the kernel, of arguments some of
  * which are constants. */

@@ -296,7 +296,7 @@ function check_rank_barrier(    first, look) {
 }
 
 # What the stores of a loop's two rounds, and of the one behind it, wait for has
-# a round of loads and one of stores behind it (device/wg.h). Without rounds four
+# a round of loads and one of stores behind it (device/wg/wg.h). Without rounds four
 # loads are under way.
 function check_bulk(    i, waited, deep) {
     bulks++

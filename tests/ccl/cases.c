@@ -6,7 +6,7 @@
 
 #include "ccl/cases.h"
 
-#include <iris/device/half.h>
+#include <iris/device/core/half.h>
 
 #include "support/float8.h"
 

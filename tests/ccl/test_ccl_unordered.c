@@ -7,7 +7,7 @@
 
 #include "ccl/play.h"
 
-#include <iris/device/half.h>
+#include <iris/device/core/half.h>
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include <iris/device/float8.h>
+#include <iris/device/core/float8.h>
 
 #include "support/float8.h"
 #include "support/harness.h"

@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include <iris/device/half.h>
+#include <iris/device/core/half.h>
 
 #include "support/harness.h"
 

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include <iris/device/cpu.h>
+#include <iris/device/watch/cpu.h>
 #include <iris/device/layout.h>
 
 /* ---- The emulator's side ------------------------------------------------- */

@@ -5,7 +5,7 @@
 #ifndef EMU_WG_ARGS_H
 #define EMU_WG_ARGS_H
 
-#include <iris/device/ccl_handle.h>
+#include <iris/device/wg/ccl_handle.h>
 
 #define EMU_WG_BYTES 0x400u /* of a workgroup's turn in `in` and in `out` */
 

@@ -8,8 +8,8 @@
 #include "fakeblas.h"
 #include "fakehip/fakehip.h"
 
-#include <iris/device/half.h>
-#include <iris/device/kernel.h>
+#include <iris/device/core/half.h>
+#include <iris/device/wg/kernel.h>
 
 #include <pthread.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 
 #include "fake.h"
 
-#include <iris/device/kernel.h>
+#include <iris/device/wg/kernel.h>
 
 #include <sched.h>
 #include <setjmp.h>

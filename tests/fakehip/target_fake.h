@@ -7,7 +7,7 @@
 #ifndef IRIS_TESTS_TARGET_FAKE_H
 #define IRIS_TESTS_TARGET_FAKE_H
 
-#include <iris/device/target_cpu.h>
+#include <iris/device/core/target_cpu.h>
 
 /* Each poll gives the core away, maybe to many others in turn. */
 #undef IRIS_D_WATCHED

@@ -8,7 +8,7 @@
 #include "fuzz/structs.h"
 
 #include <iris/constants.h>
-#include <iris/device/kernel.h>
+#include <iris/device/wg/kernel.h>
 
 #define EXPECT(call, status, right) fuzz_expect(fuzz, right, call, status)
 

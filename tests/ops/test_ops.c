@@ -9,7 +9,7 @@
 
 #include "support/harness.h"
 
-#include <iris/device/half.h>
+#include <iris/device/core/half.h>
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 
 #include "support/harness.h"
 
-#include <iris/device/half.h>
+#include <iris/device/core/half.h>
 
 #include <math.h>
 #include <stdlib.h>

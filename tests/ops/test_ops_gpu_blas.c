@@ -7,7 +7,7 @@
 
 #include "fakeblas/toolkit.h"
 
-#include <iris/device/half.h>
+#include <iris/device/core/half.h>
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #include "support/float8.h"
 #include "support/harness.h"
 
-#include <iris/device/half.h>
+#include <iris/device/core/half.h>
 
 #include <string.h>
 

@@ -10,7 +10,7 @@
 #include <math.h>
 
 #include <iris/device/kernels/normal.h>
-#include <iris/device/vector.h>
+#include <iris/device/core/vector.h>
 
 #define PAIRS harness_count(20000000, 300000)
 

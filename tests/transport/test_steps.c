@@ -8,7 +8,7 @@
 
 #include "transport/transport.h"
 
-#include <iris/device/ring.h>
+#include <iris/device/core/ring.h>
 
 #include "support/harness.h"
 #include "transport/internal.h"
