@@ -172,15 +172,11 @@ check_lists() {
 }
 
 check_twins() {
-    sources src/backend_sim | grep -v '/internal\.h$\|/sim_[a-z]*\.c$' |
-        sed 's/$/:1: not called sim_<noun>/'
     [ -d src/backend_hip ] || return
-    sources src/backend_hip | grep -v '/internal\.h$\|/hip_[a-z]*\.\(c\|h\|hip\)$' |
-        sed 's/$/:1: not called hip_<noun>/'
-    # What the three tables are about; the rest is a backend's own affair.
+    # The subjects of the interface; the rest is a backend's own affair.
     local noun
-    for noun in heap init launch stream; do
-        [ -e src/backend_sim/sim_$noun.c ] && [ -e src/backend_hip/hip_$noun.c ] ||
+    for noun in fault heap init stream; do
+        [ -e src/backend_sim/$noun.c ] && [ -e src/backend_hip/hip_$noun.c ] ||
             echo "src/backend/backend.h:1: not both backends have a file for $noun"
     done
 }
@@ -212,10 +208,9 @@ src/report/incident.c sem_wait: a thread that has nothing to do until a signal
 src/job/spawn.c poll: a parent, for its children
 src/backend/workgroup.c sched_yield: polls outside a kernel, which have no rank
 src/backend_hip/hip_clock.c nanosleep: keeps two readings of a clock apart
-src/backend_sim/sim_thread.c sched_yield: a worker, before it sleeps
-src/backend_sim/sim_team.c pthread_cond_wait: workers, for a kernel and its end
-src/backend_sim/sim_queue.c pthread_cond_wait: a worker, for a command
-src/backend_sim/sim_queue.c pthread_cond_timedwait: the same; a wait's sleep
+src/backend_sim/stream.c sched_yield: a worker, before it sleeps
+src/backend_sim/stream.c pthread_cond_wait: workers, for a kernel, its end, a command
+src/backend_sim/stream.c pthread_cond_timedwait: the same; a wait's sleep
 src/check/weak_schedule.c pthread_cond_timedwait: a workgroup, for its turn
 src/control/place.c iris_i_futex_wait: a wait's sleep
 src/control/endpoint.c poll: a wait's sleep

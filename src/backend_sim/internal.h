@@ -105,7 +105,7 @@ struct sim_stream {
     struct sim_team team;
 };
 
-/* ---- sim_fault.c ---- */
+/* ---- fault.c ---- */
 
 /* Stops all work unless it was stopped before. `message` says why the stream
  * cannot go on. */
@@ -131,33 +131,6 @@ iris_status_t iris_i_sim_fault(struct sim_backend *sim);
 
 IRIS_SLOT(iris_i_sim_clear_fault, device, clear_fault);
 
-/* ---- sim_queue.c ---- */
-
-/* Starts the worker of a zeroed stream whose `sim` is set; ends it. If
- * `finished` is false, its current command does not end: the worker frees the
- * stream if that ever ends. IRIS_ERR_LIMIT: the stream has been freed. */
-iris_status_t iris_i_sim_queue_open(struct sim_stream *stream);
-void iris_i_sim_queue_close(struct sim_stream *stream, bool finished);
-
-/* Enqueues a run of the job and copies its arguments. IRIS_ERR_NO_MEMORY */
-iris_status_t iris_i_sim_enqueue_job(struct sim_stream *stream,
-                                     const struct iris_cpu_job *job);
-
-/* Runs commands up to `target` on the calling thread, if it may run them and
- * they have not begun. This wakes no thread. */
-void iris_i_sim_run_here(struct sim_stream *stream, uint64_t target);
-
-/* Sleeps until `target` commands are complete, at most for this time. */
-void iris_i_sim_sleep(struct sim_stream *stream, uint64_t target, int64_t ns);
-
-IRIS_SLOT(iris_i_sim_copy, queue, copy);
-IRIS_SLOT(iris_i_sim_copy_rows, queue, copy_rows);
-IRIS_SLOT(iris_i_sim_set, queue, set);
-IRIS_SLOT(iris_i_sim_follow, queue, follow);
-IRIS_SLOT(iris_i_sim_query, queue, query);
-
-/* ---- sim_signal.c ---- */
-
 /* Called around the life of each stream. While there is a stream, a fault in a
  * kernel writes a line to stderr. */
 void iris_i_sim_signals_acquire(void);
@@ -172,92 +145,15 @@ void iris_i_sim_signals_unblock(sigset_t *set);
 #define SIM_SIGNAL_STACK_BYTES 65536
 void iris_i_sim_signals_stack(void *stack, size_t bytes);
 
-/* ---- sim_synchronize.c ---- */
-
-/* Waits for all earlier work. False if work was stopped and the running command
- * does not end. */
-bool iris_i_sim_wait_all(struct sim_stream *stream);
-
-IRIS_SLOT(iris_i_sim_synchronize, queue, synchronize);
-
-/* ---- sim_thread.c ---- */
-
-/* The spinning of a thread that waits for another, before it sleeps. */
-struct sim_spin {
-    unsigned turns;
-    int64_t end_ns;
-};
-
-/* One turn of a spinning wait. False: it is time to sleep. *spin is zeroed
- * first. */
-bool iris_i_sim_spin(struct sim_spin *spin);
-
-/* Starts a thread that receives no signals except those of its own faults, so
- * that the program's other handlers never run on it. IRIS_ERR_LIMIT */
-iris_status_t iris_i_sim_thread_start(const struct iris_backend_params *params,
-                                      void *(*entry)(void *), void *argument,
-                                      pthread_t *thread_p);
-
-/* ---- sim_command.c ---- */
-
-/* Vector members of an argument struct may need this alignment. */
-#define ARGS_ALIGNMENT 64
-
-enum command_kind {
-    COMMAND_COPY,
-    COMMAND_COPY_ROWS,
-    COMMAND_SET,
-    COMMAND_LAUNCH,
-    COMMAND_MARK,
-    COMMAND_FOLLOW,
-};
-
-struct sim_command {
-    struct sim_command *next;
-    enum command_kind kind;
-    void *dst;
-    const void *src;
-    int value;
-    size_t bytes;
-    struct iris_copy_rows rows;
-    struct iris_cpu_job job;
-    bool passed;                 /* FOLLOW: whether the mark was passed;
-                                  * under the stream's lock */
-    struct sim_stream *follower; /* MARK: the following stream, */
-    struct sim_command *wait;    /* and its command */
-    void *memory; /* the allocation around it: aligned_alloc() is slower than
-                   * malloc() */
-    _Alignas(ARGS_ALIGNMENT) unsigned char args[];
-};
-
-/* Runs a command that is not a launch, and tells observers that watch
- * kernels. */
-void iris_i_sim_run_other(struct sim_stream *stream,
-                          const struct sim_command *command);
-
-/* ---- sim_heap.c ---- */
+/* ---- heap.c ---- */
 
 extern const struct iris_memory_ops iris_i_sim_heap_ops;
 
-/* ---- sim_launch.c ---- */
-
-IRIS_SLOT(iris_i_sim_launch, queue, launch);
-
-/* ---- sim_stream.c ---- */
+/* ---- stream.c ---- */
 
 IRIS_SLOT(iris_i_sim_stream_create, device, stream_create);
 IRIS_SLOT(iris_i_sim_stream_destroy, device, stream_destroy);
 
-/* ---- sim_team.c ---- */
-
-/* Only the thread that makes the stream and its worker open and close; close
- * joins the helpers. */
-void iris_i_sim_team_open(struct sim_team *team);
-void iris_i_sim_team_close(struct sim_team *team);
-
-/* Runs a job on the worker and its helpers; returns when every workgroup has
- * ended. IRIS_ERR_LIMIT, IRIS_ERR_NO_MEMORY: nothing was run. */
-iris_status_t iris_i_sim_run(struct sim_stream *stream,
-                             struct iris_cpu_job *job);
+extern const struct iris_queue_ops iris_i_sim_queue_ops;
 
 #endif /* IRIS_SRC_BACKEND_SIM_INTERNAL_H */

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Simulated heaps: unnamed shared memory. Other processes map it by descriptor;
- * rank threads of one process share the mapping.
+ * Simulated heaps: unnamed shared memory.
+ *
+ * A heap is a file without a name, mapped by the rank that made it. Other
+ * processes map the file by a descriptor of their own, which comes in the handle.
+ * Rank threads of one process use the owner's mapping, so that pointers compare
+ * equal and race detectors see one memory; it counts its users, and the last one
+ * unmaps it. Mappings stay, though, if a kernel that could not be ended may still
+ * use them.
  */
 #include "config.h"
 
@@ -48,7 +54,7 @@ struct sim_import {
     struct sim_mapping *mapping; /* NULL: mapped for this import alone */
 };
 
-static void mapping_put(const struct sim_backend *sim,
+static void put_mapping(const struct sim_backend *sim,
                         struct sim_mapping *mapping)
 {
     if (sim->abandoned) {
@@ -63,14 +69,14 @@ static void mapping_put(const struct sim_backend *sim,
     free(mapping);
 }
 
-static uint64_t pid_namespace(void)
+static uint64_t read_namespace(void)
 {
     struct stat st;
 
     return stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0;
 }
 
-static iris_status_t heap_alloc(struct iris_backend *backend, size_t bytes,
+static iris_status_t alloc_heap(struct iris_backend *backend, size_t bytes,
                                 struct iris_heap_region *region_p)
 {
     struct sim_mapping *mapping = calloc(1, sizeof *mapping);
@@ -92,7 +98,7 @@ static iris_status_t heap_alloc(struct iris_backend *backend, size_t bytes,
         return status;
     }
     mapping->bytes = bytes;
-    mapping->pid_namespace = pid_namespace();
+    mapping->pid_namespace = read_namespace();
     mapping->pid = getpid();
     atomic_init(&mapping->refs, 1);
     memset(region_p, 0, sizeof *region_p);
@@ -106,45 +112,47 @@ static iris_status_t heap_alloc(struct iris_backend *backend, size_t bytes,
     return IRIS_OK;
 }
 
-static void heap_free(struct iris_backend *backend,
+static void free_heap(struct iris_backend *backend,
                       struct iris_heap_region *region)
 {
     const struct sim_backend *sim = (const struct sim_backend *)backend;
     struct sim_mapping *mapping = region->cookie;
 
     close(mapping->fd);
-    mapping_put(sim, mapping);
+    put_mapping(sim, mapping);
 }
 
 /* Limits a range to the heap's end. The core passes whole pieces; memory beyond
  * the end would make the file longer than peers expect. */
-static size_t clip(const struct sim_backend *sim, size_t offset, size_t bytes)
+static size_t clip_range(const struct sim_backend *sim, size_t offset,
+                         size_t bytes)
 {
     size_t left = sim->heap.bytes - offset;
 
     return bytes > left ? left : bytes;
 }
 
-static iris_status_t heap_commit(struct iris_backend *backend, void *at,
+static iris_status_t commit_heap(struct iris_backend *backend, void *at,
                                  size_t bytes)
 {
     const struct sim_backend *sim = (const struct sim_backend *)backend;
     const struct sim_mapping *mapping = sim->heap.cookie;
     size_t offset = (size_t)((char *)at - (char *)sim->heap.base);
 
-    return iris_i_shm_commit(mapping->fd, offset, clip(sim, offset, bytes));
+    return iris_i_shm_commit(mapping->fd, offset,
+                             clip_range(sim, offset, bytes));
 }
 
-static void heap_decommit(struct iris_backend *backend, void *at, size_t bytes)
+static void decommit_heap(struct iris_backend *backend, void *at, size_t bytes)
 {
     const struct sim_backend *sim = (const struct sim_backend *)backend;
     const struct sim_mapping *mapping = sim->heap.cookie;
     size_t offset = (size_t)((char *)at - (char *)sim->heap.base);
 
-    iris_i_shm_decommit(mapping->fd, offset, clip(sim, offset, bytes));
+    iris_i_shm_decommit(mapping->fd, offset, clip_range(sim, offset, bytes));
 }
 
-static iris_status_t heap_export(struct iris_backend *backend,
+static iris_status_t export_heap(struct iris_backend *backend,
                                  const struct iris_heap_region *region,
                                  struct iris_heap_handle *handle_p)
 {
@@ -186,8 +194,8 @@ static iris_status_t map_peer(int fd, size_t bytes, void **base_p)
 /* The handle's mapping if this process made it, else NULL. A rank imports every
  * peer's heap, so it asks the system for its own identity only once, for its
  * own heap. */
-static struct sim_mapping *own_mapping(const struct sim_backend *sim,
-                                       const struct iris_heap_handle *handle)
+static struct sim_mapping *find_own(const struct sim_backend *sim,
+                                    const struct iris_heap_handle *handle)
 {
     const struct sim_mapping *own = sim->heap.cookie;
     struct sim_handle theirs;
@@ -199,7 +207,7 @@ static struct sim_mapping *own_mapping(const struct sim_backend *sim,
                : NULL;
 }
 
-static iris_status_t heap_import(struct iris_backend *backend,
+static iris_status_t import_heap(struct iris_backend *backend,
                                  const struct iris_heap_handle *handle,
                                  size_t bytes, void **base_p)
 {
@@ -219,7 +227,7 @@ static iris_status_t heap_import(struct iris_backend *backend,
         return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
                            "no memory for the record of a peer's heap");
     }
-    import->mapping = own_mapping(sim, handle);
+    import->mapping = find_own(sim, handle);
     if (import->mapping == NULL) {
         status = map_peer(handle->fd, bytes, &import->base);
     } else if (import->mapping->bytes != bytes) {
@@ -240,7 +248,7 @@ static iris_status_t heap_import(struct iris_backend *backend,
     return IRIS_OK;
 }
 
-static void heap_unimport(struct iris_backend *backend, void *base,
+static void unimport_heap(struct iris_backend *backend, void *base,
                           size_t bytes)
 {
     struct sim_backend *sim = (struct sim_backend *)backend;
@@ -258,7 +266,7 @@ static void heap_unimport(struct iris_backend *backend, void *base,
     }
     *link = import->next;
     if (import->mapping != NULL) {
-        mapping_put(sim, import->mapping);
+        put_mapping(sim, import->mapping);
     } else if (!sim->abandoned) {
         iris_i_shm_unmap(base, bytes);
     }
@@ -266,13 +274,13 @@ static void heap_unimport(struct iris_backend *backend, void *base,
 }
 
 const struct iris_memory_ops iris_i_sim_heap_ops = {
-    .alloc = heap_alloc,
-    .free = heap_free,
+    .alloc = alloc_heap,
+    .free = free_heap,
     .check_access = iris_i_all_accessible,
-    .export_heap = heap_export,
-    .import_heap = heap_import,
-    .unimport_heap = heap_unimport,
-    .commit = heap_commit,
-    .decommit = heap_decommit,
+    .export_heap = export_heap,
+    .import_heap = import_heap,
+    .unimport_heap = unimport_heap,
+    .commit = commit_heap,
+    .decommit = decommit_heap,
     IRIS_NO_RANGE_SLOTS,
 };

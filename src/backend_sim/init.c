@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The simulation backend's tables, and opening an instance.
+ * The simulation backend: its tables, and an instance's beginning and end.
  */
 #include "config.h"
 
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static iris_status_t sim_probe(int *num_devices_p)
+static iris_status_t probe_sim(int *num_devices_p)
 {
     char why[IRIS_MESSAGE_BYTES];
     iris_status_t status;
@@ -38,7 +38,7 @@ static iris_status_t sim_probe(int *num_devices_p)
 }
 
 /* The processor's name from /proc/cpuinfo, or "cpu". */
-static void cpu_name(char *name, size_t name_bytes)
+static void read_cpu_name(char *name, size_t name_bytes)
 {
     FILE *file = fopen("/proc/cpuinfo", "re");
     char line[256];
@@ -60,14 +60,14 @@ static void cpu_name(char *name, size_t name_bytes)
     fclose(file);
 }
 
-static iris_status_t sim_survey(struct iris_survey *survey_p)
+static iris_status_t survey_sim(struct iris_survey *survey_p)
 {
     long pages = sysconf(_SC_PHYS_PAGES);
 
     memset(survey_p, 0, sizeof *survey_p);
     snprintf(survey_p->runtime, sizeof survey_p->runtime, "threads of the CPU");
     survey_p->num_devices = 1;
-    cpu_name(survey_p->devices[0].name, sizeof survey_p->devices[0].name);
+    read_cpu_name(survey_p->devices[0].name, sizeof survey_p->devices[0].name);
     survey_p->devices[0].memory_bytes =
         pages > 0 ? (size_t)pages * (size_t)sysconf(_SC_PAGESIZE) : 0;
     survey_p->devices[0].access = 1;
@@ -76,9 +76,8 @@ static iris_status_t sim_survey(struct iris_survey *survey_p)
 }
 
 static const struct iris_device_ops device_ops;
-static const struct iris_queue_ops queue_ops;
 
-static iris_status_t sim_open(const struct iris_backend_params *params,
+static iris_status_t open_sim(const struct iris_backend_params *params,
                               struct iris_backend **backend_p)
 {
     struct sim_backend *sim;
@@ -101,7 +100,7 @@ static iris_status_t sim_open(const struct iris_backend_params *params,
     sim->base.type = &iris_i_sim_type;
     sim->base.device = &device_ops;
     sim->base.memory = &iris_i_sim_heap_ops;
-    sim->base.queue = &queue_ops;
+    sim->base.queue = &iris_i_sim_queue_ops;
     iris_i_backend_made(&sim->base);
     pthread_mutex_init(&sim->lock, NULL);
     sim->params = *params;
@@ -109,7 +108,7 @@ static iris_status_t sim_open(const struct iris_backend_params *params,
     return IRIS_OK;
 }
 
-static void sim_close(struct iris_backend *backend)
+static void close_sim(struct iris_backend *backend)
 {
     struct sim_backend *sim = (struct sim_backend *)backend;
 
@@ -119,49 +118,32 @@ static void sim_close(struct iris_backend *backend)
     }
 }
 
-static void sim_info(const struct iris_backend *backend,
-                     struct iris_device_info *info_p)
+static void read_info(const struct iris_backend *backend,
+                      struct iris_device_info *info_p)
 {
     const struct sim_backend *sim = (const struct sim_backend *)backend;
 
     memset(info_p, 0, sizeof *info_p);
-    cpu_name(info_p->name, sizeof info_p->name);
+    read_cpu_name(info_p->name, sizeof info_p->name);
     info_p->num_cus = sim->params.num_cus;
     info_p->wavefront = 1;
     info_p->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 }
 
 static const struct iris_device_ops device_ops = {
-    .info = sim_info,
+    .info = read_info,
     .stream_create = iris_i_sim_stream_create,
     .stream_wrap = iris_i_no_stream_wrap,
     .stream_destroy = iris_i_sim_stream_destroy,
     .graph_destroy = iris_i_no_graph_destroy,
     .clear_fault = iris_i_sim_clear_fault,
-    .close = sim_close,
-};
-
-static const struct iris_queue_ops queue_ops = {
-    .synchronize = iris_i_sim_synchronize,
-    .query = iris_i_sim_query,
-    .copy = iris_i_sim_copy,
-    .copy_rows = iris_i_sim_copy_rows,
-    .set = iris_i_sim_set,
-    .launch = iris_i_sim_launch,
-    .signal = iris_i_no_signal,
-    .wait = iris_i_no_wait,
-    .follow = iris_i_sim_follow,
-    .capture_begin = iris_i_no_capture_begin,
-    .capture_end = iris_i_no_capture_end,
-    .graph_launch = iris_i_no_graph_launch,
-    .native = iris_i_no_native,
-    .call = iris_i_no_call,
+    .close = close_sim,
 };
 
 const struct iris_backend_type iris_i_sim_type = {
     .name = "sim",
     .simulates = 1,
-    .probe = sim_probe,
-    .survey = sim_survey,
-    .open = sim_open,
+    .probe = probe_sim,
+    .survey = survey_sim,
+    .open = open_sim,
 };
