@@ -29,7 +29,7 @@ FNR == 1 {
     in_comment = in_body = 0
     head = struct = ""
     base = FILENAME
-    sub(/.*\//, "", base)
+    sub(/^.*src\//, "", base)
 }
 
 # The line without comments, the insides of quotes, and directives.
@@ -200,7 +200,7 @@ function add_call(f, g, held) {
 # A call of `name` by f, with `held`. Returns what is held after it.
 function call(f, name, is_slot, held,    g, i) {
     g = is_slot ? 0 : function_of(f, name)
-    if (name in event && func_base[f] !~ /^(base|host_wait|hooks)\./)
+    if (name in event && func_base[f] !~ /(^|\/)(base|host_wait|hooks)\./)
         acquire(f, held, event[name], "under")
     if (g) {
         add_call(f, g, except_for(f, g, held))
@@ -208,7 +208,7 @@ function call(f, name, is_slot, held,    g, i) {
             held = release(f, held, dropped[i])
         return union(held, keeps[g])
     }
-    if (is_slot && func_base[f] ~ /^(base|host_wait|hooks)\./)
+    if (is_slot && func_base[f] ~ /(^|\/)(base|host_wait|hooks)\./)
         return held
     if (is_slot) {
         for (i = 1; i <= slots; i++)

@@ -14,8 +14,8 @@ cd "$here/.." || exit 1
 page=docs/architecture.md
 # CALLER CALLEE LOCK: the caller does not hold the lock there, though it seems so.
 except="\
-iris_i_hip_enqueue wait_for hip_stream.lock,\
-- at_exit finalize.c:exit_lock"
+enqueue_calls wait_for hip_stream.lock,\
+- at_exit context/finalize.c:exit_lock"
 # The first: iris_i_hip_begin() has released the lock where it returns a target.
 # The second: the process ends with the lock.
 tmp=$(mktemp -d)

@@ -83,7 +83,7 @@ C
 | --- | --- | --- | --- | --- |
 | `list.lock` | the `list` | `iris_i_list_find` | `find`, `unlock_all` | `names.lock` |
 | `names.lock` | names | `iris_i_name` | | nothing |
-| `list.c:ends` | the end | `iris_i_list_end` | | nothing |
+| `heap/list.c:ends` | the end | `iris_i_list_end` | | nothing |
 MD
 }
 
@@ -110,10 +110,10 @@ code=src/heap/list.c page=docs/architecture.md
 expect "^3 locks"
 expect "lock names.lock is not in the table" $page '/`names.lock. [|] names/d'
 expect "lock list.old is in the table, but not" $page '$a| `list.old` | | | | nothing |'
-expect "takes list.c:ends iris_i_list_end is not in" $page 's/`iris_i_list_end`//'
+expect "takes heap/list.c:ends iris_i_list_end is not in" $page 's/`iris_i_list_end`//'
 expect "takes names.lock find is in the table, but" $page 's/`iris_i_name`/`find`, &/'
 expect "under list.lock names.lock is not in the" $page '/^. `list.lock/s/`names.lock`/nothing/'
-expect "under list.c:ends list.lock is in the table, but" $page '/ends/s/nothing/`list.lock`/'
+expect "under heap/list.c:ends list.lock is in the table, but" $page '/ends/s/nothing/`list.lock`/'
 expect "under names.lock wait is not in the table" $code \
     '/lock\(&names->lock/s/$/\n    iris_i_wait_begin(\&wait);/;'
 expect "with list.lock find is in the table, but" $code \

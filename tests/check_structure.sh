@@ -176,7 +176,7 @@ check_twins() {
     # The subjects of the interface; the rest is a backend's own affair.
     local noun
     for noun in fault heap init stream; do
-        [ -e src/backend_sim/$noun.c ] && [ -e src/backend_hip/hip_$noun.c ] ||
+        [ -e src/backend_sim/$noun.c ] && [ -e src/backend_hip/$noun.c ] ||
             echo "src/backend/backend.h:1: not both backends have a file for $noun"
     done
 }

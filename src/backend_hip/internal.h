@@ -37,17 +37,9 @@
 #define HIP_MAX_DEVICES 256 /* more GPUs than a node has */
 #define HIP_PCI_BYTES 16    /* "0000:c1:00.0" */
 
-/* ---- Streams ----
- *
- * A stream has two numbers: `submitted` calls, of which `completed` are done.
- * Both only grow. A stream is idle if they are equal, and full if they are far
- * apart. Memory that call n uses is free once n calls are completed. A ring of
- * events backs them; each event has the number of calls that are completed when
- * it has occurred. Captured calls are not counted. In a stream that the program
- * uses, too, a wait of the host counts as a call that represents the program's
- * own earlier work.
- *
- * Locks, in this order:
+/* ---- Streams ---- */
+
+/* queue.c has their protocol. Locks, in this order:
  * - a stream's lock, held during the call that enqueues. A full queue of the
  *   driver may block that call, so a thread that waits for the stream only
  *   tries the lock;
@@ -239,7 +231,7 @@ struct hip_backend {
     atomic_bool stuck;
 };
 
-/* ---- hip_call.c ---- */
+/* ---- call.c ---- */
 
 /* The state of a program's thread before a call into the backend. */
 struct hip_before {
@@ -282,7 +274,7 @@ bool iris_i_hip_try_again(hipError_t error, int *tries);
 int iris_i_hip_attribute(const struct hip_backend *hip,
                          hipDeviceAttribute_t which, int otherwise);
 
-/* ---- hip_quirks.c ---- */
+/* ---- quirks.c ---- */
 
 /* Whether streams write and wait for words by themselves. */
 #if IRIS_HIP_NVIDIA || IRIS_HIP_FAKE
@@ -308,8 +300,10 @@ void iris_i_hip_load_functions(hipModule_t module);
 /* The GPU of a stream; unchanged if the runtime does not tell. */
 hipError_t iris_i_hip_stream_device(hipStream_t native, int *device_p);
 
-/* Whether this is memory that the runtime does not know. */
-bool iris_i_hip_is_unknown(const hipPointerAttribute_t *what);
+/* Whether it is known that kernels cannot access the byte: it is host memory that
+ * the runtime does not know. Errors other than for that say nothing. *what_p is
+ * zeroed first. */
+bool iris_i_hip_is_pageable(const void *ptr, hipPointerAttribute_t *what_p);
 
 /* Whether it is memory of a GPU. */
 bool iris_i_hip_is_device(const hipPointerAttribute_t *what);
@@ -336,7 +330,7 @@ void *iris_i_hip_os_handle(int *fd);
 /* The reason why the program's memory cannot be referenced; NULL: it can. */
 const char *iris_i_hip_cannot_retain(void);
 
-/* ---- hip_deferred.c ---- */
+/* ---- deferred.c ---- */
 
 /* Each context of this process joins its GPU, which sets hip->gpu, and leaves
  * it. Deferred memory is freed in the order of arrival, at the latest when the
@@ -365,14 +359,12 @@ hipError_t iris_i_hip_pin(struct hip_backend *hip);
 void iris_i_hip_stick(struct hip_backend *hip);
 bool iris_i_hip_any_stuck(void);
 
-/* ---- hip_queue.c ---- */
+/* ---- queue.c ---- */
 
 bool iris_i_hip_capturing(struct hip_stream *stream);
 
-/* Updates `completed`. hipErrorNotReady: there is incomplete work. The stream's
- * lock is held. The second function is for all streams to which no thread is
- * enqueueing, and for one whose lock is held, or NULL. */
-hipError_t iris_i_hip_update(struct hip_stream *stream);
+/* Updates `completed` of all streams to which no thread is enqueueing, and of one
+ * whose lock is held, or NULL. */
 void iris_i_hip_update_all(struct hip_backend *hip, struct hip_stream *held);
 
 /* hipSuccess: this number is completed; 0 means all, and is replaced by that
@@ -385,39 +377,6 @@ hipError_t iris_i_hip_poll(struct hip_stream *stream, uint64_t *target_p);
  * returns the number that has to be completed first. */
 uint64_t iris_i_hip_begin(struct hip_stream *stream, size_t calls);
 void iris_i_hip_end(struct hip_stream *stream, size_t calls);
-
-/* ---- hip_synchronize.c ---- */
-
-#define HIP_WORK "work on a stream was"
-
-/* Waits until all earlier work is done (*finished_p), or is given up. Returns
- * the fault, if there is one. `what` is the subject of a message, with its
- * verb. */
-iris_status_t iris_i_hip_wait_all(struct hip_stream *stream, const char *what,
-                                  bool *finished_p);
-
-/* Calls `enqueue` with the stream's lock held, once there is room for this
- * number of runtime calls. Returns its status, or the reason why it was not
- * called. */
-typedef iris_status_t (*hip_enqueue_t)(struct hip_stream *stream, void *what);
-iris_status_t iris_i_hip_enqueue(struct iris_stream *stream, size_t calls,
-                                 hip_enqueue_t enqueue, void *what);
-
-IRIS_SLOT(iris_i_hip_synchronize, queue, synchronize);
-IRIS_SLOT(iris_i_hip_query, queue, query);
-
-/* ---- hip_copy.c ---- */
-
-/* Fills new memory of the heap with zeros, and waits for that as for a stream:
- * IRIS_ERR_TIMEOUT and similar if it does not end by itself. */
-iris_status_t iris_i_hip_zero(struct hip_backend *hip, void *base,
-                              size_t bytes);
-
-IRIS_SLOT(iris_i_hip_copy, queue, copy);
-IRIS_SLOT(iris_i_hip_copy_rows, queue, copy_rows);
-IRIS_SLOT(iris_i_hip_set, queue, set);
-
-/* ---- hip_errand.c ---- */
 
 /* A copy of host memory by the host; with src NULL, a fill. */
 struct hip_errand {
@@ -435,60 +394,9 @@ hipError_t iris_i_hip_send_errand(struct hip_stream *stream,
 /* Whether a pending errand of this process will write to this memory. */
 bool iris_i_hip_errand_writes(const void *ptr, size_t bytes);
 
-/* The number of the last call before the stream's first pending errand;
- * UINT64_MAX if all have run. The stream's lock is held. */
-uint64_t iris_i_hip_errand_limit(const struct hip_stream *stream);
-
 /* Cancels the pending errands of a stream whose work is given up: the runtime
  * may run them later or never. */
 void iris_i_hip_call_off_errands(const struct hip_stream *stream);
-
-/* ---- hip_fault.c ---- */
-
-iris_status_t iris_i_hip_watch_open(struct hip_backend *hip);
-
-/* Makes `status`, with this thread's message, the fault, and ends kernels that
- * wait. */
-void iris_i_hip_raise(struct hip_backend *hip, iris_status_t status);
-
-/* The fault, including one that a lane has just reported; or IRIS_OK. */
-iris_status_t iris_i_hip_check(struct hip_backend *hip);
-
-/* After a fault: waits until `is_done` is true, at most two seconds. Work that
- * has not ended by then is given up. */
-bool iris_i_hip_end_work(struct hip_backend *hip, bool (*is_done)(void *arg),
-                         void *arg);
-
-IRIS_SLOT(iris_i_hip_clear_fault, device, clear_fault);
-
-/* ---- hip_vmem.c ---- */
-
-iris_status_t iris_i_hip_vmem_open(struct hip_backend *hip);
-iris_status_t iris_i_hip_vmem_alloc(struct hip_backend *hip, size_t bytes,
-                                    struct iris_heap_region *region_p);
-
-/* Exports the memory that begins there; nothing, if there is no memory. */
-iris_status_t iris_i_hip_vmem_export(struct hip_backend *hip, const void *at,
-                                     uint64_t *bytes_p, int *fd_p);
-iris_status_t iris_i_hip_vmem_import(struct hip_backend *hip, int rank,
-                                     uint64_t committed, int fd,
-                                     struct hip_import *import);
-
-/* Frees memory or addresses, and the mappings there. */
-void iris_i_hip_vmem_free(struct hip_backend *hip,
-                          const struct hip_memory *memory);
-
-/* Maps memory for the last `num_devices` of `access`. The range owns the handle
- * from then on, and releases it if this fails. */
-hipError_t iris_i_hip_range_map(struct hip_backend *hip,
-                                const struct hip_memory *what, int num_devices);
-
-IRIS_SLOT(iris_i_hip_commit, memory, commit);
-IRIS_SLOT(iris_i_hip_decommit, memory, decommit);
-IRIS_SLOT(iris_i_hip_export_range, memory, export_range);
-IRIS_SLOT(iris_i_hip_import_range, memory, import_range);
-
-/* ---- hip_waits.c ---- */
 
 /* Lists the stream's next wait, and numbers it; false: there are too many. The
  * second function undoes it if the runtime has not accepted the wait. The
@@ -510,60 +418,20 @@ void iris_i_hip_describe_wait(struct hip_stream *stream, char *text,
 /* Copies a word, independently of all streams that wait. */
 bool iris_i_hip_copy_word(struct hip_backend *hip, void *to, const void *from);
 
-/* ---- hip_descriptor.c ---- */
+/* ---- stream.c ---- */
 
-/* The most pieces of a heap of virtual memory. Each piece costs every process a
- * mapping, with some runtimes a descriptor, and one more in transit. */
-#define HIP_MOST_PIECES 128
+/* Fills new memory of the heap with zeros, and waits for that as for a stream:
+ * IRIS_ERR_TIMEOUT and similar if it does not end by itself. */
+iris_status_t iris_i_hip_zero(struct hip_backend *hip, void *base,
+                              size_t bytes);
 
-/* A descriptor of memory, which the caller closes. */
-hipError_t iris_i_hip_export_fd(hipMemGenericAllocationHandle_t handle,
-                                int *fd_p);
-
-/* Whether a call failed because the process has no descriptors left: *status_p,
- * with this thread's message. */
-bool iris_i_hip_lacks_descriptors(const struct hip_backend *hip, size_t bytes,
-                                  iris_status_t *status_p);
-
-/* ---- hip_access.c ---- */
-
-/* The slot check_access. */
-iris_status_t iris_i_hip_check_access(struct iris_backend *backend,
-                                      const char *name, const void *ptr,
-                                      size_t bytes);
-
-/* ---- hip_external.c ---- */
-
-IRIS_SLOT(iris_i_hip_hold_external, memory, hold_external);
-IRIS_SLOT(iris_i_hip_release_external, memory, release_external);
-IRIS_SLOT(iris_i_hip_map_external, memory, map_external);
-
-/* ---- hip_graph.c ---- */
-
-IRIS_SLOT(iris_i_hip_capture_begin, queue, capture_begin);
-IRIS_SLOT(iris_i_hip_capture_end, queue, capture_end);
-IRIS_SLOT(iris_i_hip_graph_launch, queue, graph_launch);
 IRIS_SLOT(iris_i_hip_graph_destroy, device, graph_destroy);
 
-/* ---- hip_heap.c ---- */
-
-extern const struct iris_memory_ops iris_i_hip_pool_ops;
-extern const struct iris_memory_ops iris_i_hip_vmem_ops; /* heaps that grow */
-
-/* ---- hip_launch.c ---- */
+extern const struct iris_queue_ops iris_i_hip_queue_ops;
 
 /* Loads all of the program's GPU code now: later, loading could wait for a
  * kernel. */
 void iris_i_hip_load_images(struct hip_backend *hip);
-
-IRIS_SLOT(iris_i_hip_launch, queue, launch);
-
-/* ---- hip_signal.c ---- */
-
-IRIS_SLOT(iris_i_hip_signal, queue, signal);
-IRIS_SLOT(iris_i_hip_wait, queue, wait);
-
-/* ---- hip_stream.c ---- */
 
 /* Opens the streams for fills and copies that all contexts of a GPU in this
  * process share, unless they are open, and this context's own stream for
@@ -574,8 +442,30 @@ void iris_i_hip_streams_close(struct hip_backend *hip);
 IRIS_SLOT(iris_i_hip_stream_create, device, stream_create);
 IRIS_SLOT(iris_i_hip_stream_wrap, device, stream_wrap);
 IRIS_SLOT(iris_i_hip_stream_destroy, device, stream_destroy);
-IRIS_SLOT(iris_i_hip_native, queue, native);
-IRIS_SLOT(iris_i_hip_call, queue, call);
-IRIS_SLOT(iris_i_hip_follow, queue, follow);
+
+/* ---- fault.c ---- */
+
+iris_status_t iris_i_hip_watch_open(struct hip_backend *hip);
+
+/* Makes `status`, with this thread's message, the fault, and ends kernels that
+ * wait. */
+void iris_i_hip_raise(struct hip_backend *hip, iris_status_t status);
+
+/* The fault, including one that a lane has just reported; or IRIS_OK. */
+iris_status_t iris_i_hip_check(struct hip_backend *hip);
+
+/* After a fault: waits until `is_done` is true, at most two seconds. Work that
+ * has not ended by then is given up. */
+bool iris_i_hip_end_work(struct hip_backend *hip, bool (*is_done)(void *arg),
+                         void *arg);
+
+IRIS_SLOT(iris_i_hip_clear_fault, device, clear_fault);
+
+/* ---- heap.c ---- */
+
+iris_status_t iris_i_hip_vmem_open(struct hip_backend *hip);
+
+extern const struct iris_memory_ops iris_i_hip_pool_ops;
+extern const struct iris_memory_ops iris_i_hip_vmem_ops; /* heaps that grow */
 
 #endif /* IRIS_SRC_BACKEND_HIP_INTERNAL_H */

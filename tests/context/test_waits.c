@@ -9,7 +9,7 @@
  *
  * src/base/host_wait.c type: moments, which end by themselves (tests/base)
  * src/backend/workgroup.c for_word: "a kernel", "a device barrier"
- * src/backend_hip/hip_synchronize.c work_wait: "a stream", where hip runs
+ * src/backend_hip/stream.c work_wait: "a stream", where hip runs
  * src/backend_sim/stream.c work_wait: "a stream", "a heap's stream"
  * src/context/finalize.c for_streams: "iris_finalize_later"
  * src/context/finalize.c for_others: tests/context/test_finalize_later has it,

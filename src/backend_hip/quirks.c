@@ -341,7 +341,7 @@ hipError_t iris_i_hip_set_access(const struct hip_backend *hip,
 
 /* By its type, since memory of another GPU may have no address on this one. HIP
  * before 6 has no type for unknown memory, and mostly returns an error. */
-bool iris_i_hip_is_unknown(const hipPointerAttribute_t *what)
+static bool is_unknown(const hipPointerAttribute_t *what)
 {
 #if IRIS_HIP_NVIDIA || HIP_VERSION_MAJOR >= 6
     return what->type == hipMemoryTypeUnregistered;
@@ -349,6 +349,16 @@ bool iris_i_hip_is_unknown(const hipPointerAttribute_t *what)
     return what->memoryType == hipMemoryTypeHost && what->hostPointer == NULL &&
            what->devicePointer == NULL;
 #endif
+}
+
+bool iris_i_hip_is_pageable(const void *ptr, hipPointerAttribute_t *what_p)
+{
+    hipError_t error;
+
+    memset(what_p, 0, sizeof *what_p);
+    error = hipPointerGetAttributes(what_p, ptr);
+    return error == hipSuccess ? is_unknown(what_p)
+                               : error == hipErrorInvalidValue;
 }
 
 bool iris_i_hip_is_device(const hipPointerAttribute_t *what)

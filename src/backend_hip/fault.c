@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: MIT
  *
- * The instance's fault, and the watch (struct iris_dev_watch). The host ends
- * kernels that wait by the watch, and lanes report through it that they gave
- * up. `stop` stays set until the fault is cleared.
+ * The watch: how kernels of a GPU end, and the fault that says why.
+ *
+ * The watch is memory of the host that kernels look at while they wait. Its `stop`
+ * is 0 while all is well. A lane that gives up claims it, writes a report and sets
+ * `ready`; the host claims it by STOPPED_BY_HOST. Either way every kernel that
+ * waits ends, and the reason becomes the instance's fault. The host then writes
+ * the words that streams wait for without a kernel, until the streams are done or
+ * two seconds have passed: that work is given up. iris_clear_error() resets the
+ * watch once all streams are idle.
+ *
+ * A lane that waits for long notes the word in the watch, and the host copies the
+ * note to the flight record. The watch's lock guards all changes by the host.
  */
 #include "config.h"
 
 #include "backend_hip/internal.h"
 
-#include <iris/device/watch/op.h>
-
 #include "backend/backend.h"
 #include "base/base.h"
+#include <iris/device/watch/op.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -44,12 +52,12 @@ iris_status_t iris_i_hip_watch_open(struct hip_backend *hip)
 }
 
 /* Words of the watch, which the host shares with kernels. */
-static _Atomic uint32_t *stop_of(struct hip_backend *hip)
+static _Atomic uint32_t *get_stop(struct hip_backend *hip)
 {
     return (_Atomic uint32_t *)&hip->pinned->watch.stop;
 }
 
-static _Atomic uint32_t *ready_of(struct hip_backend *hip)
+static _Atomic uint32_t *get_ready(struct hip_backend *hip)
 {
     return (_Atomic uint32_t *)&hip->pinned->watch.ready;
 }
@@ -83,7 +91,7 @@ static void describe_report(struct hip_backend *hip, char *message,
 
 /* ---- Notes of current waits ---- */
 
-static int64_t ns_of(const struct hip_backend *hip, uint64_t ticks)
+static int64_t convert_ticks(const struct hip_backend *hip, uint64_t ticks)
 {
     return hip->info.clock_khz == 0
                ? 0
@@ -95,7 +103,7 @@ static void fill_note(const struct hip_backend *hip,
                       const struct iris_dev_watch *watch, int64_t now,
                       struct iris_wait_note *note)
 {
-    int64_t begin = now - ns_of(hip, watch->note_waited);
+    int64_t begin = now - convert_ticks(hip, watch->note_waited);
     char *address = (char *)hip->heap.base + watch->note_offset;
 
     /* The same wait, as far as its ticks and polls show. */
@@ -181,7 +189,7 @@ void iris_i_hip_raise(struct hip_backend *hip, iris_status_t status)
     pthread_mutex_lock(&hip->watch_lock);
     (void)iris_i_fault_set(&hip->base, status, iris_last_error());
     /* A lane may have set it already. */
-    (void)atomic_compare_exchange_strong(stop_of(hip), &none, STOPPED_BY_HOST);
+    (void)atomic_compare_exchange_strong(get_stop(hip), &none, STOPPED_BY_HOST);
     end_note(hip, 1);
     pthread_mutex_unlock(&hip->watch_lock);
 }
@@ -204,7 +212,7 @@ static void note_report(struct hip_backend *hip)
         .cmp = (iris_cmp_t)report.cmp,
         .value = (int64_t)report.expected,
         .seen = (int64_t)report.seen,
-        .begin_ns = now - ns_of(hip, report.waited),
+        .begin_ns = now - convert_ticks(hip, report.waited),
         .now_ns = now,
     };
 
@@ -222,16 +230,16 @@ static void take_report(struct hip_backend *hip)
     struct iris_wait wait;
 
     iris_i_wait_moment(&wait, READY_MS);
-    while (*ready_of(hip) == 0 && iris_i_wait_tick(&wait) == IRIS_OK) {
+    while (*get_ready(hip) == 0 && iris_i_wait_tick(&wait) == IRIS_OK) {
     }
     snprintf(message, sizeof message,
              "rank %d: a kernel waited for too long (IRIS_DEVICE_TIMEOUT_MS) "
              "and was ended; it made no report",
              hip->params.rank);
-    if (*ready_of(hip) != 0 && report->bytes == 0) {
+    if (*get_ready(hip) != 0 && report->bytes == 0) {
         status = iris_i_mismatch_describe(&report->mismatch, message,
                                           sizeof message);
-    } else if (*ready_of(hip) != 0) {
+    } else if (*get_ready(hip) != 0) {
         describe_report(hip, message, sizeof message);
         note_report(hip);
     }
@@ -242,14 +250,14 @@ iris_status_t iris_i_hip_check(struct hip_backend *hip)
 {
     iris_status_t status = iris_i_fault_check(&hip->base);
 
-    if (status == IRIS_OK && *stop_of(hip) == 0) {
+    if (status == IRIS_OK && *get_stop(hip) == 0) {
         look_for_note(hip);
     }
-    if (status != IRIS_OK || *stop_of(hip) == 0) {
+    if (status != IRIS_OK || *get_stop(hip) == 0) {
         return status;
     }
     pthread_mutex_lock(&hip->watch_lock); /* excludes raising and clearing */
-    if (*stop_of(hip) != 0 && iris_i_fault_check(&hip->base) == IRIS_OK) {
+    if (*get_stop(hip) != 0 && iris_i_fault_check(&hip->base) == IRIS_OK) {
         take_report(hip);
     }
     pthread_mutex_unlock(&hip->watch_lock);
@@ -315,13 +323,13 @@ static bool all_done(void *arg)
 }
 
 /* From here on, later kernels may wait. */
-static void reset(struct hip_backend *hip)
+static void reset_watch(struct hip_backend *hip)
 {
     pthread_mutex_lock(&hip->watch_lock);
     iris_i_fault_clear(&hip->base);
-    *ready_of(hip) = 0;
+    *get_ready(hip) = 0;
     hip->note_beat = *(_Atomic uint64_t *)&hip->pinned->watch.beat;
-    *stop_of(hip) = 0;
+    *get_stop(hip) = 0;
     pthread_mutex_unlock(&hip->watch_lock);
 }
 
@@ -338,7 +346,7 @@ iris_status_t iris_i_hip_clear_fault(struct iris_backend *backend)
     if (!iris_i_hip_end_work(hip, all_done, hip)) {
         why = "a kernel cannot be ended";
     } else if (free_claim(hip)) {
-        reset(hip);
+        reset_watch(hip);
         return IRIS_OK;
     }
     return iris_i_hip_refuse(hip, IRIS_ERR_STATE,

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static iris_status_t hip_probe(int *count_p)
+static iris_status_t probe_hip(int *count_p)
 {
     hipError_t error = hipGetDeviceCount(count_p);
 
@@ -59,12 +59,12 @@ static void name_version(int version, char *text, size_t bytes)
     }
 }
 
-static iris_status_t hip_survey(struct iris_survey *survey_p)
+static iris_status_t survey_hip(struct iris_survey *survey_p)
 {
     struct iris_survey survey = {.num_devices = 0};
     int runtime = 0, driver = 0, count;
     char versions[2][32];
-    iris_status_t status = hip_probe(&survey.num_devices);
+    iris_status_t status = probe_hip(&survey.num_devices);
 
     if (status != IRIS_OK) {
         return status;
@@ -91,7 +91,7 @@ static iris_status_t hip_survey(struct iris_survey *survey_p)
     return IRIS_OK;
 }
 
-static iris_status_t describe(struct hip_backend *hip)
+static iris_status_t read_properties(struct hip_backend *hip)
 {
     struct iris_device_info *info = &hip->info;
     hipError_t error =
@@ -120,13 +120,13 @@ static iris_status_t describe(struct hip_backend *hip)
     return IRIS_OK;
 }
 
-static void hip_info(const struct iris_backend *backend,
-                     struct iris_device_info *info_p)
+static void read_info(const struct iris_backend *backend,
+                      struct iris_device_info *info_p)
 {
     *info_p = ((const struct hip_backend *)backend)->info;
 }
 
-static void destroy(struct hip_backend *hip)
+static void destroy_hip(struct hip_backend *hip)
 {
     pthread_mutex_destroy(&hip->watch_lock);
     pthread_mutex_destroy(&hip->streams_lock);
@@ -135,7 +135,7 @@ static void destroy(struct hip_backend *hip)
     free(hip);
 }
 
-static void hip_close(struct iris_backend *backend)
+static void close_hip(struct iris_backend *backend)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
     HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
@@ -144,35 +144,18 @@ static void hip_close(struct iris_backend *backend)
     iris_i_hip_free_later(hip, &pinned);
     iris_i_hip_streams_close(hip);
     if (!hip->stuck) {
-        destroy(hip);
+        destroy_hip(hip);
     }
 }
 
 static const struct iris_device_ops device_ops = {
-    .info = hip_info,
-    .close = hip_close,
+    .info = read_info,
+    .close = close_hip,
     .clear_fault = iris_i_hip_clear_fault,
     .stream_create = iris_i_hip_stream_create,
     .stream_wrap = iris_i_hip_stream_wrap,
     .stream_destroy = iris_i_hip_stream_destroy,
     .graph_destroy = iris_i_hip_graph_destroy,
-};
-
-static const struct iris_queue_ops queue_ops = {
-    .synchronize = iris_i_hip_synchronize,
-    .query = iris_i_hip_query,
-    .copy = iris_i_hip_copy,
-    .copy_rows = iris_i_hip_copy_rows,
-    .set = iris_i_hip_set,
-    .launch = iris_i_hip_launch,
-    .signal = iris_i_hip_signal,
-    .wait = iris_i_hip_wait,
-    .follow = iris_i_hip_follow,
-    .native = iris_i_hip_native,
-    .call = iris_i_hip_call,
-    .capture_begin = iris_i_hip_capture_begin,
-    .capture_end = iris_i_hip_capture_end,
-    .graph_launch = iris_i_hip_graph_launch,
 };
 
 static const struct iris_backend_type hip_type;
@@ -203,7 +186,7 @@ static iris_status_t open_here(struct hip_backend *hip)
     iris_status_t status;
 
     iris_i_hip_memory_join(hip);
-    status = describe(hip);
+    status = read_properties(hip);
     if (status == IRIS_OK && hip->params.vmem) {
         status = iris_i_hip_vmem_open(hip);
     } else if (status == IRIS_OK && hip->params.vmem_if_needed &&
@@ -218,7 +201,7 @@ static iris_status_t open_here(struct hip_backend *hip)
     return status;
 }
 
-static iris_status_t hip_open(const struct iris_backend_params *params,
+static iris_status_t open_hip(const struct iris_backend_params *params,
                               struct iris_backend **backend_p)
 {
     struct hip_backend *hip = calloc(1, sizeof *hip);
@@ -232,7 +215,7 @@ static iris_status_t hip_open(const struct iris_backend_params *params,
     hip->base.device = &device_ops;
     hip->base.memory =
         params->vmem ? &iris_i_hip_vmem_ops : &iris_i_hip_pool_ops;
-    hip->base.queue = &queue_ops;
+    hip->base.queue = &iris_i_hip_queue_ops;
     iris_i_backend_made(&hip->base);
     hip->params = *params;
     hip->params.memory = params->memory == NULL ? "auto" : params->memory;
@@ -243,12 +226,12 @@ static iris_status_t hip_open(const struct iris_backend_params *params,
     pthread_mutex_init(&hip->functions_lock, NULL);
     status = iris_i_hip_fail(hip, iris_i_hip_attach(hip), "it cannot be used");
     if (status != IRIS_OK) {
-        destroy(hip);
+        destroy_hip(hip);
         return status;
     }
     status = open_here(hip);
     if (status != IRIS_OK) {
-        hip_close(&hip->base);
+        close_hip(&hip->base);
         return status;
     }
     *backend_p = &hip->base;
@@ -258,9 +241,9 @@ static iris_status_t hip_open(const struct iris_backend_params *params,
 static const struct iris_backend_type hip_type = {
     .name = "hip",
     .is_gpu = 1,
-    .probe = hip_probe,
-    .survey = hip_survey,
-    .open = hip_open,
+    .probe = probe_hip,
+    .survey = survey_hip,
+    .open = open_hip,
 };
 
 IRIS_API const struct iris_backend_type *
