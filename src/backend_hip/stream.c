@@ -4,7 +4,7 @@
  *
  * All work is enqueued by enqueue_calls(): it returns the fault if there is one,
  * waits until the stream has space, and calls a function of the kind of work with
- * the stream's lock held (queue.c). What waits for a stream polls its numbers; the
+ * the stream's lock held (queue.c). A wait for a stream polls its numbers; it
  * asks for the fault, for the peers' fate and the deadline, and raises the
  * fault if it has to end early (fault.c).
  *

@@ -21,7 +21,8 @@
 /* Lists of a class, and of a bucket. Writes to record 0's links are harmless
  * and save the test for the end of the list. */
 
-static void list_push(struct iris_alloc *alloc, uint32_t *first, uint32_t index)
+static void push_block(struct iris_alloc *alloc, uint32_t *first,
+                       uint32_t index)
 {
     struct record *records = alloc->records;
 
@@ -31,8 +32,8 @@ static void list_push(struct iris_alloc *alloc, uint32_t *first, uint32_t index)
     *first = index;
 }
 
-static void list_remove(struct iris_alloc *alloc, uint32_t *first,
-                        uint32_t index)
+static void unlink_block(struct iris_alloc *alloc, uint32_t *first,
+                         uint32_t index)
 {
     struct record *records = alloc->records;
     uint32_t next = records[index].list_next;
@@ -46,24 +47,24 @@ static void list_remove(struct iris_alloc *alloc, uint32_t *first,
     }
 }
 
-static void free_insert(struct iris_alloc *alloc, uint32_t index)
+static void insert_free(struct iris_alloc *alloc, uint32_t index)
 {
     unsigned class = class_of(block_units(alloc, index));
     unsigned row = class / ROW_CLASSES;
 
     alloc->records[index].is_free = 1;
-    list_push(alloc, &alloc->class_first[class], index);
+    push_block(alloc, &alloc->class_first[class], index);
     alloc->row_maps[row] |= (uint64_t)1 << class % ROW_CLASSES;
     alloc->row_map |= 1u << row;
 }
 
-static void free_remove(struct iris_alloc *alloc, uint32_t index)
+static void remove_free(struct iris_alloc *alloc, uint32_t index)
 {
     unsigned class = class_of(block_units(alloc, index));
     unsigned row = class / ROW_CLASSES;
 
     alloc->records[index].is_free = 0;
-    list_remove(alloc, &alloc->class_first[class], index);
+    unlink_block(alloc, &alloc->class_first[class], index);
     if (alloc->class_first[class] == 0) {
         alloc->row_maps[row] &= ~((uint64_t)1 << class % ROW_CLASSES);
     }
@@ -74,7 +75,7 @@ static void free_remove(struct iris_alloc *alloc, uint32_t index)
 
 /* The bucket of a live block that starts at `start`. The mixer is Wellons'
  * lowbias32: starts come in regular strides, which must not share buckets. */
-static uint32_t *bucket_of(const struct iris_alloc *alloc, uint32_t start)
+static uint32_t *get_bucket(const struct iris_alloc *alloc, uint32_t start)
 {
     uint32_t hash = start;
 
@@ -85,7 +86,7 @@ static uint32_t *bucket_of(const struct iris_alloc *alloc, uint32_t start)
 }
 
 /* The live block that starts at byte `offset`, or 0. */
-static uint32_t live_at(const struct iris_alloc *alloc, size_t offset)
+static uint32_t find_live(const struct iris_alloc *alloc, size_t offset)
 {
     size_t start = offset >> alloc->unit_shift;
     uint32_t index;
@@ -93,7 +94,7 @@ static uint32_t live_at(const struct iris_alloc *alloc, size_t offset)
     if (start >= alloc->units || start << alloc->unit_shift != offset) {
         return 0;
     }
-    index = *bucket_of(alloc, (uint32_t)start);
+    index = *get_bucket(alloc, (uint32_t)start);
     while (index != 0 && alloc->records[index].start != start) {
         index = alloc->records[index].list_next;
     }
@@ -102,7 +103,7 @@ static uint32_t live_at(const struct iris_alloc *alloc, size_t offset)
 
 /* Makes room for `count` more records. Without memory, nothing changes. Each
  * record has a bucket, so the live blocks move to new buckets. */
-static iris_status_t records_reserve(struct iris_alloc *alloc, uint32_t count)
+static iris_status_t reserve_records(struct iris_alloc *alloc, uint32_t count)
 {
     uint32_t capacity = alloc->capacity;
     struct record *records;
@@ -125,7 +126,7 @@ static iris_status_t records_reserve(struct iris_alloc *alloc, uint32_t count)
     }
     for (uint32_t index = 1; index < alloc->touched; index++) {
         if (!records[index].is_free) {
-            list_push(alloc, bucket_of(alloc, records[index].start), index);
+            push_block(alloc, get_bucket(alloc, records[index].start), index);
         }
     }
     return IRIS_OK;
@@ -133,7 +134,7 @@ static iris_status_t records_reserve(struct iris_alloc *alloc, uint32_t count)
 
 /* Cuts block `index` at `start`. The new block is the part behind `start`. The
  * caller has reserved the record and puts both blocks into their lists. */
-static uint32_t block_split(struct iris_alloc *alloc, uint32_t index,
+static uint32_t split_block(struct iris_alloc *alloc, uint32_t index,
                             uint32_t start)
 {
     struct record *records = alloc->records;
@@ -156,7 +157,7 @@ static uint32_t block_split(struct iris_alloc *alloc, uint32_t index,
 }
 
 /* Joins block `index` with the one behind it; neither is in a list. */
-static void block_join(struct iris_alloc *alloc, uint32_t index)
+static void join_block(struct iris_alloc *alloc, uint32_t index)
 {
     struct record *records = alloc->records;
     uint32_t behind = records[index].next;
@@ -172,18 +173,18 @@ static void block_join(struct iris_alloc *alloc, uint32_t index)
 
 /* Takes [start, start + need) out of free block `index`, as a block in no list.
  * The rests in front and behind become free blocks. */
-static uint32_t block_carve(struct iris_alloc *alloc, uint32_t index,
+static uint32_t carve_block(struct iris_alloc *alloc, uint32_t index,
                             uint32_t start, uint32_t need)
 {
     uint32_t front = index;
 
-    free_remove(alloc, index);
+    remove_free(alloc, index);
     if (start > alloc->records[front].start) {
-        index = block_split(alloc, front, start);
-        free_insert(alloc, front);
+        index = split_block(alloc, front, start);
+        insert_free(alloc, front);
     }
     if (need < block_units(alloc, index)) {
-        free_insert(alloc, block_split(alloc, index, start + need));
+        insert_free(alloc, split_block(alloc, index, start + need));
     }
     return index;
 }
@@ -278,7 +279,7 @@ iris_status_t iris_i_alloc_create(size_t bytes, struct iris_alloc **alloc_p)
     alloc->in_use = 1;
     alloc->records[0].start = alloc->units;
     if (alloc->units > 0) {
-        free_insert(alloc, block_split(alloc, 0, 0));
+        insert_free(alloc, split_block(alloc, 0, 0));
     }
     *alloc_p = alloc;
     return IRIS_OK;
@@ -312,15 +313,15 @@ iris_status_t iris_i_alloc_take(struct iris_alloc *alloc, size_t bytes,
     index = find_fit(alloc, need, align);
     /* At most a front and a rear remainder need records: reserve them before
      * the first change. */
-    if (index == 0 || records_reserve(alloc, 2) != IRIS_OK) {
+    if (index == 0 || reserve_records(alloc, 2) != IRIS_OK) {
         pthread_mutex_unlock(&alloc->lock);
         return IRIS_ERR_NO_MEMORY;
     }
     start = (uint32_t)place_in(alloc, index, need, align);
     alloc->undo_before = alloc->records[index].list_prev;
     alloc->undo_peak_units = alloc->peak_units;
-    index = block_carve(alloc, index, start, need);
-    list_push(alloc, bucket_of(alloc, start), index);
+    index = carve_block(alloc, index, start, need);
+    push_block(alloc, get_bucket(alloc, start), index);
     alloc->records[index].mark = 0;
     alloc->num_live++;
     alloc->used_units += need;
@@ -334,37 +335,37 @@ iris_status_t iris_i_alloc_take(struct iris_alloc *alloc, size_t bytes,
 
 /* Frees live block `index`, joined with free neighbours. It becomes the first
  * of its class. */
-static uint32_t block_release(struct iris_alloc *alloc, uint32_t index)
+static uint32_t release_block(struct iris_alloc *alloc, uint32_t index)
 {
     uint32_t prev = alloc->records[index].prev;
     uint32_t next = alloc->records[index].next;
 
-    list_remove(alloc, bucket_of(alloc, alloc->records[index].start), index);
+    unlink_block(alloc, get_bucket(alloc, alloc->records[index].start), index);
     alloc->num_live--;
     alloc->used_units -= block_units(alloc, index);
     if (alloc->records[next].is_free) {
-        free_remove(alloc, next);
-        block_join(alloc, index);
+        remove_free(alloc, next);
+        join_block(alloc, index);
     }
     if (alloc->records[prev].is_free) {
-        free_remove(alloc, prev);
-        block_join(alloc, prev);
+        remove_free(alloc, prev);
+        join_block(alloc, prev);
         index = prev;
     }
-    free_insert(alloc, index);
+    insert_free(alloc, index);
     return index;
 }
 
 iris_status_t iris_i_alloc_give_joined(struct iris_alloc *alloc, size_t offset,
                                        size_t *start_p, size_t *bytes_p)
 {
-    uint32_t index = live_at(alloc, offset);
+    uint32_t index = find_live(alloc, offset);
 
     if (index == 0) {
         return IRIS_ERR_INVALID;
     }
     pthread_mutex_lock(&alloc->lock);
-    index = block_release(alloc, index);
+    index = release_block(alloc, index);
     *start_p = to_bytes(alloc, alloc->records[index].start);
     *bytes_p = to_bytes(alloc, block_units(alloc, index));
     pthread_mutex_unlock(&alloc->lock);
@@ -377,12 +378,12 @@ void iris_i_alloc_untake(struct iris_alloc *alloc, size_t offset)
     uint32_t before = alloc->undo_before, index, *first;
 
     pthread_mutex_lock(&alloc->lock);
-    index = block_release(alloc, live_at(alloc, offset));
+    index = release_block(alloc, find_live(alloc, offset));
     alloc->peak_units = alloc->undo_peak_units;
     if (before != 0) {
         first = &alloc->class_first[class_of(block_units(alloc, index))];
-        list_remove(alloc, first, index);
-        list_push(alloc, &records[before].list_next, index);
+        unlink_block(alloc, first, index);
+        push_block(alloc, &records[before].list_next, index);
         records[index].list_prev = before;
     }
     pthread_mutex_unlock(&alloc->lock);
@@ -393,7 +394,7 @@ int iris_i_alloc_mark(struct iris_alloc *alloc, size_t offset, int mark)
     uint32_t index;
 
     pthread_mutex_lock(&alloc->lock);
-    index = live_at(alloc, offset);
+    index = find_live(alloc, offset);
     if (index != 0 && mark >= 0) {
         alloc->records[index].mark = (unsigned)mark & 3;
     }
@@ -432,7 +433,7 @@ iris_status_t iris_i_alloc_find(struct iris_alloc *alloc, size_t offset,
     }
     pthread_mutex_lock(&alloc->lock);
     records = alloc->records;
-    index = live_at(alloc, offset);
+    index = find_live(alloc, offset);
     if (index == 0) { /* not the start of an allocation, as in most calls */
         index = records[0].next;
         while (records[records[index].next].start <= unit) {
@@ -449,8 +450,8 @@ iris_status_t iris_i_alloc_find(struct iris_alloc *alloc, size_t offset,
 }
 
 /* Units between a block and `unit`; 0: the block contains it. */
-static uint32_t distance(const struct iris_alloc *alloc, uint32_t index,
-                         uint32_t unit)
+static uint32_t measure_gap(const struct iris_alloc *alloc, uint32_t index,
+                            uint32_t unit)
 {
     uint32_t start = alloc->records[index].start;
     uint32_t end = start + block_units(alloc, index);
@@ -466,12 +467,12 @@ int iris_i_alloc_nearest(struct iris_alloc *alloc, size_t offset,
     if (pthread_mutex_trylock(&alloc->lock) != 0) {
         return 0;
     }
-    nearest = live_at(alloc, offset);
+    nearest = find_live(alloc, offset);
     for (uint32_t i = nearest == 0 ? alloc->records[0].next : 0; i != 0;
          i = alloc->records[i].next) {
         if (!alloc->records[i].is_free &&
             (nearest == 0 ||
-             distance(alloc, i, unit) < distance(alloc, nearest, unit))) {
+             measure_gap(alloc, i, unit) < measure_gap(alloc, nearest, unit))) {
             nearest = i;
         }
     }

@@ -16,7 +16,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-/* ---- heap_memory.c ---- */
+/* ---- memory.c ---- */
 
 /* The heap's memory: the addresses of this rank's heap, its committed pieces,
  * and the addresses at which the peers' heaps are mapped. */
@@ -43,12 +43,6 @@ struct iris_heap_memory {
     atomic_size_t num_committed;
     size_t num_fresh;
 };
-
-/* Allocates this rank's heap, of `bytes`. The caller closes it even if this
- * fails. */
-iris_status_t iris_i_heap_memory_open(struct iris_heap_memory *memory,
-                                      size_t bytes);
-void iris_i_heap_memory_close(struct iris_heap_memory *memory);
 
 /* Commits memory to all uncommitted pieces of [offset, offset + bytes), or to
  * none. iris_i_heap_rollback() or iris_i_heap_keep() must follow.
@@ -284,7 +278,7 @@ iris_status_t iris_i_bases_write(const struct iris_heap_memory *memory,
 iris_status_t iris_i_allocations_write(struct iris_heap_names *names,
                                        const char *path, int64_t start_ns);
 
-/* ---- heap_window.c ---- */
+/* ---- memory.c: the window ---- */
 
 struct iris_alloc;
 
@@ -309,13 +303,6 @@ struct iris_heap_window {
                         * rank */
     pthread_mutex_t lock;
 };
-
-/* The caller closes it even if this fails. IRIS_ERR_NO_MEMORY */
-iris_status_t iris_i_window_open(struct iris_heap_window *window,
-                                 struct iris_heap_memory *memory);
-
-/* Drops the remaining records; the backend unmaps the memory. */
-void iris_i_window_close(struct iris_heap_window *window);
 
 /* Adds the mapping at record->start, gives it a name, and returns its
  * address. */
@@ -349,7 +336,7 @@ size_t iris_i_window_bytes_from(const struct iris_heap_window *window,
  * the functions of its header and do not access its fields. */
 
 /* The names of this rank's released allocations, in the order of their release;
- * used by heap_free.c. Any thread appends; the thread that makes collective
+ * used by malloc.c. Any thread appends; the thread that makes collective
  * calls does the rest. compared <= done <= fenced <= count. */
 struct iris_deferred {
     pthread_mutex_t lock; /* protects the list and its count */
@@ -412,23 +399,6 @@ struct iris_heap_request {
  * around it; 0: `ptr` is in neither. */
 size_t iris_i_heap_bytes_from(const struct iris_heap *heap, const void *ptr);
 
-/* The name of a live allocation of the program, which is the same on all ranks.
- * For heap memory, it is the heap offset. For external memory, which may be
- * shared more than once at one address, it is a larger number that is never
- * used again.
- *
- * Finds the allocation that begins at `ptr` and has not been released yet. If
- * there are several, it finds the newest or the oldest. Ranks release the
- * oldest first, each at its own time, so the newest is the same for all. `call`
- * is for messages. Any thread. IRIS_ERR_INVALID */
-iris_status_t iris_i_heap_find_start(struct iris_heap *heap, const char *call,
-                                     const void *ptr, int newest,
-                                     size_t *name_p);
-
-/* Sets the mark of an allocation, unless it is negative, and returns it; -1:
- * there is no allocation of that name. Any thread. */
-int iris_i_heap_mark(struct iris_heap *heap, size_t name, int mark);
-
 /* Address of the memory on `rank` that corresponds to `ptr` on this rank's
  * heap. `call` is for messages. IRIS_ERR_INVALID (rank out of range, ptr not on
  * the heap), IRIS_ERR_UNREACHABLE */
@@ -477,16 +447,13 @@ struct iris_heap_range {
 iris_status_t iris_i_heap_check_range(const struct iris_heap *heap,
                                       const struct iris_heap_range *range);
 
-/* ---- heap_free.c ---- */
+/* ---- malloc.c ---- */
 
 /* Frees an allocation of iris_i_heap_allocate() or iris_i_external_share() on
  * every rank. Whole pieces of memory go back to the system. `checked`: the
  * status of the caller's own checks. */
 iris_status_t iris_i_heap_release(struct iris_heap *heap, void *ptr,
                                   iris_status_t checked);
-
-/* Frees the allocation at a heap offset, with its memory, on this rank. */
-void iris_i_heap_give(struct iris_heap *heap, size_t offset);
 
 /* Whether this rank's streams have done all work that was enqueued before the
  * last call with `anew` set, including this call. Never waits. */
@@ -519,9 +486,6 @@ iris_status_t iris_i_deferred_add(struct iris_heap *heap, void *ptr);
  * failed allocation; `full` if this rank was out of memory. */
 void iris_i_deferred_post(struct iris_heap *heap, struct iris_call *call,
                           struct iris_deferred_plan *plan);
-void iris_i_deferred_post_failure(struct iris_heap *heap, int full,
-                                  struct iris_call *call,
-                                  struct iris_deferred_plan *plan);
 
 /* After all ranks have agreed on that call, before the next agreement. Every
  * payload of the call begins with a struct iris_deferred_post. */
@@ -538,11 +502,6 @@ size_t iris_i_deferred_follow(struct iris_heap *heap,
  * allocations, then frees those that all ranks have released. */
 iris_status_t iris_i_deferred_free(struct iris_heap *heap, size_t *freed_p);
 
-/* Refuses releases from now on. */
-void iris_i_deferred_close(struct iris_heap *heap);
-
-/* ---- heap_malloc.c ---- */
-
 /* One allocation by all ranks. Unless it succeeds on all of them, no rank takes
  * anything. */
 iris_status_t iris_i_heap_allocate(struct iris_heap *heap,
@@ -552,14 +511,6 @@ iris_status_t iris_i_heap_allocate(struct iris_heap *heap,
 void iris_i_heap_stats(const struct iris_heap *heap,
                        struct iris_heap_stats *stats_p);
 
-/* Offers memory of this rank to every other process, and maps theirs. Works and
- * returns as iris_i_exchange(); makes and closes the handles. */
-iris_status_t iris_i_heap_share(struct iris_heap *heap,
-                                struct iris_offer *offers, size_t num_offers,
-                                iris_status_t status);
-
-/* ---- external.c ---- */
-
 /* Makes memory of the program symmetric, on all ranks: shared if possible, else
  * copied; *shared_p says which. `request` is the same as for an allocation. */
 iris_status_t iris_i_external_share(struct iris_heap *heap,
@@ -567,7 +518,7 @@ iris_status_t iris_i_external_share(struct iris_heap *heap,
                                     const void *ptr, void **symmetric_p,
                                     int *shared_p);
 
-/* ---- heap_open.c ---- */
+/* ---- memory.c: the beginning and the end ---- */
 
 /* Opens and closes the heap: this rank's memory, its records, and the mappings
  * of the peers. */

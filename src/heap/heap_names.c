@@ -68,8 +68,8 @@ int iris_i_heap_find(const struct iris_heap_names *names, size_t offset,
 
 /* ---- Lifetimes; all under the lock ---- */
 
-static struct life **bucket_of(const struct iris_heap_lives *lives,
-                               size_t start)
+static struct life **find_bucket(const struct iris_heap_lives *lives,
+                                 size_t start)
 {
     uint64_t hash = (uint64_t)(start / IRIS_ALIGNMENT) * 0x9e3779b97f4a7c15u;
 
@@ -85,7 +85,7 @@ static struct life **find_life(const struct iris_heap_names *names,
     if (names->lives == NULL) {
         return NULL;
     }
-    link = bucket_of(names->lives, start);
+    link = find_bucket(names->lives, start);
     while (*link != NULL && (*link)->start != start) {
         link = &(*link)->next;
     }
@@ -93,7 +93,7 @@ static struct life **find_life(const struct iris_heap_names *names,
 }
 
 /* Returns 0, or -1 without memory; then nothing has changed. */
-static int rehash(struct iris_heap_lives *lives, size_t num_buckets)
+static int rehash_lives(struct iris_heap_lives *lives, size_t num_buckets)
 {
     struct iris_heap_lives wide = {lives->count, num_buckets,
                                    calloc(num_buckets, sizeof *wide.buckets)};
@@ -105,7 +105,7 @@ static int rehash(struct iris_heap_lives *lives, size_t num_buckets)
     for (size_t i = 0; i < lives->num_buckets; i++) {
         for (life = lives->buckets[i]; life != NULL; life = next) {
             next = life->next;
-            to = bucket_of(&wide, life->start);
+            to = find_bucket(&wide, life->start);
             life->next = *to;
             *to = life;
         }
@@ -126,14 +126,15 @@ static struct life *add_life(struct iris_heap_names *names, size_t start)
     }
     if (lives == NULL ||
         (lives->count >= lives->num_buckets &&
-         rehash(lives, lives->num_buckets == 0 ? 64 : 2 * lives->num_buckets) !=
+         rehash_lives(lives,
+                      lives->num_buckets == 0 ? 64 : 2 * lives->num_buckets) !=
              0 &&
          lives->num_buckets == 0)) {
         return NULL;
     }
     life = calloc(1, sizeof *life);
     if (life != NULL) {
-        to = bucket_of(lives, start);
+        to = find_bucket(lives, start);
         life->start = start;
         life->born_ns = UNKNOWN;
         life->next = *to;
