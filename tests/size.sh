@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# No folder has more lines than its ceiling (scripts/size). In a small tree, the
-# script finds a planted overflow, a folder without a ceiling, and a bad row.
+# No folder has more lines than its ceiling (scripts/size), and no more functions of
+# src are shown to other files than allowed. In a small tree, the script finds a
+# planted overflow, a function too many, a folder without a ceiling, and a bad row.
 set -u
 export LC_ALL=C
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -28,6 +29,22 @@ says "what a build makes" 0 "docs                        7        7        1" "$
 echo "one more" >"$tmp/src/base/b.h"
 says "a line above the ceiling" 1 "src/base has 1 lines more than its ceiling of 100" "$size"
 rm "$tmp/src/base/b.h"
+cat >"$tmp/src/base/a.c" <<'C'
+static int take_one(void)
+{
+    return 1;
+}
+
+int iris_i_two(int a,
+               int b)
+{
+    return take_one() + a + b;
+}
+C
+echo "shown 50" >>"$tmp/scripts/size-ceilings"
+says "a function of two is shown" 0 "src/base                   10      100        1        1        2       50" "$size"
+printf 'void iris_i_more(void)\n{\n}\n' >>"$tmp/src/base/a.c"
+says "a shown function too many" 1 "67 % of the functions of src are not static, more than 50" "$size"
 mkdir "$tmp/src/new"
 says "a folder without a ceiling" 1 "src/new has no ceiling" "$size"
 rmdir "$tmp/src/new"

@@ -505,8 +505,6 @@ static inline const char *iris_i_cmp_name(iris_cmp_t cmp)
     return cmp >= IRIS_CMP_EQ && cmp <= IRIS_CMP_GE ? names[cmp] : "?";
 }
 
-/* ---- mismatch.c ---- */
-
 /* The public functions: X(NAME, name). The collectives are in the order of enum
  * iris_ccl_op; those after the broadcast start at REDUCE. The products are in
  * the order of enum iris_ops_op. Programs contain the value of GATHER. */
@@ -579,7 +577,7 @@ iris_status_t iris_i_registry_find(const char *name, const char *module_dir,
  * another thread uses the registry. IRIS_ERR_LIMIT */
 iris_status_t iris_i_registry_add(const struct iris_backend_type *type);
 
-/* ---- stubs.c ---- */
+/* ---- backend.c ---- */
 
 /* For devices without a runtime. */
 iris_status_t iris_i_no_stream_wrap(struct iris_backend *backend, void *native,
@@ -724,12 +722,7 @@ const struct iris_backend_type *
 iris_i_module_open(const struct iris_module_core *core,
                    const struct iris_backend_type *type);
 
-/* ---- cpu_series.c ---- */
-
-/* Begins a series behind a plain access, of which observers have the event.
- * `what` is iris_d_packed() of it. */
-void iris_i_cpu_series_begin(struct iris_cpu_wg *cpu, struct iris_hooks *hooks,
-                             const struct iris_cpu_event *event, uint64_t what);
+/* ---- workgroup.c ---- */
 
 /* Gives observers the accesses that they have not got. `cpu` may have no
  * series. */

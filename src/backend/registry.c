@@ -50,8 +50,8 @@ static void core_log(const struct iris_log *log, iris_log_level_t level,
 }
 
 /* The result of the module's entry function, or NULL with the message set. */
-static const struct iris_backend_type *enter(iris_module_entry_t entry,
-                                             const char *name, const char *path)
+static const struct iris_backend_type *
+enter_module(iris_module_entry_t entry, const char *name, const char *path)
 {
     static const struct iris_module_layout layout = IRIS_MODULE_LAYOUT;
     static const struct iris_module_core core = {
@@ -88,8 +88,8 @@ static const struct iris_backend_type *enter(iris_module_entry_t entry,
 
 /* Loads a module once for the process. It stays loaded, since the device's
  * runtime cannot be unloaded. Only success is remembered. */
-static const struct iris_backend_type *load(const char *name,
-                                            const char *folder)
+static const struct iris_backend_type *load_module(const char *name,
+                                                   const char *folder)
 {
     const struct iris_backend_type *type;
     iris_module_entry_t entry;
@@ -106,7 +106,7 @@ static const struct iris_backend_type *load(const char *name,
             name, loader.why);
         return NULL;
     }
-    type = enter(entry, name, loader.path);
+    type = enter_module(entry, name, loader.path);
     if (type == NULL) {
         iris_i_loader_close(&loader);
     }
@@ -114,7 +114,7 @@ static const struct iris_backend_type *load(const char *name,
 }
 
 /* "hip, sim": the backends of this build. */
-static void list(char *text, size_t bytes)
+static void list_backends(char *text, size_t bytes)
 {
     size_t length = 0;
 
@@ -135,7 +135,7 @@ static const struct iris_backend_type *type_of(struct entry *entry,
     char known[128];
 
     if (!entry->built) {
-        list(known, sizeof known);
+        list_backends(known, sizeof known);
         iris_i_fail(NULL, IRIS_ERR_BACKEND,
                     "backend \"%s\" (IRIS_BACKEND) is not in this build; it "
                     "has: %s. Configure with --with-backend=%s, or use "
@@ -145,7 +145,7 @@ static const struct iris_backend_type *type_of(struct entry *entry,
     }
     pthread_mutex_lock(&lock);
     if (entry->type == NULL) {
-        entry->type = load(entry->name, module_dir);
+        entry->type = load_module(entry->name, module_dir);
     }
     type = entry->type;
     pthread_mutex_unlock(&lock);
@@ -177,7 +177,7 @@ iris_status_t iris_i_registry_find(const char *name, const char *module_dir,
             return type == NULL ? IRIS_ERR_BACKEND : IRIS_OK;
         }
     }
-    list(known, sizeof known);
+    list_backends(known, sizeof known);
     return iris_i_fail(NULL, IRIS_ERR_BACKEND,
                        "backend \"%.60s\" (IRIS_BACKEND) is unknown; this "
                        "build has: %s",

@@ -2,23 +2,85 @@
  *
  * The functions that a kernel on a CPU thread calls (iris/device/watch/cpu.h): its
  * identity, whether to go on waiting, and its observers.
+ *
+ * A running workgroup lives in the stack frame that called the kernel, and the thread
+ * points to it. The kernel leaves by returning, or by a jump out of it: after the
+ * stop of its job, a deadline, or an access that an observer refuses. Each poll of a
+ * wait asks for these; long waits are noted in the flight record. Observers are told
+ * of single accesses, and of a series of plain accesses by few events.
  */
 #include "config.h"
 
 #include "backend/backend.h"
 
+#include "base/base.h"
+#include "base/fp_env.h"
 #include <iris/device/core/far.h>
 #include <iris/device/watch/hook.h>
 #include <iris/device/wg/kernel.h>
 #include <iris/device/core/value.h>
 
-#include "base/base.h"
-#include "base/fp_env.h"
-
 #include <sched.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <string.h>
+
+/* ---- Series of plain accesses ---- */
+
+/* They begin and end here; device/watch/series.h continues them. No access of a series
+ * needs a check: its block contains an access that was checked, and heaps consist
+ * of whole blocks. */
+
+static void tell_series(struct iris_cpu_series *series,
+                        struct iris_hooks *hooks)
+{
+    if (series->event.bytes != 0) {
+        (void)iris_i_hooks_device(hooks, &series->event);
+        series->event.address = series->next;
+        series->event.bytes = 0;
+    }
+}
+
+/* The series that ends for a new one: an earlier block of the same, else each
+ * in turn. */
+static struct iris_cpu_series *choose_series(struct iris_cpu_wg *cpu,
+                                             const struct iris_cpu_event *event,
+                                             uint64_t what)
+{
+    for (unsigned i = 0; i < IRIS_CPU_SERIES; i++) {
+        if (cpu->series[i].what == what &&
+            cpu->series[i].event.site == event->site &&
+            cpu->series[i].event.target_rank == event->target_rank) {
+            return &cpu->series[i];
+        }
+    }
+    return &cpu->series[cpu->next_series++ % IRIS_CPU_SERIES];
+}
+
+/* Begins a series behind a plain access, of which observers have the event.
+ * `what` is iris_d_packed() of it. */
+static void begin_series(struct iris_cpu_wg *cpu, struct iris_hooks *hooks,
+                         const struct iris_cpu_event *event, uint64_t what)
+{
+    struct iris_cpu_series *series = choose_series(cpu, event, what);
+
+    tell_series(series, hooks);
+    series->next = (const char *)event->address + event->bytes;
+    series->room = -(uintptr_t)series->next % IRIS_CPU_SERIES_BYTES;
+    series->what = what;
+    series->event = *event;
+    series->event.address = series->next;
+    series->event.bytes = 0;
+}
+
+void iris_i_cpu_series_tell(struct iris_cpu_wg *cpu, struct iris_hooks *hooks)
+{
+    for (unsigned i = 0; cpu->series != NULL && i < IRIS_CPU_SERIES; i++) {
+        tell_series(&cpu->series[i], hooks);
+    }
+}
+
+/* ---- Workgroups ---- */
 
 /* If an observer schedules the workgroups, the clock is read only once per this
  * number of polls. */
@@ -138,8 +200,8 @@ static _Noreturn void end_workgroup(struct workgroup *self)
     _longjmp(self->end, 1);
 }
 
-static _Noreturn void stop(struct workgroup *self, iris_status_t status,
-                           enum iris_cpu_stop why)
+static _Noreturn void end_by_stop(struct workgroup *self, iris_status_t status,
+                                  enum iris_cpu_stop why)
 {
     if (why != IRIS_CPU_STOP_REFUSED) { /* before the others have ended */
         note_wait(self, iris_i_now_ns(), 1);
@@ -257,7 +319,7 @@ static iris_status_t check_access(const struct iris_cpu_wg *cpu,
     return IRIS_OK;
 }
 
-static uint64_t pack(const struct iris_cpu_event *event)
+static uint64_t pack_access(const struct iris_cpu_event *event)
 {
     iris_d_access_t access = iris_d_reads(event->op, 0, event->bytes);
 
@@ -283,10 +345,10 @@ void iris_cpu_observe(struct iris_cpu_wg *cpu,
         status = check_access(cpu, event);
     }
     if (status == IRIS_OK && is_plain && cpu->series != NULL) {
-        iris_i_cpu_series_begin(cpu, hooks, event, pack(event));
+        begin_series(cpu, hooks, event, pack_access(event));
     }
     if (status != IRIS_OK) {
-        stop(current, status, IRIS_CPU_STOP_REFUSED);
+        end_by_stop(current, status, IRIS_CPU_STOP_REFUSED);
     }
 }
 
@@ -295,11 +357,11 @@ void iris_cpu_end(struct iris_cpu_wg *cpu, const char *why)
     if (cpu == NULL) {
         return;
     }
-    stop(current,
-         iris_i_fail(NULL, IRIS_ERR_INVALID,
-                     "rank %d: kernel %s, workgroup %u: %s", cpu->rank,
-                     cpu->kernel, cpu->workgroup, why),
-         IRIS_CPU_STOP_REFUSED);
+    end_by_stop(current,
+                iris_i_fail(NULL, IRIS_ERR_INVALID,
+                            "rank %d: kernel %s, workgroup %u: %s", cpu->rank,
+                            cpu->kernel, cpu->workgroup, why),
+                IRIS_CPU_STOP_REFUSED);
 }
 
 void iris_cpu_mismatch(struct iris_cpu_wg *cpu,
@@ -312,7 +374,8 @@ void iris_cpu_mismatch(struct iris_cpu_wg *cpu,
         return;
     }
     status = iris_i_mismatch_describe(mismatch, text, sizeof text);
-    stop(current, iris_i_fail(NULL, status, "%s", text), IRIS_CPU_STOP_REFUSED);
+    end_by_stop(current, iris_i_fail(NULL, status, "%s", text),
+                IRIS_CPU_STOP_REFUSED);
 }
 
 /* ---- Requests to other nodes ---- */
@@ -326,7 +389,7 @@ void iris_cpu_posted(struct iris_cpu_wg *cpu, enum iris_op op, size_t bytes)
 }
 
 /* 1: it carried a request or a message. */
-static int carry(const struct workgroup *self)
+static int carry_messages(const struct workgroup *self)
 {
     const struct iris_far *far = self->job->params->far;
 
@@ -355,7 +418,7 @@ void iris_cpu_poll(struct iris_cpu_wg *cpu)
     cpu->polls += cpu->ring == NULL ? 1 : POLLS_OF_CARRY;
     if (cpu->polls <= iris_i_paces[IRIS_PACE_WORKGROUP].pauses) {
         self->wait.type = NULL; /* a new wait, or possibly one */
-        if (!carry(self)) {
+        if (!carry_messages(self)) {
             iris_d_pause();
         }
         return;
@@ -365,11 +428,12 @@ void iris_cpu_poll(struct iris_cpu_wg *cpu)
     }
     status = iris_i_wait_turn(&self->wait);
     if (status != IRIS_OK) {
-        stop(self, status,
-             self->wait.now_ns < self->wait_end_ns ? IRIS_CPU_STOP_ASKED
-                                                   : IRIS_CPU_STOP_EXPIRED);
+        end_by_stop(self, status,
+                    self->wait.now_ns < self->wait_end_ns
+                        ? IRIS_CPU_STOP_ASKED
+                        : IRIS_CPU_STOP_EXPIRED);
     }
-    (void)carry(self);
+    (void)carry_messages(self);
 }
 
 /* Runs the kernel's code in the default floating-point environment, as on a GPU,

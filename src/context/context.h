@@ -23,7 +23,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* ---- placement.c ---- */
+/* ---- open.c ---- */
 
 /* Placement: a rank's backend and device, the number of ranks that share it,
  * and whether that counts as a simulation. */
@@ -230,7 +230,7 @@ static inline struct iris_group *iris_i_world(const iris_t *iris)
     return iris->world;
 }
 
-/* ---- context_group.c ---- */
+/* ---- group.c ---- */
 
 struct iris_dev_group;
 
@@ -271,11 +271,6 @@ void iris_i_group_close_all(iris_t *iris);
 iris_status_t iris_i_group_resolve(const iris_t *iris,
                                    const iris_group_t *group,
                                    struct iris_group **group_p);
-
-/* iris_i_enter(), then iris_i_group_resolve(). */
-iris_status_t iris_i_group_enter(const iris_t *iris, const char *call,
-                                 const iris_group_t *group,
-                                 struct iris_group **group_p);
 
 /* Whether it has ranks of other nodes, which only a proxy reaches. */
 int iris_i_group_is_far(const iris_t *iris, const struct iris_group *group);
@@ -326,8 +321,6 @@ iris_status_t iris_i_enter(const iris_t *iris, const char *call);
 iris_status_t iris_i_enter_output(const iris_t *iris, const char *call,
                                   const void *output, const char *name);
 
-/* ---- tensor_check.c ---- */
-
 /* The check of a tensor at the start of every public call that takes one.
  * `tensor` and `ops` share it, so it is in a lower layer. */
 
@@ -374,7 +367,7 @@ struct iris_tensor_extent {
 };
 struct iris_tensor_extent iris_i_tensor_extent(const iris_tensor_t *tensor);
 
-/* ---- context_layout.c ---- */
+/* ---- group.c ---- */
 
 /* The heap of a traced rank is larger by this size. */
 #define IRIS_TRACE_HEAP_BYTES ((size_t)44 << 20)
@@ -390,9 +383,6 @@ iris_i_layout_sizes(const struct iris_settings *settings, int num_ranks);
 /* The smallest heap size that a program may ask for. */
 size_t iris_i_layout_least(const struct iris_settings *settings, int num_ranks);
 
-/* Address of the device half of the group with this index. */
-struct iris_dev_group *iris_i_layout_group(const iris_t *iris, int place);
-
 /* Writes the word by which peers recognise the heap, and gives its offset. */
 iris_status_t iris_i_layout_write_id(iris_t *iris, uint64_t *id_p);
 size_t iris_i_layout_id_offset(int num_ranks);
@@ -405,7 +395,7 @@ iris_status_t iris_i_layout_write_context(iris_t *iris);
 iris_status_t iris_i_layout_write_tracing(iris_t *iris, const int64_t *words,
                                           struct iris_stream *stream);
 
-/* ---- fused.c ---- */
+/* ---- enter.c ---- */
 
 struct iris_stream;
 
@@ -433,7 +423,7 @@ void iris_i_close_all(iris_t *iris);
 /* Ends a context without its peers: they get IRIS_ERR_PEER_LOST. */
 void iris_i_abandon(iris_t *iris);
 
-/* ---- context_open.c ---- */
+/* ---- open.c ---- */
 
 /* The context of the rank in `bootstrap`. Peers wait for this rank. If its
  * settings are wrong (`status`, with this thread's message), it joins them all

@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * The end of a context.
+ *
+ * A context is LIVE, then LEAVING if a thread of the library finalizes it, then
+ * FINALIZED; its struct is never freed, so that later calls are caught. It ends by
+ * agreement with its peers, which the board shows, or it is abandoned after an error
+ * and its peers lose it. Either way its parts are freed in reverse order of their
+ * creation, those that exist.
+ *
+ * live_lock guards the list of live contexts. exit_lock is held for reading while a
+ * leaving thread uses the device, so that the process's exit waits for it.
  */
 #include "config.h"
 
@@ -25,7 +34,7 @@
  * list. */
 static _Atomic(iris_t *) finalized;
 
-static void retire(iris_t *iris)
+static void retire_context(iris_t *iris)
 {
     free(iris->settings);
     iris->settings = NULL;
@@ -48,7 +57,7 @@ void iris_i_enlist(iris_t *iris)
     pthread_mutex_unlock(&live_lock);
 }
 
-static void delist(iris_t *iris)
+static void delist_context(iris_t *iris)
 {
     iris_t **link = &live;
 
@@ -70,7 +79,7 @@ static int is_sibling(const iris_t *iris, const iris_t *other)
            pthread_equal(iris->owner, pthread_self());
 }
 
-static uint64_t id_of(const iris_t *iris)
+static uint64_t find_id(const iris_t *iris)
 {
     struct iris_shown shown;
 
@@ -98,7 +107,7 @@ static int has_sibling(const iris_t *iris, uint64_t id)
 
     pthread_mutex_lock(&live_lock);
     for (other = live; other != NULL; other = other->next_live) {
-        if (is_sibling(iris, other) && id_of(other) == id) {
+        if (is_sibling(iris, other) && find_id(other) == id) {
             break;
         }
     }
@@ -151,21 +160,21 @@ void iris_i_close_all(iris_t *iris)
 }
 
 /* Frees the context. Its peers see `state` from now on. */
-static void end(iris_t *iris, enum iris_rank_state state)
+static void end_context(iris_t *iris, enum iris_rank_state state)
 {
     iris_i_peers_set_state(iris->control, state);
     atomic_store_explicit(&iris->life, IRIS_LIFE_FINALIZED,
                           memory_order_release);
-    delist(iris);
+    delist_context(iris);
     iris->life_ops->ended(iris, state);
     iris_i_close_all(iris);
-    retire(iris);
+    retire_context(iris);
 }
 
 void iris_i_abandon(iris_t *iris)
 {
     iris->life_ops->ending(iris, 0);
-    end(iris, IRIS_RANK_LEFT);
+    end_context(iris, IRIS_RANK_LEFT);
 }
 
 /* ---- The end of the process ---- */
@@ -267,7 +276,7 @@ static const struct iris_call_type finalize_call = {.name = "iris_finalize"};
 
 /* The collective part before a context ends. It is this rank's last collective
  * call. */
-static iris_status_t part(iris_t *iris, struct iris_call *call)
+static iris_status_t part_from_peers(iris_t *iris, struct iris_call *call)
 {
     iris_status_t status = iris_i_agree(&iris->world->members, call);
 
@@ -288,7 +297,7 @@ static iris_status_t part(iris_t *iris, struct iris_call *call)
     return status;
 }
 
-static iris_status_t leave(iris_t *iris)
+static iris_status_t leave_job(iris_t *iris)
 {
     struct iris_call call = {
         .type = &finalize_call, .keep_waiting = check_order, .arg = iris};
@@ -306,7 +315,7 @@ static iris_status_t leave(iris_t *iris)
                            "(iris_interrupt) and leaves the job",
                            iris->log.rank);
     }
-    return part(iris, &call);
+    return part_from_peers(iris, &call);
 }
 
 iris_status_t iris_finalize(iris_t *iris)
@@ -322,14 +331,14 @@ iris_status_t iris_finalize(iris_t *iris)
         return status;
     }
     iris->life_ops->ending(iris, 1);
-    show_elsewhere(iris, id_of(iris));
-    status = leave(iris);
+    show_elsewhere(iris, find_id(iris));
+    status = leave_job(iris);
     snprintf(message, sizeof message, "%s", iris_last_error());
     iris_i_recorder_failed(iris, status);
     if (status == IRIS_ERR_TIMEOUT) {
         iris_i_peers_leave(iris->control, message);
     }
-    end(iris, status == IRIS_OK ? IRIS_RANK_FINALIZED : IRIS_RANK_LEFT);
+    end_context(iris, status == IRIS_OK ? IRIS_RANK_FINALIZED : IRIS_RANK_LEFT);
     show_elsewhere(iris, 0);
     return status == IRIS_OK ? IRIS_OK : iris_i_fail_again(status, message);
 }
@@ -395,7 +404,7 @@ static iris_status_t leave_later(iris_t *iris)
     if (call.status == IRIS_OK) {
         iris_i_peers_set_state(iris->control, IRIS_RANK_FINALIZED);
     }
-    return part(iris, &call);
+    return part_from_peers(iris, &call);
 }
 
 static void *leaver_main(void *arg)
@@ -409,7 +418,7 @@ static void *leaver_main(void *arg)
                        iris_last_error());
     }
     pthread_rwlock_rdlock(&exit_lock); /* for longer than the context's life */
-    end(iris, status == IRIS_OK ? IRIS_RANK_FINALIZED : IRIS_RANK_LEFT);
+    end_context(iris, status == IRIS_OK ? IRIS_RANK_FINALIZED : IRIS_RANK_LEFT);
     pthread_rwlock_unlock(&exit_lock);
     atomic_fetch_sub(&num_serving, serves);
     return NULL;
@@ -453,7 +462,7 @@ iris_status_t iris_finalize_later(iris_t *iris)
                            "finalized by another thread");
     }
     pthread_once(&once, watch_exit);
-    delist(iris);
+    delist_context(iris);
     note_serving(iris);
     ret = start_thread(iris);
     if (ret != 0) {

@@ -33,10 +33,4 @@ void iris_i_recorder_clear(iris_t *iris);
 void iris_i_note_wait(void *core, struct iris_wait_note *note);
 void iris_i_wait_over(void *core, struct iris_wait_note *note);
 
-/* ---- context_check.c ---- */
-
-/* Watches the context from its first allocation on. On a GPU it only warns that
- * it checks nothing. */
-iris_status_t iris_i_context_open_check(iris_t *iris);
-
 #endif /* IRIS_SRC_CONTEXT_INTERNAL_H */

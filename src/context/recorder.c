@@ -15,14 +15,14 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct iris_record *record_of(const iris_t *iris)
+static struct iris_record *get_record(const iris_t *iris)
 {
     return iris->control == NULL ? NULL : iris->control->record;
 }
 
 /* ---- Host calls ---- */
 
-static uint64_t offset_of(const iris_t *iris, const void *address, int rank)
+static uint64_t find_offset(const iris_t *iris, const void *address, int rank)
 {
     const int64_t *bases = iris_i_heap_bases(&iris->heap.memory);
     size_t bytes = iris_i_heap_bytes(&iris->heap.memory);
@@ -89,7 +89,7 @@ void iris_i_recorder_failed(iris_t *iris, iris_status_t status)
 }
 
 /* The value kept for a call; for a collective, the number of its group. */
-static uint64_t value_of(const struct iris_host_event *event)
+static uint64_t get_value(const struct iris_host_event *event)
 {
     const struct iris_group *group = event->group;
 
@@ -113,7 +113,7 @@ static void end_call(iris_t *iris, struct iris_record *record,
                      const struct iris_host_event *event)
 {
     iris_i_record_end(record, event,
-                      offset_of(iris, event->address, event->target_rank),
+                      find_offset(iris, event->address, event->target_rank),
                       may_block(event->op));
     iris_i_recorder_failed(iris, event->status);
     count_bytes(record, event);
@@ -136,10 +136,10 @@ static void record_kernel(struct iris_record *record,
     }
 }
 
-static void observe(void *self, const struct iris_host_event *event)
+static void record_event(void *self, const struct iris_host_event *event)
 {
     iris_t *iris = self;
-    struct iris_record *record = record_of(iris);
+    struct iris_record *record = get_record(iris);
 
     if (event->op == IRIS_HOST_KERNEL) {
         record_kernel(record, event);
@@ -148,9 +148,10 @@ static void observe(void *self, const struct iris_host_event *event)
     } else if (event->after) {
         end_call(iris, record, event);
     } else {
-        iris_i_record_begin(record, event,
-                            offset_of(iris, event->address, event->target_rank),
-                            value_of(event));
+        iris_i_record_begin(
+            record, event,
+            find_offset(iris, event->address, event->target_rank),
+            get_value(event));
     }
 }
 
@@ -222,10 +223,10 @@ static void find_word(iris_t *iris, const struct iris_wait_note *note,
 
     wait->kind = note->op == 0 ? IRIS_WAIT_SPIN : IRIS_WAIT_KERNEL;
     wait->word_rank =
-        offset_of(iris, note->address, -1) != IRIS_RECORD_NOWHERE
+        find_offset(iris, note->address, -1) != IRIS_RECORD_NOWHERE
             ? iris->log.rank
             : iris_i_heap_owner(&iris->heap.memory, note->address, &offset);
-    wait->offset = offset_of(iris, note->address, wait->word_rank);
+    wait->offset = find_offset(iris, note->address, wait->word_rank);
     if (note->address == NULL || wait->offset == IRIS_RECORD_NOWHERE) {
         wait->offset = IRIS_RECORD_NOWHERE;
         return;
@@ -239,7 +240,7 @@ static void find_word(iris_t *iris, const struct iris_wait_note *note,
 }
 
 /* Notices a new wait, or a change of the value since the last note. */
-static void follow(struct iris_wait_note *note)
+static void follow_note(struct iris_wait_note *note)
 {
     if (!note->is_known) {
         note->is_known = 1;
@@ -273,14 +274,14 @@ void iris_i_note_wait(void *core, struct iris_wait_note *note)
         .group = -1,
     };
 
-    follow(note);
+    follow_note(note);
     wait.first_seen = note->first_seen;
     wait.change_ns = note->change_ns;
     snprintf(wait.name, sizeof wait.name, "%s",
              note->kernel == NULL ? "" : note->kernel);
     find_word(iris, note, &wait);
     if (note->kernel == NULL) {
-        iris_i_record_launched_names(record_of(iris), wait.name);
+        iris_i_record_launched_names(get_record(iris), wait.name);
         wait.own = wait.group >= 0;
     }
     if (wait.kind == IRIS_WAIT_KERNEL &&
@@ -288,12 +289,12 @@ void iris_i_note_wait(void *core, struct iris_wait_note *note)
          note->now_ns - note->begin_ns > IRIS_OLD_MS * IRIS_NS_PER_MS)) {
         wait.held = find_holders(iris, note, &wait);
     }
-    note->slot = iris_i_record_wait(record_of(iris), note->slot, &wait);
+    note->slot = iris_i_record_wait(get_record(iris), note->slot, &wait);
 }
 
 void iris_i_wait_over(void *core, struct iris_wait_note *note)
 {
-    iris_i_record_wait_over(record_of(core), note->slot, note->ended);
+    iris_i_record_wait_over(get_record(core), note->slot, note->ended);
     note->slot = -1;
 }
 
@@ -303,7 +304,7 @@ void iris_i_recorder_describe_wait(void *arg, char *text, size_t bytes)
     struct iris_record_wait wait;
     char what[300] = "its work runs on, and does not wait as far as is known";
 
-    if (iris_i_record_find_wait(record_of(iris), &wait)) {
+    if (iris_i_record_find_wait(get_record(iris), &wait)) {
         iris_i_describe_wait(&wait, what, sizeof what);
     }
     snprintf(text, bytes, "a stream: %s (iris-top %ld shows all ranks)", what,
@@ -314,9 +315,9 @@ void iris_i_recorder_describe_wait(void *arg, char *text, size_t bytes)
 
 iris_status_t iris_i_recorder_open(iris_t *iris)
 {
-    struct iris_record *record = record_of(iris);
+    struct iris_record *record = get_record(iris);
 
-    iris->recorder = (struct iris_observer){.host = observe, .self = iris};
+    iris->recorder = (struct iris_observer){.host = record_event, .self = iris};
     if (record == NULL) {
         return IRIS_OK;
     }
@@ -335,6 +336,6 @@ void iris_i_recorder_close(iris_t *iris)
 
 void iris_i_recorder_clear(iris_t *iris)
 {
-    iris_i_record_forget(record_of(iris));
+    iris_i_record_forget(get_record(iris));
     iris_i_records_forget(iris->control->records, iris->log.rank);
 }

@@ -15,8 +15,9 @@
  * unmaps it. The window's lock guards the list of parts.
  *
  * A heap opens with this rank's memory alone. Connecting maps the peers' heaps; a
- * rank whose heap cannot be mapped has base 0. The ranks then agree on who reaches
- * whom, so that both sides of a pair see the same. Closing undoes all of it.
+ * rank whose heap cannot be mapped has base 0. The ranks then agree on the
+ * pairs that reach each other, so that both sides see the same. Closing undoes all of
+ * it.
  */
 #include "config.h"
 

@@ -10,7 +10,7 @@
 
 #include "control/control.h"
 
-/* ---- init.c ---- */
+/* ---- spawn.c ---- */
 
 /* iris_init() for ranks that this process made: `bootstrap` identifies them. */
 iris_status_t iris_i_init(const struct iris_config *config,

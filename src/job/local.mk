@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-libirisi_la_SOURCES += %D%/init.c %D%/internal.h %D%/spawn.c
+libirisi_la_SOURCES += %D%/internal.h %D%/spawn.c

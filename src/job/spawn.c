@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes ranks: threads of this process or child processes.
+ * Makes ranks: iris_init() for this process's one rank, and iris_spawn() for ranks
+ * as threads or processes.
+ *
+ * Wrong settings do not keep a rank from its peers, which may know of it and wait:
+ * it joins them all the same, to tell them. A parent of processes waits for all of
+ * them, and ends the others if one fails; a rank that ends without iris_finalize() is
+ * abandoned, so that its peers fail at once.
  */
 #include "config.h"
 
 #include "job/internal.h"
 
-#include <iris/spawn.h>
-
 #include "base/base.h"
 #include "context/context.h"
+#include "trace/trace.h"
+#include <iris/spawn.h>
 
 #include <errno.h>
 #include <poll.h>
@@ -22,6 +28,59 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* ---- iris_init() ---- */
+
+iris_status_t iris_i_init(const struct iris_config *config,
+                          const struct iris_bootstrap *bootstrap,
+                          iris_t **iris_p)
+{
+    struct iris_settings settings;
+    iris_status_t status = iris_i_settings_load(config, &settings);
+
+    return iris_i_context_open(&settings, bootstrap, &iris_i_life_ops, status,
+                               iris_p);
+}
+
+/* Wrong settings may be the reason why a rank knows of no others, which wait
+ * for it. It joins them all the same, to tell them. */
+static void expect_others(struct iris_settings *settings)
+{
+    if (settings->rank.origin != IRIS_ORIGIN_DEFAULT &&
+        settings->num_ranks.origin == IRIS_ORIGIN_DEFAULT) {
+        settings->num_ranks.number = settings->rank.number + 2;
+    }
+}
+
+iris_status_t iris_init(const struct iris_config *config, iris_t **iris_p)
+{
+    struct iris_settings settings;
+    struct iris_bootstrap bootstrap;
+    char message[IRIS_MESSAGE_BYTES];
+    iris_status_t loaded, status;
+
+    if (iris_p == NULL) {
+        return iris_i_fail(
+            NULL, IRIS_ERR_INVALID,
+            "iris_init: iris_p is NULL; pass where to put the context");
+    }
+    loaded = iris_i_settings_load(config, &settings);
+    snprintf(message, sizeof message, "%s", iris_last_error());
+    if (loaded != IRIS_OK) {
+        expect_others(&settings);
+    }
+    status = iris_i_bootstrap(&settings, &bootstrap);
+    if (loaded != IRIS_OK) {
+        iris_i_fail_again(loaded, message);
+    }
+    if (status != IRIS_OK) {
+        return loaded != IRIS_OK ? loaded : status;
+    }
+    return iris_i_context_open(&settings, &bootstrap, &iris_i_life_ops, loaded,
+                               iris_p);
+}
+
+/* ---- iris_spawn() ---- */
 
 /* One rank's failure. The rank that claims the note writes it, once. */
 struct note {
@@ -67,7 +126,7 @@ static void note_down(struct note *note, int rank, iris_status_t status)
     }
 }
 
-static void record(struct failure *failure, int rank, iris_status_t status)
+static void record_end(struct failure *failure, int rank, iris_status_t status)
 {
     note_down(&failure->first, rank, status);
 }
@@ -119,13 +178,13 @@ static iris_status_t record_code(struct failure *failure,
                 outcome->rank, outcome->num_ranks, outcome->rank,
                 iris_status_string(status), outcome->code, late,
                 iris_last_error()[0] == '\0' ? "" : ": ", iris_last_error());
-    record(failure, outcome->rank, status);
+    record_end(failure, outcome->rank, status);
     return status;
 }
 
 /* After a function that returned 0. */
-static iris_status_t finalize(iris_t *iris, struct spawn *spawn,
-                              const struct outcome *outcome)
+static iris_status_t finalize_rank(iris_t *iris, struct spawn *spawn,
+                                   const struct outcome *outcome)
 {
     iris_status_t status =
         outcome->finalized
@@ -137,13 +196,13 @@ static iris_status_t finalize(iris_t *iris, struct spawn *spawn,
             : iris_finalize(iris);
 
     if (status != IRIS_OK) {
-        record(spawn->failure, outcome->rank, status);
+        record_end(spawn->failure, outcome->rank, status);
     }
     return status;
 }
 
 /* Runs fn between init and finalize. A failed rank leaves at once. */
-static iris_status_t run(iris_t *iris, struct spawn *spawn)
+static iris_status_t call_function(iris_t *iris, struct spawn *spawn)
 {
     struct outcome outcome = {.rank = iris_i_rank(iris),
                               .num_ranks = iris_i_num_ranks(iris)};
@@ -154,7 +213,7 @@ static iris_status_t run(iris_t *iris, struct spawn *spawn)
     outcome.code = spawn->fn(iris, spawn->arg);
     outcome.finalized = !iris_i_is_live(iris);
     if (outcome.code == 0) {
-        return finalize(iris, spawn, &outcome);
+        return finalize_rank(iris, spawn, &outcome);
     }
     status = record_code(spawn->failure, &outcome);
     snprintf(message, sizeof message, "%s", iris_last_error());
@@ -174,10 +233,10 @@ static iris_status_t run_made_rank(struct spawn *spawn, int rank)
     bootstrap.failed = &spawn->failure->first.rank_p1;
     status = iris_i_init(spawn->config, &bootstrap, &iris);
     if (status != IRIS_OK) {
-        record(spawn->failure, rank, status);
+        record_end(spawn->failure, rank, status);
         return status;
     }
-    return run(iris, spawn);
+    return call_function(iris, spawn);
 }
 
 static iris_status_t run_rank(struct spawn *spawn, int rank)
@@ -211,7 +270,7 @@ static void run_threads(struct spawn *spawn)
     if (ret != 0) {
         iris_i_fail_errno(NULL, IRIS_ERR_LIMIT, ret,
                           "cannot start the thread of rank %d", started);
-        record(spawn->failure, started, IRIS_ERR_LIMIT);
+        record_end(spawn->failure, started, IRIS_ERR_LIMIT);
     }
     for (int rank = 0; rank < started; rank++) {
         pthread_join(threads[rank].thread, NULL);
@@ -246,7 +305,7 @@ static void judge_child(struct spawn *spawn, int rank, pid_t pid, int how)
         iris_i_fail(NULL, IRIS_ERR_PEER_LOST,
                     "rank %d (pid %ld) exited with code %d", rank, (long)pid,
                     WEXITSTATUS(how));
-        record(spawn->failure, rank, IRIS_ERR_PEER_LOST);
+        record_end(spawn->failure, rank, IRIS_ERR_PEER_LOST);
     }
 }
 
@@ -308,7 +367,7 @@ static void run_processes(struct spawn *spawn)
     if (started < spawn->num_ranks) {
         iris_i_fail_errno(NULL, IRIS_ERR_LIMIT, errno,
                           "cannot start the process of rank %d", started);
-        record(spawn->failure, started, IRIS_ERR_LIMIT);
+        record_end(spawn->failure, started, IRIS_ERR_LIMIT);
         for (int rank = 0; rank < started; rank++) {
             kill(pids[rank], SIGKILL);
         }
@@ -352,7 +411,7 @@ static iris_status_t run_launched(struct spawn *spawn)
         iris_i_abandon(iris);
         return status;
     }
-    return run(iris, spawn);
+    return call_function(iris, spawn);
 }
 
 /* Called after every rank made here has ended. */

@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-/* ---- queue_launch.c ---- */
+/* ---- queue.c ---- */
 
 /* Enqueues kernels on streams. C and C++: files with kernels are compiled for
  * GPUs, too. */

@@ -50,7 +50,7 @@ struct iris_queue {
     struct iris_graph *graphs;
 };
 
-/* ---- queue_stream.c ---- */
+/* ---- queue.c ---- */
 
 /* Makes the default stream. The caller closes the queue even if this fails. */
 iris_status_t iris_i_queue_open(struct iris_queue *queue);
@@ -88,13 +88,6 @@ iris_status_t iris_i_copy(struct iris_queue *queue, void *dst, const void *src,
 iris_status_t iris_i_fill(struct iris_queue *queue, void *dst, int value,
                           size_t bytes, iris_stream_t *stream);
 
-/* Finds the far side, which must be entirely in the program's part of this
- * rank's heap. Resolves the stream first. NULL: only kernels reach the rank. */
-iris_status_t iris_i_transfer_find_remote(struct iris_queue *queue,
-                                          const struct iris_transfer *what,
-                                          iris_stream_t **stream_p,
-                                          void **remote_p);
-
 /* A put or get. */
 iris_status_t iris_i_enqueue_transfer(struct iris_queue *queue,
                                       const struct iris_transfer *what,
@@ -110,16 +103,13 @@ iris_status_t iris_i_enqueue_check_signal(struct iris_queue *queue,
                                           const struct iris_transfer *what,
                                           iris_stream_t *stream);
 
-/* ---- queue_graph.c ---- */
+/* ---- queue.c ---- */
 
 iris_status_t iris_i_capture_begin(struct iris_queue *queue,
                                    struct iris_stream *stream);
 iris_status_t iris_i_capture_end(struct iris_queue *queue,
                                  struct iris_stream *stream,
                                  struct iris_graph **graph_p);
-
-/* Drops the graph that the stream is capturing, if any. */
-void iris_i_capture_drop(struct iris_stream *stream);
 
 iris_status_t iris_i_graph_launch(struct iris_queue *queue, iris_graph_t *graph,
                                   struct iris_stream *stream);
@@ -138,7 +128,7 @@ int iris_i_stream_mark_take(struct iris_queue *queue,
 void iris_i_stream_mark_forget(struct iris_queue *queue,
                                const struct iris_stream_mark *mark);
 
-/* ---- tile_transfer.c ---- */
+/* ---- transfer.c ---- */
 
 /* The tiles of one put or get. */
 struct iris_tile_transfer {

@@ -8,9 +8,10 @@
 #include <iris/device/kernels/barrier.h>
 #include <iris/device/kernels/signal.h>
 
-static iris_status_t launch(struct iris_queue *queue,
-                            const struct iris_kernel *kernel, unsigned block,
-                            const void *args, iris_stream_t *stream)
+static iris_status_t launch_own(struct iris_queue *queue,
+                                const struct iris_kernel *kernel,
+                                unsigned block, const void *args,
+                                iris_stream_t *stream)
 {
     struct iris_launch_request request = {
         kernel, 1, block, args, kernel->args_bytes, true};
@@ -24,7 +25,8 @@ iris_status_t iris_i_kernel_barrier(struct iris_queue *queue,
 {
     struct iris_barrier_args args = {iris_i_queue_context(queue), group};
 
-    return launch(queue, iris_k_barrier, IRIS_DEV_GROUP_LANES, &args, stream);
+    return launch_own(queue, iris_k_barrier, IRIS_DEV_GROUP_LANES, &args,
+                      stream);
 }
 
 iris_status_t iris_i_kernel_signal(struct iris_queue *queue,
@@ -35,8 +37,8 @@ iris_status_t iris_i_kernel_signal(struct iris_queue *queue,
                                     (uint64_t *)what->symmetric, what->value,
                                     what->rank};
 
-    return launch(queue, what->adds ? iris_k_signal_add : iris_k_signal, 1,
-                  &args, stream);
+    return launch_own(queue, what->adds ? iris_k_signal_add : iris_k_signal, 1,
+                      &args, stream);
 }
 
 iris_status_t iris_i_kernel_transfer(struct iris_queue *queue,
@@ -67,5 +69,5 @@ iris_status_t iris_i_kernel_wait(struct iris_queue *queue,
                                   (const uint64_t *)what->symmetric, what->cmp,
                                   what->value};
 
-    return launch(queue, iris_k_wait, 1, &args, stream);
+    return launch_own(queue, iris_k_wait, 1, &args, stream);
 }

@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes a context: its backend and heap, and the rendezvous with its peers.
+ * The beginning of a context: its device, its backend and heap, the rendezvous with
+ * its peers, and the checks that its settings ask for.
+ *
+ * A rank that fails before the rendezvous still goes there and says so, since its
+ * peers wait for it: they all fail at once with its message. The rendezvous carries a
+ * hello of each rank; after it the peers' heaps are mapped and the ranks agree on the
+ * outcome. iris_i_close_all() (finalize.c) undoes any part that was made.
  */
 #include "config.h"
 
 #include "context/internal.h"
 
+#include "backend/backend.h"
 #include "base/base.h"
 #include "check/check.h"
+#include "context/context.h"
 #include "control/control.h"
 #include "heap/heap.h"
 #include "queue/kernels.h"
@@ -18,13 +26,218 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
+
+/* ---- The backend and the device ---- */
+
+static iris_status_t probe_devices(const struct iris_backend_type *type,
+                                   int *num_devices_p)
+{
+    return type == NULL ? IRIS_ERR_BACKEND : type->probe(num_devices_p);
+}
+
+/* The backend in the settings, or the first that can run. */
+static iris_status_t select_backend(const struct iris_settings *settings,
+                                    const struct iris_backend_type **type_p,
+                                    int *num_devices_p)
+{
+    const char *wanted = settings->backend.text;
+    const char *module_dir = settings->module_dir.text;
+    const struct iris_backend_type *type = NULL;
+    iris_status_t status = IRIS_ERR_BACKEND;
+
+    if (wanted[0] != '\0') {
+        status = iris_i_registry_find(wanted, module_dir, &type);
+        status =
+            status == IRIS_OK ? probe_devices(type, num_devices_p) : status;
+    }
+    for (size_t i = 0; wanted[0] == '\0' && status != IRIS_OK &&
+                       iris_i_registry_at(i, module_dir, &type) != NULL;
+         i++) {
+        status = probe_devices(type, num_devices_p);
+    }
+    if (status == IRIS_OK) {
+        *type_p = type;
+    }
+    return status;
+}
+
+/* The first GPU backend that can run, or NULL with this thread's message saying
+ * why no backend can run. */
+static const struct iris_backend_type *
+find_gpu(const struct iris_settings *settings)
+{
+    const struct iris_backend_type *type;
+    int known = 0, num_devices;
+
+    for (size_t i = 0;
+         iris_i_registry_at(i, settings->module_dir.text, &type) != NULL; i++) {
+        if (type != NULL && !type->is_gpu) {
+            continue;
+        }
+        known = 1;
+        if (probe_devices(type, &num_devices) == IRIS_OK) {
+            return type;
+        }
+    }
+    if (!known) {
+        iris_i_fail(NULL, IRIS_ERR_BACKEND,
+                    "this build has no backend for GPUs; configure with "
+                    "--with-backend=hip");
+    }
+    return NULL;
+}
+
+/* A simulation shares a real device if there is one and the settings allow
+ * it. */
+static iris_status_t place_simulation(const struct iris_settings *settings,
+                                      int num_ranks,
+                                      struct iris_placement *placement)
+{
+    const struct iris_backend_type *gpu = NULL;
+
+    placement->simulation = 1;
+    /* Looking for GPUs takes time, so only if it is needed. */
+    if (settings->sim_device.number == IRIS_CHOICE_SIM_DEVICE_CPU) {
+        return IRIS_OK;
+    }
+    gpu = find_gpu(settings);
+    if (gpu != NULL) {
+        placement->type = gpu;
+        placement->ranks_on_device = num_ranks;
+        return IRIS_OK;
+    }
+    snprintf(placement->no_gpu, sizeof placement->no_gpu, "%s",
+             iris_last_error());
+    if (settings->sim_device.number != IRIS_CHOICE_SIM_DEVICE_GPU) {
+        return IRIS_OK;
+    }
+    return iris_i_fail(NULL, IRIS_ERR_BACKEND,
+                       "simulation on a GPU (IRIS_SIM_DEVICE=gpu): %.600s, or "
+                       "IRIS_SIM_DEVICE=cpu",
+                       placement->no_gpu);
+}
+
+/* One device for each rank. A launcher may show each rank only its own device,
+ * which then has number 0 for each. The import of heaps detects two ranks that
+ * share one. */
+static iris_status_t choose_device(const struct iris_bootstrap *bootstrap,
+                                   int num_devices,
+                                   struct iris_placement *placement)
+{
+    placement->device = num_devices == 1 ? 0 : bootstrap->local_rank;
+    if (placement->device < num_devices) {
+        return IRIS_OK;
+    }
+    return iris_i_fail(NULL, IRIS_ERR_BACKEND,
+                       "rank %d of %d has no GPU for itself: this node shows "
+                       "%d; start fewer ranks, or let them share one GPU with "
+                       "IRIS_BACKEND=sim IRIS_SIM_DEVICE=gpu",
+                       bootstrap->rank, bootstrap->num_ranks, num_devices);
+}
+
+iris_status_t iris_i_place(const struct iris_settings *settings,
+                           const struct iris_bootstrap *bootstrap,
+                           struct iris_placement *placement_p)
+{
+    struct iris_placement placement = {.ranks_on_device = 1};
+    int num_devices = 0;
+    iris_status_t status =
+        select_backend(settings, &placement.type, &num_devices);
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    placement.name = placement.type->name;
+    if (placement.type->simulates) {
+        status = place_simulation(settings, bootstrap->num_ranks, &placement);
+    } else if (placement.type->is_gpu) {
+        status = choose_device(bootstrap, num_devices, &placement);
+    } else {
+        placement.simulation = 1;
+    }
+    if (status == IRIS_OK) {
+        *placement_p = placement;
+    }
+    return status;
+}
+
+void iris_i_place_preload(const struct iris_settings *settings)
+{
+    const struct iris_backend_type *type;
+
+    if (strcasecmp(settings->backend.text, "sim") == 0 &&
+        settings->sim_device.number == IRIS_CHOICE_SIM_DEVICE_CPU) {
+        return;
+    }
+    for (size_t i = 0;
+         iris_i_registry_at(i, settings->module_dir.text, &type) != NULL; i++) {
+    }
+}
+
+/* ---- The check of IRIS_CHECK ---- */
+
+/* Whether the user has asked for one particular run. */
+static bool is_scheduled(const struct iris_settings *settings)
+{
+    return settings->seed.origin != IRIS_ORIGIN_DEFAULT ||
+           settings->replay.text[0] != '\0' ||
+           settings->schedule.text[0] != '\0';
+}
+
+/* Watches the context from its first allocation on. On a GPU it only warns that
+ * it checks nothing. */
+static iris_status_t open_check(iris_t *iris)
+{
+    int64_t check = iris->settings->check.number;
+    const struct iris_race_params races = {
+        .heap = &iris->heap,
+        .default_stream = iris->queue.streams,
+        .group_key = iris_i_group_key,
+        .prefix = iris->settings->report.text,
+        .suppressions = iris->settings->suppressions.text};
+    const struct iris_weak_params weak = {
+        .heap = &iris->heap,
+        .default_stream = iris->queue.streams,
+        .group_key = iris_i_group_key,
+        .group_size = iris_i_group_count,
+        .threads = (unsigned)iris->settings->sim_cus.number,
+        .choices = {.seed = (uint64_t)iris->settings->seed.number,
+                    .follow = iris->settings->replay.text,
+                    .record = iris->settings->schedule.text,
+                    .newest = check == IRIS_CHOICE_CHECK_RACE,
+                    .num_ranks = iris->log.num_ranks}};
+    iris_status_t status = IRIS_OK;
+
+    if (check == IRIS_CHOICE_CHECK_NONE) {
+        return IRIS_OK;
+    }
+    if (iris->placement.type->is_gpu) {
+        iris_i_warning(&iris->log,
+                       "IRIS_CHECK=%s checks nothing on a GPU; set "
+                       "IRIS_SIM_DEVICE=cpu, too",
+                       iris->settings->check.text);
+        return IRIS_OK;
+    }
+    if (check == IRIS_CHOICE_CHECK_BOUNDS) {
+        return iris_i_bounds_create(&iris->heap, &iris->bounds);
+    }
+    if (check == IRIS_CHOICE_CHECK_WEAK || is_scheduled(iris->settings)) {
+        status = iris_i_weak_create(&weak, &iris->weak);
+    }
+    /* The scheduler comes second, so that this check sees an operation when it
+     * is its turn. */
+    return status == IRIS_OK && check == IRIS_CHOICE_CHECK_RACE
+               ? iris_i_race_create(&races, &iris->race)
+               : status;
+}
 
 #define HELLO_MAGIC 0x49726973u
 #define HELLO_VERSION 10u
 
 /* Whether to go on waiting for work: fails after the loss of a peer. */
-static iris_status_t fate(void *arg)
+static iris_status_t check_fate(void *arg)
 {
     iris_t *iris = arg;
 
@@ -54,8 +267,8 @@ static void report_simulation(const iris_t *iris)
 }
 
 /* core_ops.locate. */
-static int locate(void *core, const void *address,
-                  struct iris_location *place_p)
+static int locate_address(void *core, const void *address,
+                          struct iris_location *place_p)
 {
     const iris_t *iris = core;
 
@@ -69,7 +282,7 @@ static iris_status_t open_backend(iris_t *iris,
         .describe_late = iris_i_group_describe_late,
         .note_wait = iris_i_note_wait,
         .wait_over = iris_i_wait_over,
-        .locate = locate,
+        .locate = locate_address,
     };
     const struct iris_settings *settings = iris->settings;
     struct iris_backend_params params = {
@@ -98,7 +311,7 @@ static iris_status_t open_backend(iris_t *iris,
                              .warn_ms = settings->warn_ms.number,
                              .interrupted = &iris->interrupted,
                              .heedless = &iris->heedless,
-                             .fate = fate,
+                             .fate = check_fate,
                              .describe = iris_i_recorder_describe_wait,
                              .arg = iris};
     if (status == IRIS_OK) {
@@ -152,8 +365,8 @@ static int may_have_nodes(const iris_t *iris,
 }
 
 /* Chooses the control plane: different nodes share no memory for one. */
-static const char *control_of(const iris_t *iris,
-                              const struct iris_bootstrap *bootstrap)
+static const char *choose_control(const iris_t *iris,
+                                  const struct iris_bootstrap *bootstrap)
 {
     const char *name = iris->settings->control.text;
 
@@ -209,13 +422,13 @@ static int wants_mpi(const iris_t *iris)
 }
 
 /* This rank's preparation before the rendezvous. */
-static iris_status_t prepare(iris_t *iris,
-                             const struct iris_bootstrap *bootstrap,
-                             struct iris_hello *hello,
-                             struct iris_control_parts *parts)
+static iris_status_t prepare_rank(iris_t *iris,
+                                  const struct iris_bootstrap *bootstrap,
+                                  struct iris_hello *hello,
+                                  struct iris_control_parts *parts)
 {
     iris_status_t status =
-        iris_i_control_prepare(control_of(iris, bootstrap), hello, parts);
+        iris_i_control_prepare(choose_control(iris, bootstrap), hello, parts);
 
     if (status == IRIS_OK) {
         status = open_backend(iris, bootstrap);
@@ -226,7 +439,7 @@ static iris_status_t prepare(iris_t *iris,
     if (status == IRIS_OK && may_have_nodes(iris, bootstrap) &&
         wants_proxy(iris) && !wants_mpi(iris)) {
         status = iris_i_channel_socket_listen(
-            iris_i_control_kind(control_of(iris, bootstrap)), hello,
+            iris_i_control_kind(choose_control(iris, bootstrap)), hello,
             &iris->far_listener);
     }
     if (status == IRIS_OK) {
@@ -244,17 +457,17 @@ static iris_status_t prepare(iris_t *iris,
     return status;
 }
 
-static const struct iris_heap_handle *handle_of(void *arg, int rank)
+static const struct iris_heap_handle *get_handle(void *arg, int rank)
 {
     return &((const struct iris_rendezvous *)arg)->hellos[rank].handle;
 }
 
-static uint64_t id_of(void *arg, int rank)
+static uint64_t get_id(void *arg, int rank)
 {
     return ((const struct iris_rendezvous *)arg)->hellos[rank].heap_id;
 }
 
-static int same_node(void *arg, int rank, int other)
+static int is_same_node(void *arg, int rank, int other)
 {
     const struct iris_rendezvous *rendezvous = arg;
 
@@ -274,7 +487,7 @@ struct start {
 };
 
 /* Only rank 0 knows of a rank that dies before it joins the control plane. */
-static iris_status_t start_fate(void *arg)
+static iris_status_t check_start(void *arg)
 {
     const struct start *start = arg;
     iris_status_t status = iris_i_peers_check_all(start->control);
@@ -303,7 +516,7 @@ static iris_status_t open_proxy(iris_t *iris,
     struct start start = {iris->control, rendezvous};
     iris_status_t status;
 
-    waiter.fate = start_fate;
+    waiter.fate = check_start;
     waiter.arg = &start;
     iris->far_listener = -1;
     status = wants_mpi(iris) ? iris_i_channel_mpi_open(&mpi, &channel)
@@ -324,9 +537,9 @@ static iris_status_t connect_peers(iris_t *iris,
                                    struct iris_control_parts *parts)
 {
     const struct iris_heap_peers peers = {
-        .handle = handle_of,
-        .id = id_of,
-        .same_node = same_node,
+        .handle = get_handle,
+        .id = get_id,
+        .same_node = is_same_node,
         .arg = rendezvous,
         .id_offset = iris_i_layout_id_offset(iris->log.num_ranks),
         .require_all = (int)iris->settings->require_all.number};
@@ -354,7 +567,7 @@ static iris_status_t connect_peers(iris_t *iris,
         status = open_proxy(iris, rendezvous);
     }
     if (status == IRIS_OK) {
-        status = iris_i_context_open_check(iris);
+        status = open_check(iris);
     }
     if (status == IRIS_OK) {
         status = iris_i_layout_write_context(iris);
@@ -400,9 +613,10 @@ static iris_status_t agree_on_reach(iris_t *iris)
 
 /* All ranks meet, even after a failed preparation (`status`), so that all learn
  * of a failure at once. */
-static iris_status_t join(iris_t *iris, const struct iris_bootstrap *bootstrap,
-                          iris_status_t status,
-                          struct iris_control_parts *parts)
+static iris_status_t join_peers(iris_t *iris,
+                                const struct iris_bootstrap *bootstrap,
+                                iris_status_t status,
+                                struct iris_control_parts *parts)
 {
     struct iris_hello hello = {.magic = HELLO_MAGIC,
                                .version = HELLO_VERSION,
@@ -423,7 +637,7 @@ static iris_status_t join(iris_t *iris, const struct iris_bootstrap *bootstrap,
                                  : iris_i_fail_again(status, hello.message);
     }
     if (status == IRIS_OK) {
-        status = prepare(iris, bootstrap, &hello, parts);
+        status = prepare_rank(iris, bootstrap, &hello, parts);
     }
     hello.status = status;
     status = iris_i_rendezvous_join(&rendezvous, &hello);
@@ -453,8 +667,8 @@ static iris_status_t join(iris_t *iris, const struct iris_bootstrap *bootstrap,
     return status;
 }
 
-static iris_t *make(const struct iris_bootstrap *bootstrap,
-                    const struct iris_settings *settings)
+static iris_t *make_context(const struct iris_bootstrap *bootstrap,
+                            const struct iris_settings *settings)
 {
     iris_t *iris = calloc(1, sizeof *iris);
     struct iris_settings *kept = malloc(sizeof *kept);
@@ -487,7 +701,7 @@ iris_status_t iris_i_context_open(const struct iris_settings *settings,
                                   const struct iris_life_ops *life_ops,
                                   iris_status_t status, iris_t **iris_p)
 {
-    iris_t *iris = make(bootstrap, settings);
+    iris_t *iris = make_context(bootstrap, settings);
     struct iris_control_parts parts = IRIS_CONTROL_NO_PARTS;
 
     if (iris == NULL) {
@@ -497,7 +711,7 @@ iris_status_t iris_i_context_open(const struct iris_settings *settings,
     if (iris->log.rank == 0) {
         iris_i_environment_check(&iris->log);
     }
-    status = join(iris, bootstrap, status, &parts);
+    status = join_peers(iris, bootstrap, status, &parts);
     if (status != IRIS_OK) {
         iris_i_fail_on(&iris->log, status);
         iris_i_peers_leave(iris->control, iris_last_error());
