@@ -6,7 +6,6 @@
 #include "config.h"
 
 #include "info.h"
-#include "base/settings_table.h"
 #include "backend/calls.h"
 #include "backend/backend.h"
 #include "base/base.h"

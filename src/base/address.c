@@ -19,7 +19,8 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-static void take(const void *from, size_t bytes, struct iris_address *address_p)
+static void take_address(const void *from, size_t bytes,
+                         struct iris_address *address_p)
 {
     memset(address_p, 0, sizeof *address_p);
     address_p->bytes = (uint32_t)bytes;
@@ -72,7 +73,8 @@ static int is_link_local(const struct iris_address *address)
 
 /* Splits "HOST:PORT" and "[HOST]:PORT". Returns the reason if the text is
  * neither. */
-static const char *split(const char *text, char host[256], const char **port_p)
+static const char *split_text(const char *text, char host[256],
+                              const char **port_p)
 {
     const char *colon = strrchr(text, ':');
     size_t length = colon == NULL ? 0 : (size_t)(colon - text);
@@ -104,7 +106,8 @@ static const char *split(const char *text, char host[256], const char **port_p)
 /* The first IPv4 address, else the first IPv6 address that is not link-local,
  * else the first address. Resolvers may list a host's link-local addresses
  * first. */
-static void choose(const struct addrinfo *all, struct iris_address *address_p)
+static void choose_address(const struct addrinfo *all,
+                           struct iris_address *address_p)
 {
     struct iris_address one;
     int best = 0;
@@ -112,7 +115,7 @@ static void choose(const struct addrinfo *all, struct iris_address *address_p)
     for (; all != NULL; all = all->ai_next) {
         int good;
 
-        take(all->ai_addr, all->ai_addrlen, &one);
+        take_address(all->ai_addr, all->ai_addrlen, &one);
         good = family_of(&one) == AF_INET ? 3 : is_link_local(&one) ? 1 : 2;
         if (good > best) {
             best = good;
@@ -122,8 +125,8 @@ static void choose(const struct addrinfo *all, struct iris_address *address_p)
 }
 
 /* Asks the system's resolver. Returns the reason if it has no usable address. */
-static const char *resolve(const char *host, const char *port,
-                           struct iris_address *address_p)
+static const char *resolve_name(const char *host, const char *port,
+                                struct iris_address *address_p)
 {
     const struct addrinfo hints = {.ai_family = AF_UNSPEC,
                                    .ai_socktype = SOCK_STREAM,
@@ -134,7 +137,7 @@ static const char *resolve(const char *host, const char *port,
     if (ret != 0) {
         return gai_strerror(ret);
     }
-    choose(all, address_p);
+    choose_address(all, address_p);
     freeaddrinfo(all);
     return is_link_local(address_p)
                ? "a link-local address has a meaning on one host only"
@@ -199,10 +202,10 @@ static int take_interface(const struct ifaddrs *one, int family,
         !(one->ifa_flags & IFF_UP) || (one->ifa_flags & IFF_LOOPBACK)) {
         return 0;
     }
-    take(one->ifa_addr,
-         family == AF_INET ? sizeof(struct sockaddr_in)
-                           : sizeof(struct sockaddr_in6),
-         &own);
+    take_address(one->ifa_addr,
+                 family == AF_INET ? sizeof(struct sockaddr_in)
+                                   : sizeof(struct sockaddr_in6),
+                 &own);
     if (is_link_local(&own)) {
         return 0;
     }
@@ -245,10 +248,10 @@ iris_status_t iris_i_address_parse(const char *text,
 {
     struct iris_address address = {.bytes = 0}, own;
     char host[256];
-    const char *port, *why = split(text, host, &port);
+    const char *port, *why = split_text(text, host, &port);
 
     if (why == NULL) {
-        why = resolve(host, port, &address);
+        why = resolve_name(host, port, &address);
     }
     if (why != NULL) {
         return fail_parse(text, why);
@@ -272,9 +275,9 @@ void iris_i_address_widen(struct iris_address *address)
     struct iris_address before = *address;
 
     if (family_of(address) == AF_INET) {
-        take(&in, sizeof in, address);
+        take_address(&in, sizeof in, address);
     } else {
-        take(&in6, sizeof in6, address);
+        take_address(&in6, sizeof in6, address);
     }
     iris_i_address_set_port(address, &before);
 }

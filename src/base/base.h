@@ -383,7 +383,7 @@ void iris_i_wait_apart(int64_t ms);
 void iris_i_wait_pause(void);
 void iris_i_wait_resume(void);
 
-/* ---- fd.c ---- */
+/* ---- process.c ---- */
 
 /* Every call that makes a descriptor goes through this. A program may have
  * closed its standard streams. If the library's file then got stderr's number,
@@ -411,8 +411,6 @@ static inline int iris_i_fd_above_stdio(int fd)
  * its copies only until then, since all descriptors are close-on-exec. errno is
  * kept. */
 int iris_i_fd_socket(int fd);
-
-/* ---- shm.c ---- */
 
 /* Shared memory without names: files in /dev/shm that no directory lists. No
  * other process can collide with them or squat on them, and nothing remains
@@ -444,6 +442,27 @@ size_t iris_i_shm_guard_bytes(void);
 /* iris_i_fail_errno() for a call that makes descriptors: EMFILE and ENFILE
  * become IRIS_ERR_LIMIT, and the message names the limit. */
 iris_status_t iris_i_fail_fd(int errno_value, const char *what);
+
+struct iris_process {
+    char state; /* 'R', 'S', 'T', 'Z' and so on, as in ps */
+    int parent;
+    uint64_t start_ticks; /* together with the number, identifies a process */
+};
+
+/* Like getpid(), without a system call for each: every public call asks. A
+ * child that shares this process's memory (vfork) gets its parent's id. */
+int iris_i_process_id(void);
+
+/* 0: there is no such process, or access is denied. */
+int iris_i_process_read(int pid, struct iris_process *process_p);
+
+/* A pidfd of the process, above the standard streams, which the caller closes;
+ * -1 with errno. */
+int iris_i_process_watch(int pid);
+
+/* The number of the process's threads, except those that the library has named.
+ * 0: there is no such process. */
+int iris_i_process_threads(int pid);
 
 /* ---- hooks.c ---- */
 
@@ -637,7 +656,7 @@ static inline iris_status_t iris_i_hooks_after(struct iris_hooks *hooks,
     return status;
 }
 
-/* ---- json_writer.c ---- */
+/* ---- file.c ---- */
 
 /* The number of bytes of the valid UTF-8 character at the start of `text`, and
  * its code. 0 if there is no valid one (RFC 3629: shortest form, no surrogates,
@@ -685,6 +704,28 @@ void iris_i_json_uint(struct iris_json_writer *json, const char *name,
 /* Six digits; null if the number is infinite or a NaN, which JSON lacks. */
 void iris_i_json_real(struct iris_json_writer *json, const char *name,
                       double value);
+
+/* An unfinished file. It has no name until it is complete, so nothing remains
+ * if its writer is killed. On a file system without unnamed files, it is a
+ * `.iris-*.tmp` file beside its destination, locked by its writer. The next
+ * file that is made in the folder removes such files whose writer is gone. */
+struct iris_file {
+    int fd;
+    char aside[PATH_MAX + 32]; /* empty if the file is unnamed */
+};
+
+/* Starts a file for `path`, with mode 0644 less the umask. Returns 0 or an
+ * errno. */
+int iris_i_file_open(const char *path, struct iris_file *file_p);
+
+/* Gives the file the name `path`, and replaces a file or a symbolic link of
+ * that name. With `keep` 0, and after a failure, nothing remains. Never follows
+ * a symbolic link in the last part of the path, even if others may write to the
+ * folder. Returns 0 or an errno. */
+int iris_i_file_close(struct iris_file *file, const char *path, int keep);
+
+/* Opens the file, writes these bytes, and closes it. */
+int iris_i_file_write(const char *path, const void *data, size_t bytes);
 
 /* ---- settings.c ---- */
 
@@ -767,95 +808,11 @@ iris_status_t iris_i_settings_load(const struct iris_config *config,
 int iris_i_settings_row(const struct iris_settings *settings, size_t i,
                         struct iris_setting_row *row_p);
 
+/* Whether nobody may print the row's value. */
+int iris_i_setting_is_secret(const struct iris_setting_row *row);
+
 /* "default", "environment" or "argument". */
 const char *iris_i_origin_string(enum iris_origin origin);
-
-/* ---- C locale ---- */
-
-/* The C locale for this thread, in which numbers have a decimal point. Files
- * and messages of the library look the same in every locale of the program. */
-
-/* Returns the thread's locale, for iris_i_c_locale_leave(). Calls may nest. The
- * C library has an object for this locale, so newlocale() allocates nothing. */
-static inline locale_t iris_i_c_locale_enter(void)
-{
-    return uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
-}
-
-static inline void iris_i_c_locale_leave(locale_t before)
-{
-    (void)uselocale(before);
-}
-
-/* vsnprintf() in the C locale. */
-static inline int iris_i_vprint(char *text, size_t bytes, const char *format,
-                                va_list args)
-    __attribute__((format(printf, 3, 0)));
-static inline int iris_i_vprint(char *text, size_t bytes, const char *format,
-                                va_list args)
-{
-    locale_t before = iris_i_c_locale_enter();
-    int length = vsnprintf(text, bytes, format, args);
-
-    iris_i_c_locale_leave(before);
-    return length;
-}
-
-/* snprintf() in the C locale. */
-static inline int iris_i_print(char *text, size_t bytes, const char *format,
-                               ...) __attribute__((format(printf, 3, 4)));
-static inline int iris_i_print(char *text, size_t bytes, const char *format,
-                               ...)
-{
-    va_list args;
-    int length;
-
-    va_start(args, format);
-    length = iris_i_vprint(text, bytes, format, args);
-    va_end(args);
-    return length;
-}
-
-/* ---- Grow ---- */
-
-/* Arrays that grow by one element at a time. */
-
-/* The array with space for one more element after `count` elements of `size`
- * bytes. The array must only grow by this function. NULL: no memory, and the
- * array is unchanged. */
-static inline void *iris_i_grow(void *array, size_t count, size_t size)
-{
-    /* There is space up to the next power of two. */
-    if ((count & (count - 1)) != 0) {
-        return array;
-    }
-    return realloc(array, (count == 0 ? 1 : 2 * count) * size);
-}
-
-/* ---- process.c ---- */
-
-struct iris_process {
-    char state; /* 'R', 'S', 'T', 'Z' and so on, as in ps */
-    int parent;
-    uint64_t start_ticks; /* together with the number, identifies a process */
-};
-
-/* Like getpid(), without a system call for each: every public call asks. A
- * child that shares this process's memory (vfork) gets its parent's id. */
-int iris_i_process_id(void);
-
-/* 0: there is no such process, or access is denied. */
-int iris_i_process_read(int pid, struct iris_process *process_p);
-
-/* A pidfd of the process, above the standard streams, which the caller closes;
- * -1 with errno. */
-int iris_i_process_watch(int pid);
-
-/* The number of the process's threads, except those that the library has named.
- * 0: there is no such process. */
-int iris_i_process_threads(int pid);
-
-/* ---- sized.c ---- */
 
 /* Public structs that grow at their end. Each begins with `size_t size`, which
  * the caller's header sets. One rule says which sizes are valid. */
@@ -886,29 +843,12 @@ iris_status_t iris_i_sized_take(const struct iris_log *log, const char *call,
                                 const char *init, const void *options,
                                 void *known_p);
 
-/* ---- file.c ---- */
+/* Warns about each non-empty IRIS_* variable that nothing reads, and names the
+ * nearest setting. Only the first call in a process does so. */
+void iris_i_environment_check(const struct iris_log *log);
 
-/* An unfinished file. It has no name until it is complete, so nothing remains
- * if its writer is killed. On a file system without unnamed files, it is a
- * `.iris-*.tmp` file beside its destination, locked by its writer. The next
- * file that is made in the folder removes such files whose writer is gone. */
-struct iris_file {
-    int fd;
-    char aside[PATH_MAX + 32]; /* empty if the file is unnamed */
-};
-
-/* Starts a file for `path`, with mode 0644 less the umask. Returns 0 or an
- * errno. */
-int iris_i_file_open(const char *path, struct iris_file *file_p);
-
-/* Gives the file the name `path`, and replaces a file or a symbolic link of
- * that name. With `keep` 0, and after a failure, nothing remains. Never follows
- * a symbolic link in the last part of the path, even if others may write to the
- * folder. Returns 0 or an errno. */
-int iris_i_file_close(struct iris_file *file, const char *path, int keep);
-
-/* Opens the file, writes these bytes, and closes it. */
-int iris_i_file_write(const char *path, const void *data, size_t bytes);
+/* Whether an entry of environ, "NAME=value", is such a variable. */
+int iris_i_environment_is_unknown(const char *variable);
 
 /* ---- address.c ---- */
 
@@ -973,15 +913,6 @@ void iris_i_loader_close(struct iris_loader *loader);
  * finds one that the process has already loaded. NULL: not found. */
 void *iris_i_loader_library(const char *file, int only_loaded);
 
-/* ---- environment.c ---- */
-
-/* Warns about each non-empty IRIS_* variable that nothing reads, and names the
- * nearest setting. Only the first call in a process does so. */
-void iris_i_environment_check(const struct iris_log *log);
-
-/* Whether an entry of environ, "NAME=value", is such a variable. */
-int iris_i_environment_is_unknown(const char *variable);
-
 /* ---- images.c ---- */
 
 /* The registry of images of GPU code. An unloaded object takes its images and
@@ -999,6 +930,68 @@ void iris_i_each_image(iris_image_visit_t visit, void *arg);
 /* The image's serial number; 0: it is not registered. Thread-safe. */
 uint64_t iris_i_image_serial(const void *image);
 uint64_t iris_i_images_removed(void);
+
+/* ---- C locale ---- */
+
+/* The C locale for this thread, in which numbers have a decimal point. Files
+ * and messages of the library look the same in every locale of the program. */
+
+/* Returns the thread's locale, for iris_i_c_locale_leave(). Calls may nest. The
+ * C library has an object for this locale, so newlocale() allocates nothing. */
+static inline locale_t iris_i_c_locale_enter(void)
+{
+    return uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
+}
+
+static inline void iris_i_c_locale_leave(locale_t before)
+{
+    (void)uselocale(before);
+}
+
+/* vsnprintf() in the C locale. */
+static inline int iris_i_vprint(char *text, size_t bytes, const char *format,
+                                va_list args)
+    __attribute__((format(printf, 3, 0)));
+static inline int iris_i_vprint(char *text, size_t bytes, const char *format,
+                                va_list args)
+{
+    locale_t before = iris_i_c_locale_enter();
+    int length = vsnprintf(text, bytes, format, args);
+
+    iris_i_c_locale_leave(before);
+    return length;
+}
+
+/* snprintf() in the C locale. */
+static inline int iris_i_print(char *text, size_t bytes, const char *format,
+                               ...) __attribute__((format(printf, 3, 4)));
+static inline int iris_i_print(char *text, size_t bytes, const char *format,
+                               ...)
+{
+    va_list args;
+    int length;
+
+    va_start(args, format);
+    length = iris_i_vprint(text, bytes, format, args);
+    va_end(args);
+    return length;
+}
+
+/* ---- Grow ---- */
+
+/* Arrays that grow by one element at a time. */
+
+/* The array with space for one more element after `count` elements of `size`
+ * bytes. The array must only grow by this function. NULL: no memory, and the
+ * array is unchanged. */
+static inline void *iris_i_grow(void *array, size_t count, size_t size)
+{
+    /* There is space up to the next power of two. */
+    if ((count & (count - 1)) != 0) {
+        return array;
+    }
+    return realloc(array, (count == 0 ? 1 : 2 * count) * size);
+}
 
 /* ---- Futex ---- */
 

@@ -56,7 +56,8 @@ static int level_of(const struct iris_log *log)
 }
 
 /* One write for the whole line, so that lines of several ranks do not mix. */
-static void print(const struct iris_log *log, int level, const char *message)
+static void print_line(const struct iris_log *log, int level,
+                       const char *message)
 {
     char line[IRIS_MESSAGE_BYTES + 64];
     int length;
@@ -96,7 +97,7 @@ void iris_i_log_args(const struct iris_log *log, int level, const char *format,
     char message[IRIS_MESSAGE_BYTES];
 
     iris_i_vprint(message, sizeof message, format, args);
-    print(log, level, message);
+    print_line(log, level, message);
 }
 
 /* void iris_i_debug(const struct iris_log *log, const char *format, ...) and so

@@ -12,8 +12,8 @@
 
 /* Adds `by` to the counts of observers' functions. They rise after the observer
  * is in its slot, and fall after it has left the slot. */
-static void count(struct iris_hooks *hooks,
-                  const struct iris_observer *observer, unsigned by)
+static void count_observers(struct iris_hooks *hooks,
+                            const struct iris_observer *observer, unsigned by)
 {
     atomic_fetch_add(&hooks->num_device, observer->device != NULL ? by : 0);
     atomic_fetch_add(&hooks->num_host, observer->host != NULL ? by : 0);
@@ -29,7 +29,7 @@ iris_status_t iris_i_hooks_add(struct iris_hooks *hooks,
         atomic_compare_exchange_strong(&hooks->num_slots, &slots, i + 1);
         if (atomic_compare_exchange_strong(&hooks->observers[i], &none,
                                            observer)) {
-            count(hooks, observer, 1);
+            count_observers(hooks, observer, 1);
             return IRIS_OK;
         }
     }
@@ -45,7 +45,7 @@ void iris_i_hooks_remove(struct iris_hooks *hooks,
         const struct iris_observer *seen = observer;
 
         if (atomic_compare_exchange_strong(&hooks->observers[i], &seen, NULL)) {
-            count(hooks, observer, -1u);
+            count_observers(hooks, observer, -1u);
             return;
         }
     }

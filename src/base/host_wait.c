@@ -60,7 +60,7 @@ static void sleep_for(const struct iris_wait *wait, int64_t ns)
 
 /* Lets time pass, but not beyond the deadline. Returns whether to read the
  * clock. */
-static int rest(struct iris_wait *wait)
+static int sleep_once(struct iris_wait *wait)
 {
     int64_t most = pace_of(wait)->most_ns, ns = wait->nap_ns;
     int64_t left = wait->deadline_ns - wait->now_ns;
@@ -120,7 +120,8 @@ void iris_i_wait_resume(void)
 
 /* ---- Whether to go on ---- */
 
-static void describe(const struct iris_wait *wait, char *text, size_t bytes)
+static void describe_wait(const struct iris_wait *wait, char *text,
+                          size_t bytes)
 {
     const struct iris_waiter *waiter = wait->waiter;
 
@@ -178,11 +179,11 @@ static iris_status_t ask_fate(const struct iris_wait *wait)
 }
 
 /* Logs one line if a wait takes long. */
-static void warn(struct iris_wait *wait)
+static void warn_once(struct iris_wait *wait)
 {
     char text[400];
 
-    describe(wait, text, sizeof text);
+    describe_wait(wait, text, sizeof text);
     if (text[0] == '\0') {
         return;
     }
@@ -202,7 +203,7 @@ static iris_status_t fail_late(const struct iris_wait *wait)
     if (wait->type->late != NULL) {
         return wait->type->late(wait);
     }
-    describe(wait, text, sizeof text);
+    describe_wait(wait, text, sizeof text);
     return iris_i_fail(
         wait->waiter->log, IRIS_ERR_TIMEOUT,
         "%s has waited %lld ms (IRIS_TIMEOUT_MS)%s%s", wait->what,
@@ -212,7 +213,7 @@ static iris_status_t fail_late(const struct iris_wait *wait)
 
 /* Whether to go on. IRIS_ERR_TIMEOUT has no message yet, since the awaited
  * event may have happened. */
-static iris_status_t ask(struct iris_wait *wait)
+static iris_status_t ask_to_end(struct iris_wait *wait)
 {
     iris_status_t status = check_interrupts(wait);
 
@@ -221,7 +222,7 @@ static iris_status_t ask(struct iris_wait *wait)
     }
     wait->by_fate = status == IRIS_OK && (status = ask_fate(wait)) != IRIS_OK;
     if (status == IRIS_OK && wait->now_ns >= wait->warn_ns) {
-        warn(wait);
+        warn_once(wait);
     }
     if (status == IRIS_OK && wait->now_ns >= wait->deadline_ns) {
         status = IRIS_ERR_TIMEOUT;
@@ -246,11 +247,11 @@ iris_status_t iris_i_wait_turn(struct iris_wait *wait)
     if (wait->now_ns == 0) {
         iris_i_wait_start(wait);
     }
-    if (rest(wait)) {
+    if (sleep_once(wait)) {
         wait->now_ns = iris_i_now_ns();
         if (wait->now_ns >= wait->ask_ns || wait->now_ns >= wait->deadline_ns) {
             wait->ask_ns = wait->now_ns + pace_of(wait)->ask_ns;
-            wait->ending = ask(wait);
+            wait->ending = ask_to_end(wait);
         }
     }
     return IRIS_OK;
@@ -258,7 +259,7 @@ iris_status_t iris_i_wait_turn(struct iris_wait *wait)
 
 /* ---- Short waits ---- */
 
-static iris_status_t expire(const struct iris_wait *wait)
+static iris_status_t fail_moment(const struct iris_wait *wait)
 {
     (void)wait;
     return IRIS_ERR_TIMEOUT;
@@ -267,7 +268,7 @@ static iris_status_t expire(const struct iris_wait *wait)
 void iris_i_wait_moment(struct iris_wait *wait, int64_t ms)
 {
     static const struct iris_wait_type type = {.pace = IRIS_PACE_MOMENT,
-                                               .late = expire};
+                                               .late = fail_moment};
     static const atomic_int always = 1;
     static const struct iris_waiter nobody = {.heedless = &always};
 

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- secret.c ---- */
+/* ---- proof.c ---- */
 
 #define IRIS_SECRET_BYTES 32
 #define IRIS_DIGEST_BYTES 32
@@ -40,8 +40,6 @@ void iris_i_secret_name(const struct iris_secret *secret, const char *label,
 
 /* Whether the bytes are equal. The time does not depend on them. */
 int iris_i_secret_equal(const void *a, const void *b, size_t bytes);
-
-/* ---- proof.c ---- */
 
 #define IRIS_PROOF_CLAIMS_MOST 64
 #define IRIS_PROOF_MAGIC_BYTES 8

@@ -149,7 +149,7 @@ int iris_i_ticks_trusted(int invariant, int clock, const uint64_t rates[2])
 }
 
 /* The next rate, after enough time to measure it. */
-static uint64_t measure(struct pair *pair)
+static uint64_t measure_rate(struct pair *pair)
 {
     const struct pair last = *pair;
     struct timespec left = {.tv_nsec = FIRST_NS};
@@ -160,7 +160,7 @@ static uint64_t measure(struct pair *pair)
     return rate_of(pair->ticks - last.ticks, pair->ns - last.ns);
 }
 
-static void decide(void)
+static void decide_trust(void)
 {
     uint64_t rates[2] = {0, 0};
     int clock = is_clock();
@@ -171,8 +171,8 @@ static void decide(void)
     }
     iris_i_ticks_pair(&first.ticks, &first.ns);
     pair = first;
-    rates[0] = measure(&pair);
-    rates[1] = clock ? 0 : measure(&pair);
+    rates[0] = measure_rate(&pair);
+    rates[1] = clock ? 0 : measure_rate(&pair);
     if (!iris_i_ticks_trusted(1, clock, rates)) {
         return;
     }
@@ -188,7 +188,7 @@ void iris_i_ticks_open(struct iris_ticks_calibration *calibration_p)
     static const struct iris_ticks_calibration clock = {
         .scale.ns_per_tick = ONE, .span = UINT64_MAX};
 
-    pthread_once(&once, decide);
+    pthread_once(&once, decide_trust);
     *calibration_p = iris_i_ticks_count ? of_process : clock;
 }
 
