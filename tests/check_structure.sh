@@ -207,7 +207,6 @@ src/trace/automatic.c pthread_cond_wait: for a file that another thread writes
 src/report/incident.c sem_wait: a thread that has nothing to do until a signal
 src/job/spawn.c poll: a parent, for its children
 src/backend/workgroup.c sched_yield: polls outside a kernel, which have no rank
-src/backend_hip/hip_clock.c nanosleep: keeps two readings of a clock apart
 src/backend_sim/stream.c sched_yield: a worker, before it sleeps
 src/backend_sim/stream.c pthread_cond_wait: workers, for a kernel, its end, a command
 src/backend_sim/stream.c pthread_cond_timedwait: the same; a wait's sleep

@@ -664,23 +664,20 @@ static iris_status_t fail_full(struct iris_heap *heap, size_t bytes,
                        stats.largest_free_bytes);
 }
 
-/* The size of an allocation on the heap, including the red zone. */
-static size_t with_red_zone(const struct iris_heap *heap, size_t bytes)
-{
-    return bytes > SIZE_MAX - heap->names.red_zone_bytes
-               ? bytes
-               : bytes + heap->names.red_zone_bytes;
-}
-
-/* This rank's part of an allocation: takes a range and commits memory to it.
- * Takes nothing if it fails. */
-static iris_status_t take_range(struct iris_heap *heap,
-                                const struct iris_heap_request *request,
-                                size_t *offset_p)
+/* This rank's part, before the agreement with the others: takes a range, commits
+ * memory to it and fills it. Takes nothing if it fails. */
+static iris_status_t prepare_range(struct iris_heap *heap,
+                                   const struct iris_heap_request *request,
+                                   void **ptr_p, size_t *offset_p)
 {
     size_t bytes = request->bytes, alignment = request->alignment, offset;
-    iris_status_t status;
+    size_t zone = heap->names.red_zone_bytes;
+    iris_status_t status = IRIS_OK;
 
+    if (ptr_p == NULL) {
+        return iris_i_fail(heap->log, IRIS_ERR_INVALID,
+                           "ptr_p is NULL; pass where to put the pointer");
+    }
     if (bytes == 0) {
         return iris_i_fail(heap->log, IRIS_ERR_INVALID,
                            "an allocation of 0 bytes; ask for at least 1");
@@ -692,12 +689,11 @@ static iris_status_t take_range(struct iris_heap *heap,
                            "pass one such as 256, or call iris_malloc",
                            alignment, IRIS_ALIGNMENT_MAX);
     }
-    status = iris_i_alloc_take(heap->names.alloc, with_red_zone(heap, bytes),
-                               alignment, &offset);
-    if (status != IRIS_OK) {
+    if (iris_i_alloc_take(heap->names.alloc,
+                          bytes > SIZE_MAX - zone ? bytes : bytes + zone,
+                          alignment, &offset) != IRIS_OK) {
         return fail_full(heap, bytes, alignment);
     }
-    status = IRIS_OK;
     if (!request->is_lazy || heap->memory.region.commit != IRIS_COMMIT_SHARED) {
         status = iris_i_heap_commit(&heap->memory, offset, bytes);
     }
@@ -706,40 +702,15 @@ static iris_status_t take_range(struct iris_heap *heap,
         return iris_i_fail_on(heap->log, status);
     }
     *offset_p = offset;
-    return IRIS_OK;
-}
-
-static iris_status_t fill_range(struct iris_heap *heap,
-                                const struct iris_heap_request *request,
-                                size_t offset)
-{
     if (request->fill != NULL) {
-        return request->fill(request->arg,
-                             iris_i_heap_base(&heap->memory) + offset);
+        status = request->fill(request->arg,
+                               iris_i_heap_base(&heap->memory) + offset);
+    } else if (request->zero) {
+        status = iris_i_heap_zero(&heap->memory, offset, bytes);
     }
-    return request->zero
-               ? iris_i_heap_zero(&heap->memory, offset, request->bytes)
-               : IRIS_OK;
-}
-
-/* This rank's part, before the agreement with the others. */
-static iris_status_t prepare_range(struct iris_heap *heap,
-                                   const struct iris_heap_request *request,
-                                   void **ptr_p, size_t *offset_p)
-{
-    iris_status_t status;
-
-    if (ptr_p == NULL) {
-        return iris_i_fail(heap->log, IRIS_ERR_INVALID,
-                           "ptr_p is NULL; pass where to put the pointer");
-    }
-    status = take_range(heap, request, offset_p);
-    if (status == IRIS_OK) {
-        status = fill_range(heap, request, *offset_p);
-        if (status != IRIS_OK) {
-            iris_i_heap_rollback(&heap->memory);
-            iris_i_alloc_untake(heap->names.alloc, *offset_p);
-        }
+    if (status != IRIS_OK) {
+        iris_i_heap_rollback(&heap->memory);
+        iris_i_alloc_untake(heap->names.alloc, offset);
     }
     return status;
 }
