@@ -24,7 +24,7 @@ fi
 # (docs/architecture.md).
 forbidden="wire waste foreign adopt growth"
 # Rules that are reported and do not fail yet.
-pending=""
+pending="names"
 
 found=$(mktemp)
 all=$(mktemp)
@@ -181,6 +181,29 @@ check_twins() {
     done
 }
 
+# Static functions are a verb and a noun, and no two files of a folder have the same:
+# a name in a stack trace then is one function.
+check_names() {
+    awk '
+        FNR == 1 { head = ""; folder = FILENAME; sub(/\/[^\/]*$/, "", folder) }
+        /^{$/ && head ~ /static .*\(/ {
+            name = head
+            sub(/\(.*/, "", name)
+            sub(/.*[ *]/, "", name)
+            where = FILENAME ":" line
+            if (name !~ /_/)
+                print where ": static function " name "() is not a verb and a noun"
+            if (!((folder, name) in first))
+                first[folder, name] = FILENAME
+            else if (first[folder, name] != FILENAME)
+                print where ": " name "() is a static function of " \
+                    first[folder, name] ", too"
+        }
+        /^}|[;}]$|^[ \t]*[\/#*]|^$/ { head = ""; next }
+        { line = head == "" ? FNR : line; head = head " " $0 }' \
+        $(sources src | grep '\.c$')
+}
+
 check_words() {
     local pattern
     pattern="(^|[^A-Za-z])($(echo $forbidden | tr ' ' '|'))([^A-Za-z]|$)"
@@ -260,7 +283,7 @@ comment_share() {
 }
 
 for rule in includes layers circles slots policy compilers sizes once lists \
-    twins words waits undo todo; do
+    twins names words waits undo todo; do
     check_$rule >"$found"
     case " $pending " in
     *" $rule "*)

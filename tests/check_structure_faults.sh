@@ -138,6 +138,13 @@ plant_waits() {
         '    pthread_cond_timedwait(&visit_ended, &images_lock, &end);'
 }
 
+plant_names() {
+    plant src/heap/verb.c "static function take() is not a verb and a noun" \
+        'static int take(int a)\n{\n}'
+    plant src/heap/twin.c "flip_bits() is a static function of src/heap/memory.c, too" \
+        'static int flip_bits(int a,\n                    int b)\n{\n}'
+}
+
 plant_sizes() {
     plant src/base/long.c "function of 63 lines" \
         "void iris_i_long(void)\n{\n$(lines 60 '    call();')\n}"
@@ -161,6 +168,7 @@ plant_code
 plant_once
 plant_lists
 plant_waits
+plant_names
 plant_sizes
 bash tests/check_structure.sh >after && fail "planted faults, and exit status 0"
 
