@@ -824,33 +824,29 @@ make_event(const iris_t *iris, enum iris_host_op op, const iris_group_t *group)
     return event;
 }
 
-/* All ranks make this call together, so deferred frees may follow. */
-static iris_status_t agree_and_free(iris_t *iris, struct iris_call *call)
-{
-    struct iris_deferred_plan plan;
-    iris_status_t status;
-
-    iris_i_deferred_post(&iris->heap, call, &plan);
-    status = iris_i_agree(&iris->world->members, call);
-    if (status == IRIS_OK) {
-        iris_i_deferred_judge(&iris->heap, &plan);
-        (void)iris_i_deferred_follow(&iris->heap, &plan);
-    }
-    return status;
-}
-
 static iris_status_t wait_for_members(iris_t *iris, iris_stream_t *stream,
                                       struct iris_group *group)
 {
     struct iris_call call = {.type = &barrier_call};
+    struct iris_deferred_plan plan;
+    iris_status_t status;
 
     iris_i_agree_begin(iris->control, call.type);
     call.status = iris_i_stream_resolve(&iris->queue, stream, &stream);
     if (call.status == IRIS_OK) {
         call.status = iris_i_stream_synchronize(&iris->queue, stream);
     }
-    return group == iris->world ? agree_and_free(iris, &call)
-                                : iris_i_agree(&group->members, &call);
+    if (group != iris->world) {
+        return iris_i_agree(&group->members, &call);
+    }
+    /* All ranks make this call together, so deferred frees may follow. */
+    iris_i_deferred_post(&iris->heap, &call, &plan);
+    status = iris_i_agree(&group->members, &call);
+    if (status == IRIS_OK) {
+        iris_i_deferred_judge(&iris->heap, &plan);
+        (void)iris_i_deferred_follow(&iris->heap, &plan);
+    }
+    return status;
 }
 
 iris_status_t iris_barrier(iris_t *iris, iris_stream_t *stream,

@@ -409,14 +409,6 @@ static iris_status_t free_common(struct iris_heap *heap,
 
 /* ---- Calls ---- */
 
-static void attach_post(struct iris_deferred_plan *plan, struct iris_call *call)
-{
-    if (plan->post.count > 0) {
-        call->payload = &plan->post;
-        call->payload_bytes = sizeof plan->post;
-    }
-}
-
 void iris_i_deferred_post(struct iris_heap *heap, struct iris_call *call,
                           struct iris_deferred_plan *plan)
 {
@@ -427,8 +419,9 @@ void iris_i_deferred_post(struct iris_heap *heap, struct iris_call *call,
         check_fence(heap);
         plan->post.count = deferred->done;
         plan->post.fresh = deferred->done - deferred->compared;
-        attach_post(plan, call);
     }
+    call->payload = &plan->post;
+    call->payload_bytes = plan->post.count > 0 ? sizeof plan->post : 0;
 }
 
 static void post_failure(struct iris_heap *heap, int full,
@@ -439,7 +432,8 @@ static void post_failure(struct iris_heap *heap, int full,
         .lister = -1,
         .waits = 1,
         .post = {.count = heap->deferred.count, .fresh = full != 0}};
-    attach_post(plan, call);
+    call->payload = &plan->post;
+    call->payload_bytes = plan->post.count > 0 ? sizeof plan->post : 0;
 }
 
 void iris_i_deferred_judge(const struct iris_heap *heap,
