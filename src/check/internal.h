@@ -15,7 +15,227 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- race_clock.c ---- */
+/* ---- order.c ---- */
+
+/* The state that all ranks of a job share while they look for races: one piece
+ * of shared memory, mapped by each rank, without pointers. Its lock guards all
+ * of it, with these exceptions. Spin locks guard the parts that kernels'
+ * operations use: the shadow (`granules`), each word, the arena and the edges
+ * (`tables`). The thread that runs a lane uses the lane without the common lock;
+ * the lane's lock guards the members that reports read, while they change. Some
+ * members are atomic. */
+
+#define IRIS_RACE_LANES 4096
+#define IRIS_RACE_SITES 4096
+#define IRIS_RACE_WORDS \
+    32768 /* twice the words used by atomics; a power of two */
+#define IRIS_RACE_GROUPS 1024
+#define IRIS_RACE_MEETINGS 8
+#define IRIS_RACE_EDGES 1024
+#define IRIS_RACE_REPORTS 256
+#define IRIS_RACE_WRITES 4
+#define IRIS_RACE_CELLS 4
+#define IRIS_RACE_RELEASES 8
+#define IRIS_RACE_GRANULES 4096 /* locks of the shadow; a power of two */
+
+/* One lane's knowledge of another. Operations up to `strict` happen before its
+ * next one. Those up to `loose` would, if every atomic were a release and an
+ * acquire at system scope; `why` is the edge that lacked this. */
+struct iris_race_moment {
+    uint32_t strict;
+    uint32_t loose;
+    uint32_t why;
+};
+
+/* A clock: a moment for each lane from 0 on, without those of later lanes. */
+struct iris_race_clock {
+    uint32_t at; /* offset in the arena; 0: empty */
+    uint32_t capacity;
+};
+
+/* A lane: the consecutive workgroups of a stream with the same number, or a
+ * rank's host. */
+struct iris_race_lane {
+    int32_t rank;
+    uint32_t stream; /* number in its context; 0: the host */
+    uint32_t workgroup;
+    atomic_uint lock; /* guards the releases and the clock */
+    /* The latest releases: the lane's time at each, and the site. */
+    struct {
+        uint32_t clock;
+        uint32_t site;
+    } releases[IRIS_RACE_RELEASES];
+    uint32_t num_releases;
+    uint64_t run; /* id of its current kernel run */
+    struct iris_race_clock clock;
+    struct iris_race_clock fence; /* released by later atomic writes */
+    uint32_t fence_scope;         /* + 1; 0: no such fence */
+    /* For a later acquire fence: the moments from this rank, and from others. */
+    struct iris_race_clock near;
+    struct iris_race_clock far;
+};
+
+/* A write of a word that atomics access. */
+struct iris_race_write {
+    uint64_t values[2]; /* its value is one of them */
+    uint64_t id;        /* id of the operation, while its value is unknown */
+    uint64_t order;     /* number among the writes of the word */
+    uint32_t state;     /* enum iris_race_state */
+    bool foreseen;      /* its value is known although it is pending */
+    uint32_t lane;
+    uint32_t site;
+    bool releases;
+    iris_scope_t scope; /* the release's, else the write's */
+    struct iris_race_clock clock;
+};
+
+enum iris_race_state {
+    IRIS_RACE_NONE,
+    IRIS_RACE_PENDING,
+    IRIS_RACE_KNOWN,
+};
+
+struct iris_race_word {
+    atomic_uint lock;
+    uint64_t num_writes;
+    bool lost; /* a write was dropped; `old` has its clock */
+    struct iris_race_write writes[IRIS_RACE_WRITES];
+    struct iris_race_clock old;
+};
+
+/* One collective call of a group. */
+struct iris_race_meeting {
+    uint64_t number; /* number of the call, from 1 */
+    bool cleared;    /* the memory that it allocated counts as new */
+    struct iris_race_clock clock;
+};
+
+struct iris_race_group {
+    uint64_t key; /* key of the group; 0: free */
+    struct iris_race_meeting meetings[IRIS_RACE_MEETINGS];
+};
+
+/* The property that an edge lacks. */
+enum iris_race_lack {
+    IRIS_RACE_LACKS_NOTHING,
+    IRIS_RACE_LACKS_RELEASE,
+    IRIS_RACE_LACKS_ACQUIRE,
+    IRIS_RACE_LACKS_RELEASE_SCOPE,
+    IRIS_RACE_LACKS_ACQUIRE_SCOPE,
+    IRIS_RACE_LACKS_ATOMIC, /* a plain store writes the flag */
+    /* Not edges, but properties of the two accesses: */
+    IRIS_RACE_LACKS_LIFE,    /* the memory was freed */
+    IRIS_RACE_LACKS_MIXED,   /* one is atomic, the other plain */
+    IRIS_RACE_LACKS_SCOPE,   /* both are atomic, one at too narrow a scope */
+    IRIS_RACE_LACKS_SIZE,    /* both are atomic, on different words */
+    IRIS_RACE_LACKS_LATER,   /* the release came before the access */
+    IRIS_RACE_LACKS_STREAM,  /* two streams of one rank, or a stream and the
+                              * host */
+    IRIS_RACE_LACKS_ANSWER,  /* it overwrites data that another lane still
+                              * reads */
+    IRIS_RACE_LACKS_WRITERS, /* two write */
+    IRIS_RACE_LACKS_WAIT,
+};
+
+struct iris_race_edge {
+    enum iris_race_lack lack;
+    uint32_t release; /* sites */
+    uint32_t acquire;
+};
+
+/* One access to bytes of a word, in the shadow. mask 0: unused. */
+struct iris_race_access {
+    uint32_t clock;
+    uint32_t site;
+    uint32_t workgroup;
+    uint16_t lane;
+    uint8_t mask;
+    uint8_t kind; /* IRIS_RACE_IS_WRITE and so on, and scope << 4 */
+};
+
+#define IRIS_RACE_IS_WRITE 1u
+#define IRIS_RACE_IS_ATOMIC 2u
+#define IRIS_RACE_IS_FREE 4u
+#define IRIS_RACE_SCOPE_SHIFT 4
+
+struct iris_race_found {
+    struct iris_race_access accesses[2]; /* the earlier one, the later one */
+    struct iris_race_edge edge;
+    int32_t rank; /* the rank that owns the memory */
+    int32_t finder;
+    uint64_t offset;
+    uint64_t count;
+    atomic_bool suppressed; /* the finder decides this before its work ends */
+};
+
+struct iris_race_shared {
+    pthread_mutex_t lock;  /* the common lock; robust */
+    atomic_uint num_found; /* may be read without the lock */
+    atomic_bool blind;     /* a table was full: races may be missed */
+    atomic_uint granules[IRIS_RACE_GRANULES]; /* 1: taken */
+    atomic_uint num_lanes;
+    uint32_t num_sites;
+    atomic_uint num_edges; /* edges below it never change */
+    atomic_uint num_words;
+    atomic_uint tables; /* lock of the arena's lists and for new edges */
+    uint32_t arena_used;
+    uint32_t arena_free[16]; /* free lists by size; 0: empty */
+    struct iris_race_lane lanes[IRIS_RACE_LANES];
+    struct iris_race_site sites[IRIS_RACE_SITES];
+    /* Rank and offset of each word, + 1; 0: free. A separate array, for the
+     * search. Set once. */
+    _Atomic uint64_t word_keys[IRIS_RACE_WORDS];
+    struct iris_race_word words[IRIS_RACE_WORDS];
+    struct iris_race_group groups[IRIS_RACE_GROUPS];
+    struct iris_race_edge edges[IRIS_RACE_EDGES];
+    struct iris_race_found found[IRIS_RACE_REPORTS];
+};
+
+/* A rank's mapping of the shared memory. */
+struct iris_race_memory {
+    struct iris_race_shared *shared;
+    struct iris_race_moment *arena;
+    struct iris_race_access *shadow; /* CELLS for each 8 bytes of each heap */
+    size_t heap_bytes;
+    size_t bytes;
+};
+
+/* Rank 0 makes it and all ranks map it. Collective among `members`.
+ * IRIS_ERR_NO_MEMORY, IRIS_ERR_SYSTEM, and the statuses of agreements */
+iris_status_t iris_i_race_memory_open(struct iris_members *members, int rank,
+                                      int num_ranks, size_t heap_bytes,
+                                      struct iris_race_memory *memory_p);
+void iris_i_race_memory_close(struct iris_race_memory *memory);
+
+/* If a rank dies with the lock, its update is incomplete: races may be missed
+ * from then on. */
+void iris_i_race_lock(struct iris_race_shared *shared);
+void iris_i_race_unlock(struct iris_race_shared *shared);
+
+/* Takes a spin lock, for a short time. A thread that holds one takes another
+ * only in this order: a word's, a granule's, a lane's, `tables`. It does not take
+ * the common lock. If a lock is not released for seconds, its holder has
+ * died. */
+static inline bool iris_i_race_spin_try(atomic_uint *lock)
+{
+    return atomic_load_explicit(lock, memory_order_relaxed) == 0 &&
+           atomic_exchange_explicit(lock, 1, memory_order_acquire) == 0;
+}
+
+void iris_i_race_spin(struct iris_race_shared *shared, atomic_uint *lock);
+
+static inline void iris_i_race_spin_lock(struct iris_race_shared *shared,
+                                         atomic_uint *lock)
+{
+    if (!iris_i_race_spin_try(lock)) {
+        iris_i_race_spin(shared, lock);
+    }
+}
+
+static inline void iris_i_race_spin_unlock(atomic_uint *lock)
+{
+    atomic_store_explicit(lock, 0, memory_order_release);
+}
 
 /* A clock's users exclude each other: by the lock, or by the word's or lane's. */
 
@@ -66,6 +286,121 @@ uint32_t iris_i_race_edge(struct iris_race_memory *memory,
 bool iris_i_race_spans(const struct iris_race_shared *shared,
                        iris_scope_t scope, uint32_t lane, uint32_t other);
 
+/* An atomic or a fence of a lane. */
+struct iris_race_atomic {
+    struct iris_race_word *word; /* iris_i_race_word() */
+    uint32_t lane;
+    uint32_t site;
+    int rank; /* whose word */
+    size_t offset;
+    size_t bytes;
+    iris_sem_t sem;
+    iris_scope_t scope;
+    uint64_t id;   /* number of the operation in its lane */
+    bool foreseen; /* before a write: its value is known */
+    uint64_t value;
+};
+
+/* The word at that place; `make`: creates it. NULL: not found. */
+struct iris_race_word *iris_i_race_word(struct iris_race_memory *memory,
+                                        int rank, size_t offset, bool make);
+
+/* The following are called by the thread that runs the lane, or under the
+ * lock. */
+
+/* Before a write or update: records its release. */
+void iris_i_race_write(struct iris_race_memory *memory,
+                       const struct iris_race_atomic *atomic);
+
+/* After it: the word's new value (one of two if it is unknown), and the value
+ * that an update saw. An update continues the release of the write that it
+ * saw. */
+void iris_i_race_written(struct iris_race_memory *memory,
+                         const struct iris_race_atomic *atomic,
+                         const uint64_t values[2], const uint64_t *seen);
+
+/* After a compare-and-swap that failed: there was no write. */
+void iris_i_race_unwritten(struct iris_race_memory *memory,
+                           const struct iris_race_atomic *atomic);
+
+/* After a read, or the read of an update: acquires the release of the value's
+ * writer. False: the writer is unknown. */
+bool iris_i_race_read(struct iris_race_memory *memory,
+                      const struct iris_race_atomic *atomic, uint64_t seen);
+
+void iris_i_race_fence(struct iris_race_memory *memory,
+                       const struct iris_race_atomic *atomic);
+
+/* All under the lock. */
+
+/* The number that counts a group's calls on the host, or its calls on streams.
+ * NULL: all ranks. */
+uint32_t iris_i_race_group_of(struct iris_race *race, const void *group,
+                              bool on_stream);
+
+/* The number that counts the messages from one member to another. */
+uint32_t iris_i_race_pair_of(struct iris_race *race, const void *group,
+                             int from, int to);
+
+/* This rank's next call of the group; IRIS_RACE_GROUPS: none. */
+struct iris_race_call iris_i_race_next_call(struct iris_race *race,
+                                            uint32_t group);
+
+/* The meeting of a call. It replaces one of long ago. */
+struct iris_race_meeting *
+iris_i_race_meeting(struct iris_race *race, const struct iris_race_call *call);
+
+/* ---- race_site.c ---- */
+
+/* The place in the program that calls the library. */
+
+/* Return addresses of the calling thread, innermost first, followed by NULL. A
+ * shared library leaves out its own frames and keeps one: the program's call. A
+ * library that is linked into the program keeps all; later, symbols tell which
+ * are its own. */
+struct iris_race_caller {
+    const void *frames[IRIS_RACE_FRAMES];
+};
+
+void iris_i_race_caller(struct iris_race_caller *caller_p);
+
+/* A rank's own table of the sites that it has met. Under the lock. */
+#define IRIS_RACE_KNOWN_SITES (2 * IRIS_RACE_SITES)
+struct iris_race_key {
+    const void *address;
+    const char *kernel;
+    uint64_t how;
+};
+
+struct iris_race_key iris_i_race_key(const struct iris_cpu_event *event);
+bool iris_i_race_is_same_key(const struct iris_race_key *a,
+                             const struct iris_race_key *b);
+
+struct iris_race_sites {
+    struct {
+        struct iris_race_key key;
+        uint32_t number; /* 0: free */
+    } known[IRIS_RACE_KNOWN_SITES];
+};
+
+/* The site's number; 0: there are too many. */
+uint32_t iris_i_race_site(struct iris_race_memory *memory,
+                          struct iris_race_sites *sites,
+                          const struct iris_cpu_event *event);
+uint32_t iris_i_race_host_site(struct iris_race_memory *memory,
+                               struct iris_race_sites *sites,
+                               enum iris_host_op op,
+                               const struct iris_race_caller *caller);
+
+/* Sets element i of the site's files: the file that contains the code, and the
+ * offset in it. */
+void iris_i_race_find_file(const void *address, unsigned i,
+                           struct iris_race_site *site);
+
+/* The site's operation: "store", "atomic add, release, system scope". */
+void iris_i_race_deed(const struct iris_race_site *site, char *text,
+                      size_t bytes);
+
 /* ---- race_shadow.c ---- */
 
 /* A range of bytes on a rank's heap that is accessed. */
@@ -97,14 +432,7 @@ bool iris_i_race_last_plain(const struct iris_race_memory *memory, int rank,
 void iris_i_race_forget(struct iris_race_memory *memory,
                         const struct iris_race_range *range);
 
-/* ---- race_suppress.c ---- */
-
-/* IRIS_CHECK_SUPPRESSIONS: a file of known races that are not reported. Each
- * line is `race:PATTERN`. The pattern may match any part of a report's lines
- * about the place and the two accesses; `*` matches any text. */
-
-struct iris_log;
-struct iris_race_story;
+/* ---- The state of one rank while it looks for races ---- */
 
 struct iris_race_suppression {
     char *pattern;
@@ -117,26 +445,6 @@ struct iris_race_suppressions {
     struct iris_race_suppression *list;
     size_t count;
 };
-
-/* Reads the file; an empty path is allowed. Close *list_p in any case.
- * IRIS_ERR_CONFIG: the file cannot be read, or a line is malformed;
- * IRIS_ERR_NO_MEMORY. */
-iris_status_t
-iris_i_race_suppressions_open(const struct iris_log *log, const char *path,
-                              struct iris_race_suppressions *list_p);
-void iris_i_race_suppressions_close(struct iris_race_suppressions *list);
-
-/* Whether a line of the file matches the race. The line then counts as used. */
-bool iris_i_race_is_suppressed(const struct iris_race_suppressions *list,
-                               const struct iris_race_story *story);
-
-/* Warns about lines that were not used. */
-void iris_i_race_tell_unused(const struct iris_race_suppressions *list,
-                             const struct iris_log *log, const char *path);
-
-/* ---- Race state ---- */
-
-/* The state of one rank while it looks for races. */
 
 /* Workgroups of a launch that are distinguished. Those whose ids differ by a
  * multiple of this count as one. */
@@ -225,6 +533,14 @@ struct iris_race {
 
 /* The races found, each once, with the missing order and its place. */
 
+/* Reads the file; an empty path is allowed. Close *list_p in any case.
+ * IRIS_ERR_CONFIG: the file cannot be read, or a line is malformed;
+ * IRIS_ERR_NO_MEMORY. */
+iris_status_t
+iris_i_race_suppressions_open(const struct iris_log *log, const char *path,
+                              struct iris_race_suppressions *list_p);
+void iris_i_race_suppressions_close(struct iris_race_suppressions *list);
+
 /* iris_race_tell_t, with the struct iris_race as its argument. */
 void iris_i_race_note(void *race, const struct iris_race_access *before,
                       const struct iris_race_access *now, int rank,
@@ -234,22 +550,7 @@ void iris_i_race_note(void *race, const struct iris_race_access *before,
  * held. */
 void iris_i_race_print(struct iris_race *race);
 
-#define IRIS_RACE_LINE_BYTES 160
-
-/* The texts of a race. */
-struct iris_race_story {
-    char place[256];
-    char accesses[2][320]; /* the earlier one, the later one */
-    const char *missing;   /* "release" */
-    char lack[320];        /* the necessary change */
-};
-
-/* May take about 10 ms. The lock is not held. */
-void iris_i_race_tell(const struct iris_race *race,
-                      const struct iris_race_found *found,
-                      struct iris_race_story *story_p);
-
-/* ---- race_lane.c ---- */
+/* ---- race_stream.c ---- */
 
 /* All under the lock. */
 
@@ -270,183 +571,6 @@ struct iris_race_stream *iris_i_race_stream_of(const struct iris_race *race,
 uint32_t iris_i_race_lane(struct iris_race *race,
                           struct iris_race_stream *stream, uint64_t run,
                           uint32_t workgroup);
-
-/* The run has ended: its workgroups' operations happen before later work of the
- * stream. */
-void iris_i_race_end_run(struct iris_race *race,
-                         struct iris_race_stream *stream);
-
-/* ---- race_device.c ---- */
-
-/* The device function of an observer whose self is a struct iris_race. */
-iris_status_t iris_i_race_device(void *race,
-                                 const struct iris_cpu_event *event);
-
-/* An access of the rank's host. The event's kernel is "". */
-void iris_i_race_of_host(struct iris_race *race,
-                         const struct iris_cpu_event *event);
-
-/* ---- race_meet.c ---- */
-
-/* All under the lock. */
-
-/* The number of the group, which all members find by this key (not 0).
- * IRIS_RACE_GROUPS: there are too many. */
-uint32_t iris_i_race_group(struct iris_race *race, uint64_t key);
-
-/* The number that counts a group's calls on the host, or its calls on streams.
- * NULL: all ranks. */
-uint32_t iris_i_race_group_of(struct iris_race *race, const void *group,
-                              bool on_stream);
-
-/* The number that counts the messages from one member to another. */
-uint32_t iris_i_race_pair_of(struct iris_race *race, const void *group,
-                             int from, int to);
-
-/* This rank's next call of the group; IRIS_RACE_GROUPS: none. */
-struct iris_race_call iris_i_race_next_call(struct iris_race *race,
-                                            uint32_t group);
-
-/* The meeting of a call. It replaces one of long ago. */
-struct iris_race_meeting *
-iris_i_race_meeting(struct iris_race *race, const struct iris_race_call *call);
-
-/* ---- race_plain.c ---- */
-
-/* From here to the end, this checker receives accesses by the process, too. */
-void iris_i_race_plain_begin(struct iris_race *race);
-void iris_i_race_plain_end(struct iris_race *race);
-
-/* The calling thread's accesses outside kernels belong to this rank's host. */
-void iris_i_race_plain_host(struct iris_race *race);
-
-/* ---- weak_word.c ---- */
-
-#define IRIS_WEAK_WORD_BYTES 8
-#define IRIS_WEAK_LANES 64
-
-/* The time of each lane that is known. */
-struct iris_weak_clock {
-    uint32_t of[IRIS_WEAK_LANES];
-};
-
-/* The time up to which one lane released at one scope. */
-struct iris_weak_edge {
-    int rank;
-    unsigned workgroup;
-    unsigned lane;
-    iris_scope_t scope;
-    struct iris_weak_clock clock;
-};
-
-/* The release of a write: the edges of its own lane, and those of the writes
- * before it in a chain of updates. */
-struct iris_weak_release {
-    unsigned users;
-    unsigned count;
-    struct iris_weak_edge edges[];
-};
-
-struct iris_weak_write {
-    uint64_t time;
-    uint64_t value;
-    uint64_t mask; /* bit mask of the bytes that it writes */
-    uint32_t clock;
-    uint8_t lane;
-    bool atomic;
-    iris_scope_t scope;
-    int rank;
-    unsigned workgroup;
-    struct iris_weak_release *release; /* NULL: it does not release */
-};
-
-/* A lane has seen the word's state at that time. */
-struct iris_weak_look {
-    uint64_t time;
-    uint64_t mask;
-    uint32_t clock;
-    uint8_t lane;
-};
-
-struct iris_weak_cell {
-    uint64_t key;  /* 0: free */
-    uint64_t base; /* value before all writes */
-    struct iris_weak_write *writes;
-    struct iris_weak_look *looks;
-    unsigned num_writes, max_writes;
-    unsigned num_looks, max_looks;
-};
-
-struct iris_weak_words {
-    struct iris_weak_cell *cells;
-    size_t num_cells, max_cells;
-    uint64_t now;     /* number of accesses so far */
-    uint64_t age;     /* a write is old after this number of accesses; 0:
-                       * never */
-    uint64_t flushed; /* all writes up to this time are old */
-    bool blind;       /* memory ran out */
-};
-
-void iris_i_weak_words_close(struct iris_weak_words *words);
-
-/* The word with that key, which is not 0; NULL: unknown, or there is no memory
- * for it. */
-struct iris_weak_cell *iris_i_weak_find(const struct iris_weak_words *words,
-                                        uint64_t key);
-struct iris_weak_cell *iris_i_weak_word(struct iris_weak_words *words,
-                                        uint64_t key);
-
-/* The word's value at `time`. */
-uint64_t iris_i_weak_value(const struct iris_weak_cell *cell, uint64_t time);
-
-/* Whether all lanes see a write of that time. */
-bool iris_i_weak_is_old(const struct iris_weak_words *words, uint64_t time);
-
-/* Drops writes whose successors all lanes have seen. */
-void iris_i_weak_prune(const struct iris_weak_words *words,
-                       struct iris_weak_cell *cell);
-
-/* Drops all of them. */
-void iris_i_weak_forget(struct iris_weak_cell *cell);
-
-/* Makes room for one more write and look; false: no memory. */
-bool iris_i_weak_room(struct iris_weak_words *words,
-                      struct iris_weak_cell *cell);
-
-/* Drops one reference; `release` may be NULL. */
-void iris_i_weak_drop(struct iris_weak_release *release);
-
-/* ---- race_file.c ---- */
-
-/* The files of races: <prefix>_races.json, and <prefix>_races.sarif for code
- * hosts and editors. */
-
-/* Writes both, with all races; a warning if it cannot. */
-void iris_i_race_write_file(const struct iris_race *race);
-
-/* ---- race_host.c ---- */
-
-/* The host function of an observer whose self is a struct iris_race. */
-void iris_i_race_host(void *race, const struct iris_host_event *event);
-
-/* ---- race_known.c ---- */
-
-/* Numbers that a thread has learned under the lock: those of its workgroup's
- * lane and of sites. With them it checks plain accesses without the lock. */
-
-/* Learns the lane of the event's workgroup. No other thread runs it
- * meanwhile. */
-void iris_i_race_learn_lane(const struct iris_race *race,
-                            const struct iris_cpu_event *event, uint32_t lane);
-void iris_i_race_learn_site(const struct iris_race *race,
-                            const struct iris_cpu_event *event, uint32_t site);
-
-/* False: the thread has not learned both. */
-bool iris_i_race_knows(const struct iris_race *race,
-                       const struct iris_cpu_event *event, uint32_t *lane_p,
-                       uint32_t *site_p);
-
-/* ---- race_stream.c ---- */
 
 /* All under the lock. */
 
@@ -478,54 +602,22 @@ void iris_i_race_run_copy(struct iris_race *race,
 void iris_i_race_pass_mark(struct iris_race *race,
                            const struct iris_host_event *event);
 
-/* ---- race_sync.c ---- */
+/* ---- race_access.c ---- */
 
-/* An atomic or a fence of a lane. */
-struct iris_race_atomic {
-    struct iris_race_word *word; /* iris_i_race_word() */
-    uint32_t lane;
-    uint32_t site;
-    int rank; /* whose word */
-    size_t offset;
-    size_t bytes;
-    iris_sem_t sem;
-    iris_scope_t scope;
-    uint64_t id;   /* number of the operation in its lane */
-    bool foreseen; /* before a write: its value is known */
-    uint64_t value;
-};
+/* The device function of an observer whose self is a struct iris_race. */
+iris_status_t iris_i_race_device(void *race,
+                                 const struct iris_cpu_event *event);
 
-/* The word at that place; `make`: creates it. NULL: not found. */
-struct iris_race_word *iris_i_race_word(struct iris_race_memory *memory,
-                                        int rank, size_t offset, bool make);
+/* From here to the end, this checker receives accesses by the process, too. */
+void iris_i_race_plain_begin(struct iris_race *race);
+void iris_i_race_plain_end(struct iris_race *race);
 
-/* The following are called by the thread that runs the lane, or under the
- * lock. */
-
-/* Before a write or update: records its release. */
-void iris_i_race_write(struct iris_race_memory *memory,
-                       const struct iris_race_atomic *atomic);
-
-/* After it: the word's new value (one of two if it is unknown), and the value
- * that an update saw. An update continues the release of the write that it
- * saw. */
-void iris_i_race_written(struct iris_race_memory *memory,
-                         const struct iris_race_atomic *atomic,
-                         const uint64_t values[2], const uint64_t *seen);
-
-/* After a compare-and-swap that failed: there was no write. */
-void iris_i_race_unwritten(struct iris_race_memory *memory,
-                           const struct iris_race_atomic *atomic);
-
-/* After a read, or the read of an update: acquires the release of the value's
- * writer. */
-void iris_i_race_read(struct iris_race_memory *memory,
-                      const struct iris_race_atomic *atomic, uint64_t seen);
-
-void iris_i_race_fence(struct iris_race_memory *memory,
-                       const struct iris_race_atomic *atomic);
+/* The calling thread's accesses outside kernels belong to this rank's host. */
+void iris_i_race_plain_host(struct iris_race *race);
 
 /* ---- weak_model.c ---- */
+
+#define IRIS_WEAK_LANES 64
 
 struct iris_weak_model;
 
@@ -599,6 +691,52 @@ void iris_i_weak_fence(struct iris_weak_model *model, unsigned lane,
 
 /* ---- weak_schedule.c ---- */
 
+/* A workgroup of the kernel that a stream runs. */
+struct iris_weak_who {
+    int rank;        /* -1: none */
+    unsigned stream; /* number in the rank */
+    unsigned workgroup;
+};
+
+struct iris_weak_choices {
+    uint64_t random;
+    bool newest;
+    unsigned stay; /* one turn in this number goes to another workgroup */
+    uint64_t num_decisions;
+    struct iris_weak_count *counts; /* number of each workgroup's decisions */
+    size_t num_counts;
+    struct iris_weak_decision *follow; /* sorted; NULL: the seed decides */
+    size_t num_follow;
+    FILE *record; /* NULL: do not record */
+    /* iris-replay --explore: these choices in this order, then the defaults */
+    bool explores;
+    struct iris_weak_step *script;
+    size_t num_script, next_script;
+};
+
+enum iris_weak_choice {
+    IRIS_WEAK_GO_ON, /* the next workgroup; 0: the one that ran last */
+    IRIS_WEAK_TURN,  /* the next one after a failed poll; 0: the next in line */
+    IRIS_WEAK_READ,  /* the age of a value; 0: the newest */
+};
+
+struct iris_weak_question {
+    enum iris_weak_choice choice;
+    struct iris_weak_who who;         /* the workgroup that ran last, or that
+                                       * reads */
+    unsigned count;                   /* of answers */
+    const struct iris_weak_who *next; /* the possible next workgroups; NULL
+                                       * for a read */
+};
+
+/* An answer, from 0 to count - 1; it is recorded. */
+unsigned iris_i_weak_decide(struct iris_weak_choices *choices,
+                            const struct iris_weak_question *question);
+
+/* Adds a line about the running workgroup, if iris-replay explores. */
+void iris_i_weak_tell(const struct iris_weak_choices *choices,
+                      const char *text);
+
 struct iris_weak_schedule;
 struct iris_weak_slot;
 
@@ -664,54 +802,5 @@ struct iris_weak_who iris_i_weak_who(const struct iris_weak_slot *slot);
 
 /* Whether there is no workgroup. */
 bool iris_i_weak_is_idle(const struct iris_weak_schedule *schedule);
-
-/* ---- Weak state ---- */
-
-/* The state of a rank in the weak mode. */
-
-#define IRIS_WEAK_GROUPS 64
-
-/* The state that all ranks share. */
-struct iris_weak_machine {
-    struct iris_weak_schedule *schedule;
-    struct iris_weak_model *model;
-    int users; /* under the schedule's lock */
-};
-
-struct iris_weak {
-    struct iris_weak_params params;
-    struct iris_observer observer;
-    struct iris_weak_machine *machine;
-    int depth; /* number of nested collective calls in progress */
-    uint64_t meets;
-    struct {
-        uint64_t key;
-        uint64_t calls;
-    } groups[IRIS_WEAK_GROUPS];
-    uint64_t group, number; /* those of the call in progress */
-};
-
-/* ---- weak_host.c ---- */
-
-/* The host function of an observer whose self is a struct iris_weak. */
-void iris_i_weak_host(void *weak, const struct iris_host_event *event);
-
-/* ---- weak_note.c ---- */
-
-/* An operation of a kernel, after its execution. */
-struct iris_weak_deed {
-    const struct iris_weak_range *range; /* NULL: a fence */
-    bool reads;
-    bool writes;
-    uint64_t seen;    /* the value read, at most 8 bytes; else 0 */
-    uint64_t written; /* the value written, at most 8 bytes; else 0 */
-    unsigned behind;  /* number of writes newer than the value read */
-};
-
-/* Adds a line to the recorded schedule, if it is recorded. Under the schedule's
- * lock. */
-void iris_i_weak_note(const struct iris_weak *weak,
-                      const struct iris_cpu_event *event,
-                      const struct iris_weak_deed *deed);
 
 #endif /* IRIS_SRC_CHECK_INTERNAL_H */

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The race checker's begin and end.
+ * The race checker: its begin and end, and the host's calls.
+ *
+ * The outermost collective call of a group is a meeting: each member joins its
+ * host's clock to the meeting's when it comes, and the meeting's to its own when
+ * it leaves. Calls that are nested in it belong to it. New memory has no earlier
+ * accesses; freed memory counts as written by each host.
  */
 #include "config.h"
 
@@ -10,11 +15,232 @@
 
 #include <stdlib.h>
 
+/* ---- Collective calls ---- */
+
+/* The host's earlier operations happen before the other members' later ones. */
+static void tell_members(struct iris_race *race)
+{
+    if (race->call.number != 0) {
+        iris_i_race_join(&race->memory,
+                         &iris_i_race_meeting(race, &race->call)->clock,
+                         iris_i_race_host_clock(race), 0);
+        iris_i_race_tick(&race->memory, race->host);
+    }
+}
+
+static void hear_members(struct iris_race *race)
+{
+    if (race->call.number != 0) {
+        iris_i_race_join(&race->memory, iris_i_race_host_clock(race),
+                         &iris_i_race_meeting(race, &race->call)->clock, 0);
+    }
+}
+
+/* Calls that all members make on the host. */
+static bool is_collective(const struct iris_host_event *event)
+{
+    return event->op == IRIS_HOST_ALLOC || event->op == IRIS_HOST_FREE ||
+           event->op == IRIS_HOST_BROADCAST ||
+           event->op == IRIS_HOST_GROUP_CREATE ||
+           (event->op == IRIS_HOST_BARRIER && event->stream == NULL);
+}
+
+static void begin_collective(struct iris_race *race,
+                             const struct iris_host_event *event)
+{
+    race->allocates |= event->op == IRIS_HOST_ALLOC;
+    if (race->depth++ != 0) {
+        return;
+    }
+    race->call = iris_i_race_next_call(
+        race, iris_i_race_group_of(race, event->group, false));
+    tell_members(race);
+}
+
+/* ---- Allocation and free ---- */
+
+/* The first rank that reports new memory removes its earlier accesses, on all
+ * heaps: all ranks have agreed on the allocation, and none has used it yet. */
+static void clear_new(struct iris_race *race,
+                      const struct iris_host_event *event)
+{
+    struct iris_race_meeting *meeting;
+    struct iris_race_range range;
+
+    if (event->status != IRIS_OK || race->call.number == 0 ||
+        !iris_i_race_range_of(race, event->address, event->bytes, &range)) {
+        return;
+    }
+    meeting = iris_i_race_meeting(race, &race->call);
+    if (meeting->cleared) {
+        return;
+    }
+    meeting->cleared = true;
+    for (int rank = 0; rank < race->heap->log->num_ranks; rank++) {
+        range.rank = rank;
+        iris_i_race_forget(&race->memory, &range);
+    }
+}
+
+/* Freed memory counts as written by each rank's host, after all have agreed. A
+ * deferred free needs no check: it happens when no stream uses the memory. */
+static void note_free(struct iris_race *race,
+                      const struct iris_host_event *event, uint32_t site)
+{
+    struct iris_race_range range;
+
+    if (event->status != IRIS_OK ||
+        !iris_i_race_range_of(race, event->address, race->free_bytes, &range)) {
+        return;
+    }
+    if (race->depth != 0) {
+        iris_i_race_forget(&race->memory, &range);
+    } else {
+        iris_i_race_touch_by(race, &range, race->host, site,
+                             IRIS_RACE_IS_WRITE | IRIS_RACE_IS_FREE);
+    }
+}
+
+static void end_collective(struct iris_race *race,
+                           const struct iris_host_event *event, uint32_t site)
+{
+    race->depth--;
+    if (race->depth == 0) {
+        hear_members(race);
+    }
+    if (event->op == IRIS_HOST_ALLOC) {
+        race->allocates = false;
+        clear_new(race, event);
+    } else if (event->op == IRIS_HOST_FREE) {
+        note_free(race, event, site);
+    }
+}
+
+/* ---- Work on streams ---- */
+
+/* The stream's work happens before the host's next operation. */
+static void join_stream(struct iris_race *race,
+                        const struct iris_host_event *event)
+{
+    struct iris_race_stream *stream = iris_i_race_stream(race, event->stream);
+
+    if (stream != NULL && event->status == IRIS_OK) {
+        iris_i_race_join(&race->memory, iris_i_race_host_clock(race),
+                         &stream->clock, 0);
+        if (race->depth != 0) {
+            tell_members(race);
+        }
+    }
+}
+
+/* Copies, fills, signals and waits may launch kernels, which belong to the
+ * call. */
+static void enqueue_call(struct iris_race *race,
+                         const struct iris_host_event *event, uint32_t site)
+{
+    if (event->op != IRIS_HOST_LAUNCH) {
+        race->outer = event->after ? 0 : site;
+    }
+    if (event->op == IRIS_HOST_SIGNAL || event->op == IRIS_HOST_WAIT) {
+        return;
+    }
+    if (!event->after) {
+        iris_i_race_enqueue(race, event);
+    } else if (event->status != IRIS_OK) {
+        iris_i_race_call_off(race, event);
+    }
+}
+
+static void observe_call(struct iris_race *race,
+                         const struct iris_host_event *event, uint32_t site)
+{
+    switch (event->op) {
+    case IRIS_HOST_LAUNCH:
+    case IRIS_HOST_COPY:
+    case IRIS_HOST_SET:
+    case IRIS_HOST_SIGNAL:
+    case IRIS_HOST_WAIT:
+        enqueue_call(race, event, site);
+        break;
+    case IRIS_HOST_KERNEL:
+        iris_i_race_run_kernel(race, event);
+        break;
+    case IRIS_HOST_RUN_COPY:
+    case IRIS_HOST_RUN_SET:
+        iris_i_race_run_copy(race, event);
+        break;
+    case IRIS_HOST_RUN_MARK:
+        iris_i_race_pass_mark(race, event);
+        break;
+    case IRIS_HOST_SYNCHRONIZE:
+        if (event->after) {
+            join_stream(race, event);
+        }
+        break;
+    case IRIS_HOST_COLLECTIVE:
+        iris_i_race_enqueue_collective(race, event, site);
+        break;
+    default:
+        if (is_collective(event) && event->after) {
+            end_collective(race, event, site);
+        } else if (is_collective(event)) {
+            begin_collective(race, event);
+        }
+        break;
+    }
+}
+
+/* Calls that access memory, or launch kernels that do. */
+static bool has_site(const struct iris_host_event *event)
+{
+    return event->op == IRIS_HOST_FREE
+               ? event->after
+               : !event->after && (event->op == IRIS_HOST_COPY ||
+                                   event->op == IRIS_HOST_SET ||
+                                   event->op == IRIS_HOST_SIGNAL ||
+                                   event->op == IRIS_HOST_WAIT ||
+                                   event->op == IRIS_HOST_COLLECTIVE);
+}
+
+static void observe_host_event(void *self, const struct iris_host_event *event)
+{
+    struct iris_race *race = self;
+    const struct iris_heap *heap = race->heap;
+    struct iris_race_caller caller;
+    size_t start = 0, bytes = 0;
+    uint32_t site = 0;
+
+    if (event->op != IRIS_HOST_KERNEL && event->op < IRIS_HOST_RUN_COPY) {
+        iris_i_race_plain_host(race);
+    }
+    if (event->op == IRIS_HOST_FREE && !event->after &&
+        iris_i_heap_offset(&heap->memory, event->address) <
+            iris_i_heap_bytes(&heap->memory)) {
+        (void)iris_i_heap_find(
+            &heap->names, iris_i_heap_offset(&heap->memory, event->address),
+            &start, &bytes);
+    }
+    if (has_site(event)) {
+        iris_i_race_caller(&caller);
+    }
+    iris_i_race_lock(race->memory.shared);
+    if (has_site(event)) {
+        site = iris_i_race_host_site(&race->memory, &race->sites, event->op,
+                                     &caller);
+    }
+    if (event->op == IRIS_HOST_FREE && !event->after) {
+        race->free_bytes = bytes;
+    }
+    observe_call(race, event, site);
+    iris_i_race_unlock(race->memory.shared);
+    iris_i_race_print(race);
+}
+
 static const struct iris_call_type open_call = {.name = "iris_init"};
 
 static _Atomic uint64_t num_checkers; /* so far */
 
-static iris_status_t begin(struct iris_race *race)
+static iris_status_t start_checker(struct iris_race *race)
 {
     const struct iris_log *log = race->heap->log;
     struct iris_call call = {.type = &open_call};
@@ -38,7 +264,7 @@ static iris_status_t begin(struct iris_race *race)
     iris_i_race_unlock(shared);
     race->observer.device = iris_i_race_device;
     race->observer.takes_series = true;
-    race->observer.host = iris_i_race_host;
+    race->observer.host = observe_host_event;
     race->observer.self = race;
     status = iris_i_hooks_add(race->heap->hooks, &race->observer);
     if (status == IRIS_OK) {
@@ -63,58 +289,7 @@ iris_status_t iris_i_race_create(const struct iris_race_params *params,
     race->prefix = params->prefix;
     race->suppressions_path = params->suppressions;
     *race_p = race;
-    return begin(race);
-}
-
-/* Number of lines in the suppressions file that some rank used. */
-static unsigned count_suppressed(struct iris_race *race)
-{
-    const struct iris_race_shared *shared = race->memory.shared;
-    unsigned num_found = atomic_load(&shared->num_found), count = 0;
-
-    for (unsigned i = 0; i < num_found; i++) {
-        const struct iris_race_found *found = &shared->found[i];
-
-        if (atomic_load(&found->suppressed)) {
-            struct iris_race_story story;
-
-            count++;
-            iris_i_race_tell(race, found, &story);
-            (void)iris_i_race_is_suppressed(&race->suppressions, &story);
-        }
-    }
-    return count;
-}
-
-iris_status_t iris_i_race_verdict(struct iris_race *race)
-{
-    const struct iris_log *log;
-    unsigned count, suppressed;
-
-    if (race == NULL) {
-        return IRIS_OK;
-    }
-    log = race->heap->log;
-    suppressed = count_suppressed(race);
-    count = atomic_load(&race->memory.shared->num_found) - suppressed;
-    if (log->rank == 0 && race->memory.shared->blind) {
-        iris_i_warning(log, "IRIS_CHECK=race: there was more to keep than "
-                            "there is room for; races may have been missed");
-    }
-    if (log->rank == 0 && race->suppressions.count != 0) {
-        iris_i_info(log, "IRIS_CHECK=race: %u of the races are suppressed",
-                    suppressed);
-        iris_i_race_tell_unused(&race->suppressions, log,
-                                race->suppressions_path);
-    }
-    if (log->rank == 0 && race->prefix[0] != '\0') {
-        iris_i_race_write_file(race);
-    }
-    return count == 0 ? IRIS_OK
-                      : iris_i_fail(log, IRIS_ERR_RACE,
-                                    "IRIS_CHECK=race: %u data race%s found; "
-                                    "the log says where",
-                                    count, count == 1 ? " was" : "s were");
+    return start_checker(race);
 }
 
 void iris_i_race_destroy(struct iris_race *race)

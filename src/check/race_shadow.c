@@ -25,8 +25,8 @@ struct walk {
     size_t offset; /* of the word */
 };
 
-static struct iris_race_access *cells_of(const struct iris_race_memory *memory,
-                                         int rank, size_t offset)
+static struct iris_race_access *
+find_cells(const struct iris_race_memory *memory, int rank, size_t offset)
 {
     size_t word =
         ((size_t)rank * ((memory->heap_bytes + 4095) & ~(size_t)4095) +
@@ -37,31 +37,31 @@ static struct iris_race_access *cells_of(const struct iris_race_memory *memory,
 }
 
 /* The lock that guards the cells of a place. */
-static atomic_uint *granule_of(const struct iris_race_memory *memory, int rank,
-                               size_t offset)
+static atomic_uint *find_granule(const struct iris_race_memory *memory,
+                                 int rank, size_t offset)
 {
     size_t number = offset / GRANULE_BYTES + (size_t)rank * 641;
 
     return &memory->shared->granules[number % IRIS_RACE_GRANULES];
 }
 
-static iris_scope_t scope_of(const struct iris_race_access *access)
+static iris_scope_t get_scope(const struct iris_race_access *access)
 {
     return (iris_scope_t)(access->kind >> IRIS_RACE_SCOPE_SHIFT);
 }
 
 /* Whether two unordered accesses to a common byte are a race. */
-static bool conflict(const struct iris_race_shared *shared,
-                     const struct iris_race_access *a,
-                     const struct iris_race_access *b)
+static bool is_conflict(const struct iris_race_shared *shared,
+                        const struct iris_race_access *a,
+                        const struct iris_race_access *b)
 {
     if (((a->kind | b->kind) & IRIS_RACE_IS_WRITE) == 0) {
         return false;
     }
     return (a->kind & b->kind & IRIS_RACE_IS_ATOMIC) == 0 ||
            a->mask != b->mask ||
-           !iris_i_race_spans(shared, scope_of(a), a->lane, b->lane) ||
-           !iris_i_race_spans(shared, scope_of(b), b->lane, a->lane);
+           !iris_i_race_spans(shared, get_scope(a), a->lane, b->lane) ||
+           !iris_i_race_spans(shared, get_scope(b), b->lane, a->lane);
 }
 
 static bool is_before(const struct walk *walk,
@@ -78,8 +78,8 @@ static bool is_before(const struct walk *walk,
 
 /* Whether every access that races with the earlier access also races with this
  * one. */
-static bool replaces(const struct iris_race_access *now,
-                     const struct iris_race_access *before)
+static bool is_stronger(const struct iris_race_access *now,
+                        const struct iris_race_access *before)
 {
     bool plain = (now->kind & IRIS_RACE_IS_ATOMIC) == 0;
 
@@ -91,8 +91,8 @@ static bool replaces(const struct iris_race_access *now,
 }
 
 /* The cell for one more access: a free one, else the least useful one. */
-static struct iris_race_access *place(const struct walk *walk,
-                                      struct iris_race_access *cells)
+static struct iris_race_access *pick_cell(const struct walk *walk,
+                                          struct iris_race_access *cells)
 {
     struct iris_race_access *victim = NULL;
 
@@ -110,7 +110,7 @@ static struct iris_race_access *place(const struct walk *walk,
 static void touch_word(struct walk *walk, uint8_t mask)
 {
     struct iris_race_access *cells =
-        cells_of(walk->memory, walk->rank, walk->offset);
+        find_cells(walk->memory, walk->rank, walk->offset);
 
     walk->now.mask = mask;
     for (unsigned i = 0; i < IRIS_RACE_CELLS; i++) {
@@ -123,16 +123,16 @@ static void touch_word(struct walk *walk, uint8_t mask)
         ordered = is_before(walk, before);
         races = (before->kind & IRIS_RACE_IS_FREE) != 0 &&
                 (walk->now.kind & IRIS_RACE_IS_FREE) == 0;
-        races = races || (!ordered &&
-                          conflict(walk->memory->shared, before, &walk->now));
+        races = races || (!ordered && is_conflict(walk->memory->shared, before,
+                                                  &walk->now));
         if (races) {
             walk->tell(walk->arg, before, &walk->now, walk->rank, walk->offset);
         }
-        if ((ordered || races) && replaces(&walk->now, before)) {
+        if ((ordered || races) && is_stronger(&walk->now, before)) {
             before->mask &= (uint8_t)~mask;
         }
     }
-    *place(walk, cells) = walk->now;
+    *pick_cell(walk, cells) = walk->now;
 }
 
 /* Handles the words of one granule, up to `stop`, for an access up to `end`. */
@@ -165,7 +165,7 @@ void iris_i_race_touch(struct iris_race_memory *memory,
 
     while (at < end) {
         size_t stop = (at / GRANULE_BYTES + 1) * GRANULE_BYTES;
-        atomic_uint *granule = granule_of(memory, range->rank, at);
+        atomic_uint *granule = find_granule(memory, range->rank, at);
 
         iris_i_race_spin_lock(memory->shared, granule);
         touch_words(&walk, at, end, stop);
@@ -178,8 +178,8 @@ bool iris_i_race_last_plain(const struct iris_race_memory *memory, int rank,
                             size_t offset, struct iris_race_access *plain_p)
 {
     const struct iris_race_access *cells =
-        cells_of(memory, rank, offset - offset % 8);
-    atomic_uint *granule = granule_of(memory, rank, offset);
+        find_cells(memory, rank, offset - offset % 8);
+    atomic_uint *granule = find_granule(memory, rank, offset);
     bool found = false;
 
     iris_i_race_spin_lock(memory->shared, granule);
@@ -202,8 +202,8 @@ void iris_i_race_forget(struct iris_race_memory *memory,
 {
     uintptr_t page = 4096;
     uintptr_t from =
-        (uintptr_t)cells_of(memory, range->rank, range->offset & ~(size_t)7);
-    uintptr_t to = (uintptr_t)cells_of(
+        (uintptr_t)find_cells(memory, range->rank, range->offset & ~(size_t)7);
+    uintptr_t to = (uintptr_t)find_cells(
         memory, range->rank, (range->offset + range->bytes + 7) & ~(size_t)7);
     uintptr_t first = (from + page - 1) & ~(page - 1), last = to & ~(page - 1);
 

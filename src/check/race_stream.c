@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * Work on streams: its order, and its accesses.
+ *
+ * Workgroups of a stream with the same number are one lane, in all launches: the
+ * stream orders them. A stream's clock has all work that has ended. Enqueued work
+ * keeps the clock that the host had at the call, in a list, first in, first out.
+ * When work begins, the stream's clock joins those of its item and of the items
+ * before it. A lane begins its part of a run with the stream's clock, and the end
+ * of the run joins the clocks of its lanes. All of it is under the common lock.
  */
 #include "config.h"
 
@@ -8,6 +15,107 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- Lanes ---- */
+
+uint32_t iris_i_race_add_lane(struct iris_race *race, uint32_t stream,
+                              uint32_t workgroup)
+{
+    struct iris_race_shared *shared = race->memory.shared;
+    uint32_t number = atomic_load(&shared->num_lanes);
+    struct iris_race_lane *lane = &shared->lanes[number];
+
+    if (number == IRIS_RACE_LANES) {
+        shared->blind = true;
+        return 0;
+    }
+    lane->rank = race->heap->log->rank;
+    lane->stream = stream;
+    lane->workgroup = workgroup;
+    atomic_store(&shared->num_lanes, number + 1);
+    iris_i_race_tick(&race->memory, number);
+    return number + 1;
+}
+
+struct iris_race_stream *iris_i_race_stream(struct iris_race *race,
+                                            const void *stream)
+{
+    struct iris_race_stream **streams;
+    struct iris_race_stream *one;
+
+    stream = stream == NULL ? race->default_stream : stream;
+    for (uint32_t i = 0; i < race->num_streams; i++) {
+        if (race->streams[i]->stream == stream) {
+            return race->streams[i];
+        }
+    }
+    streams =
+        realloc(race->streams, (race->num_streams + 1) * sizeof *race->streams);
+    one = calloc(1, sizeof *one);
+    if (streams == NULL || one == NULL) {
+        race->streams = streams == NULL ? race->streams : streams;
+        race->memory.shared->blind = true;
+        free(one);
+        return NULL;
+    }
+    race->streams = streams;
+    one->stream = stream;
+    streams[race->num_streams++] = one;
+    one->number = race->num_streams;
+    return one;
+}
+
+struct iris_race_stream *iris_i_race_stream_of(const struct iris_race *race,
+                                               uint64_t run)
+{
+    for (uint32_t i = 0; i < race->num_streams; i++) {
+        if (race->streams[i]->run == run) {
+            return race->streams[i];
+        }
+    }
+    return NULL;
+}
+
+uint32_t iris_i_race_lane(struct iris_race *race,
+                          struct iris_race_stream *stream, uint64_t run,
+                          uint32_t workgroup)
+{
+    uint32_t *lane_p1 = &stream->lanes[workgroup % IRIS_RACE_WGS];
+    struct iris_race_lane *lane;
+
+    if (*lane_p1 == 0) {
+        *lane_p1 = iris_i_race_add_lane(race, stream->number, workgroup);
+    }
+    if (*lane_p1 == 0) {
+        return 0;
+    }
+    lane = &race->memory.shared->lanes[*lane_p1 - 1];
+    if (lane->run != run) {
+        lane->run = run;
+        lane->fence_scope = 0;
+        iris_i_race_clear(&race->memory, &lane->near);
+        iris_i_race_clear(&race->memory, &lane->far);
+        iris_i_race_join(&race->memory, &lane->clock, &stream->clock, 0);
+        iris_i_race_tick(&race->memory, *lane_p1 - 1);
+    }
+    return *lane_p1;
+}
+
+static void end_run(struct iris_race *race, struct iris_race_stream *stream)
+{
+    for (uint32_t i = 0; i < IRIS_RACE_WGS; i++) {
+        uint32_t lane = stream->lanes[i];
+
+        if (lane != 0 &&
+            race->memory.shared->lanes[lane - 1].run == stream->run) {
+            iris_i_race_join(&race->memory, &stream->clock,
+                             &race->memory.shared->lanes[lane - 1].clock, 0);
+        }
+    }
+    stream->run = 0;
+}
+
+/* ---- Streams ---- */
 
 static const struct iris_race_buffers no_buffers;
 static const struct iris_race_exchange no_exchange;
@@ -180,7 +288,7 @@ void iris_i_race_run_kernel(struct iris_race *race,
         stream->shares_lanes = event->grid > IRIS_RACE_WGS;
         touch_buffers(race, stream);
     } else {
-        iris_i_race_end_run(race, stream);
+        end_run(race, stream);
     }
     if (!event->after && stream->exchange.tells.number != 0) {
         iris_i_race_join(
@@ -228,7 +336,7 @@ void iris_i_race_run_copy(struct iris_race *race,
 
     if (stream == NULL || event->after) {
         if (stream != NULL) {
-            iris_i_race_end_run(race, stream);
+            end_run(race, stream);
         }
         return;
     }
@@ -263,7 +371,7 @@ void iris_i_race_pass_mark(struct iris_race *race,
 
 /* The meetings of a collective's members. A message has two members. */
 static struct iris_race_exchange
-exchange_of(struct iris_race *race, const struct iris_host_event *event)
+find_exchange(struct iris_race *race, const struct iris_host_event *event)
 {
     struct iris_race_exchange exchange = {.is_one = true};
     struct iris_race_call call;
@@ -296,7 +404,7 @@ void iris_i_race_enqueue_collective(struct iris_race *race,
     race->enqueuing = no_exchange;
     race->buffers = no_buffers;
     if (!event->after) {
-        race->enqueuing = exchange_of(race, event);
+        race->enqueuing = find_exchange(race, event);
         race->buffers = (struct iris_race_buffers){
             event->source, event->in_bytes, event->address, event->out_bytes,
             site,

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The weak mode: all ranks share one model and one schedule. One workgroup runs
- * at a time. Before its operation, memory gets the value that it should see;
- * after it, the newest value.
+ * The weak mode: all ranks share one model and one schedule.
+ *
+ * One workgroup runs at a time. Before its operation, memory gets the value that
+ * it should see; after it, the newest value. So memory has an old value only
+ * while the running workgroup's operation lasts, and `self.sides` keep the
+ * newest one. The schedule's lock guards the model and the machine.
  */
 #include "config.h"
 
@@ -13,6 +16,101 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define NUM_GROUPS 64
+
+/* The state that all ranks share. */
+struct iris_weak_machine {
+    struct iris_weak_schedule *schedule;
+    struct iris_weak_model *model;
+    int users; /* under the schedule's lock */
+};
+
+struct iris_weak {
+    struct iris_weak_params params;
+    struct iris_observer observer;
+    struct iris_weak_machine *machine;
+    int depth; /* number of nested collective calls in progress */
+    uint64_t meets;
+    struct {
+        uint64_t key;
+        uint64_t calls;
+    } groups[NUM_GROUPS];
+    uint64_t group, number; /* those of the call in progress */
+};
+
+/* ---- Notes ---- */
+
+/* An operation of a kernel, after its execution. */
+struct iris_weak_deed {
+    const struct iris_weak_range *range; /* NULL: a fence */
+    bool reads;
+    bool writes;
+    uint64_t seen;    /* the value read, at most 8 bytes; else 0 */
+    uint64_t written; /* the value written, at most 8 bytes; else 0 */
+    unsigned behind;  /* number of writes newer than the value read */
+};
+/* "inbox"+8: the name of the allocation and the offset in it. Without a name,
+ * the allocation's offset on the heap. */
+static void name_place(const struct iris_weak *weak,
+                       const struct iris_weak_range *range, char *text,
+                       size_t bytes)
+{
+    const struct iris_heap_names *names = &weak->params.heap->names;
+    char name[IRIS_NAME_BYTES + 4] = "";
+    size_t start = 0, size;
+
+    if (iris_i_heap_find(names, range->offset, &start, &size)) {
+        (void)iris_i_heap_describe(names, start, name);
+    }
+    if (name[0] != '\0') {
+        snprintf(text, bytes, "%s+%zu", name + 1, range->offset - start);
+    } else {
+        snprintf(text, bytes, "heap+%zu", range->offset);
+    }
+}
+
+static void print_value(FILE *record, const char *word, bool is_there,
+                        uint64_t value)
+{
+    if (is_there) {
+        fprintf(record, "\t%s %llu", word, (unsigned long long)value);
+    } else {
+        fprintf(record, "\t%s -", word);
+    }
+}
+
+static void note_deed(const struct iris_weak *weak,
+                      const struct iris_cpu_event *event,
+                      const struct iris_weak_deed *deed)
+{
+    static const struct iris_weak_range nowhere = {.rank = -1};
+    const struct iris_weak_range *range =
+        deed->range == NULL ? &nowhere : deed->range;
+    FILE *record = iris_i_weak_choices(weak->machine->schedule)->record;
+    char place[IRIS_NAME_BYTES + 32] = "-", text[128];
+    struct iris_race_site site = {.op = event->op,
+                                  .host_op = -1,
+                                  .sem = event->sem,
+                                  .scope = event->scope,
+                                  .atomic = event->atomic != 0};
+
+    if (record == NULL) {
+        return;
+    }
+    iris_i_race_find_file(event->site, 0, &site);
+    iris_i_race_deed(&site, text, sizeof text);
+    if (deed->range != NULL) {
+        name_place(weak, range, place, sizeof place);
+    }
+    fprintf(record, "did\t%d\t%u\t%s\t%d\t%zu\t%zu", event->rank,
+            event->workgroup, event->kernel, range->rank, range->offset,
+            range->bytes);
+    print_value(record, "read", deed->reads, deed->seen);
+    print_value(record, "wrote", deed->writes, deed->written);
+    fprintf(record, "\told %u\t%s\t%s\t0x%llx\t%s\n", deed->behind, text, place,
+            (unsigned long long)site.offsets[0], site.file);
+}
 
 /* All lanes see a write after this number of accesses. */
 #define AGE 200
@@ -41,8 +139,8 @@ static _Thread_local struct {
 
 /* ---- Memory ---- */
 
-static struct side side_of(const struct iris_weak *weak,
-                           const struct iris_cpu_event *event)
+static struct side find_side(const struct iris_weak *weak,
+                             const struct iris_cpu_event *event)
 {
     const struct iris_heap_memory *memory = &weak->params.heap->memory;
     struct side side = {.range = {.rank = -1}};
@@ -61,7 +159,7 @@ static struct side side_of(const struct iris_weak *weak,
     return side;
 }
 
-static struct iris_weak_how how_of(const struct iris_cpu_event *event)
+static struct iris_weak_how find_how(const struct iris_cpu_event *event)
 {
     return (struct iris_weak_how){.atomic = event->atomic != 0,
                                   .update = event->op >= IRIS_OP_ATOMIC_ADD &&
@@ -77,8 +175,8 @@ static bool has_two_sides(const struct iris_cpu_event *event)
 }
 
 /* Puts the values that the workgroup sees into memory. */
-static void stage(struct iris_weak *weak, struct side *side,
-                  const struct iris_weak_how *how)
+static void stage_side(struct iris_weak *weak, struct side *side,
+                       const struct iris_weak_how *how)
 {
     struct iris_weak_model *model = weak->machine->model;
     char *newest = malloc(side->range.bytes);
@@ -101,7 +199,7 @@ static void stage(struct iris_weak *weak, struct side *side,
     side->newest = newest;
 }
 
-static void restore(struct side *side)
+static void restore_side(struct side *side)
 {
     if (side->newest != NULL) {
         memcpy(side->memory, side->newest, side->range.bytes);
@@ -112,25 +210,26 @@ static void restore(struct side *side)
 
 /* ---- Operations ---- */
 
-static void begin(struct iris_weak *weak, const struct iris_cpu_event *event)
+static void begin_access(struct iris_weak *weak,
+                         const struct iris_cpu_event *event)
 {
     struct side *side = &self.sides[event->write != 0];
-    const struct iris_weak_how how = how_of(event);
+    const struct iris_weak_how how = find_how(event);
     bool writes = event->write && !how.update;
 
-    *side = side_of(weak, event);
+    *side = find_side(weak, event);
     if (side->range.bytes == 0) {
         return;
     }
     iris_i_weak_look(weak->machine->model, self.lane, &side->range,
                      side->memory);
     if (!writes) {
-        stage(weak, side, &how);
+        stage_side(weak, side, &how);
     }
 }
 
 /* The value in memory, in the format of events. */
-static uint64_t value_of(const struct side *side)
+static uint64_t read_value(const struct side *side)
 {
     uint64_t value = 0;
 
@@ -147,10 +246,10 @@ static void note_read(const struct iris_weak *weak,
     const struct iris_weak_deed deed = {
         .range = &side->range,
         .reads = true,
-        .seen = has_two_sides(event) ? value_of(side) : event->seen,
+        .seen = has_two_sides(event) ? read_value(side) : event->seen,
         .behind = self.behind};
 
-    iris_i_weak_note(weak, event, &deed);
+    note_deed(weak, event, &deed);
 }
 
 static void note_write(const struct iris_weak *weak,
@@ -161,10 +260,10 @@ static void note_write(const struct iris_weak *weak,
                                         .reads = is_update,
                                         .writes = true,
                                         .seen = is_update ? event->seen : 0,
-                                        .written = value_of(side),
+                                        .written = read_value(side),
                                         .behind = is_update ? self.behind : 0};
 
-    iris_i_weak_note(weak, event, &deed);
+    note_deed(weak, event, &deed);
 }
 
 static void end_write(struct iris_weak *weak,
@@ -186,12 +285,12 @@ static void end_both(struct iris_weak *weak, const struct iris_cpu_event *event)
 {
     struct side *from = &self.sides[0], *to = &self.sides[1];
     char *written = to->range.bytes == 0 ? NULL : malloc(to->range.bytes);
-    const struct iris_weak_how how = how_of(event);
+    const struct iris_weak_how how = find_how(event);
 
     if (written != NULL) {
         memcpy(written, to->memory, to->range.bytes);
     }
-    restore(from);
+    restore_side(from);
     if (written != NULL) {
         memcpy(to->memory, written, to->range.bytes);
         free(written);
@@ -201,10 +300,11 @@ static void end_both(struct iris_weak *weak, const struct iris_cpu_event *event)
     }
 }
 
-static void end(struct iris_weak *weak, const struct iris_cpu_event *event)
+static void end_access(struct iris_weak *weak,
+                       const struct iris_cpu_event *event)
 {
     struct side *side = &self.sides[event->write != 0];
-    const struct iris_weak_how how = how_of(event);
+    const struct iris_weak_how how = find_how(event);
     struct iris_weak_range word = side->range;
 
     if (has_two_sides(event)) {
@@ -223,10 +323,10 @@ static void end(struct iris_weak *weak, const struct iris_cpu_event *event)
         end_write(weak, event, side, &how);
         return;
     }
-    restore(side);
+    restore_side(side);
     if (event->op ==
         IRIS_OP_WAIT) { /* the word that held, if there are several */
-        word = side_of(weak, event).range;
+        word = find_side(weak, event).range;
     }
     if (event->op != IRIS_OP_WAIT || event->held) {
         iris_i_weak_acquire(weak->machine->model, self.lane, &word, &how);
@@ -234,16 +334,17 @@ static void end(struct iris_weak *weak, const struct iris_cpu_event *event)
     }
 }
 
-static void fence(struct iris_weak *weak, const struct iris_cpu_event *event)
+static void pass_fence(struct iris_weak *weak,
+                       const struct iris_cpu_event *event)
 {
     static const struct iris_weak_deed deed;
-    const struct iris_weak_how how = how_of(event);
+    const struct iris_weak_how how = find_how(event);
 
     iris_i_weak_fence(weak->machine->model, self.lane, &how);
-    iris_i_weak_note(weak, event, &deed);
+    note_deed(weak, event, &deed);
 }
 
-static iris_status_t observe_device(void *arg,
+static iris_status_t observe_kernel(void *arg,
                                     const struct iris_cpu_event *event)
 {
     struct iris_weak *weak = arg;
@@ -262,10 +363,10 @@ static iris_status_t observe_device(void *arg,
         (void)0;
     } else if (event->op == IRIS_OP_FENCE) {
         if (!event->after) {
-            fence(weak, event);
+            pass_fence(weak, event);
         }
     } else {
-        (event->after ? end : begin)(weak, event);
+        (event->after ? end_access : begin_access)(weak, event);
     }
     iris_i_weak_unlock(schedule);
     return IRIS_OK;
@@ -273,7 +374,7 @@ static iris_status_t observe_device(void *arg,
 
 /* ---- Turns ---- */
 
-static void enter(struct iris_weak *weak, const struct iris_cpu_wg *cpu)
+static void enter_lane(struct iris_weak *weak, const struct iris_cpu_wg *cpu)
 {
     int num_ranks = weak->params.heap->log->num_ranks;
     unsigned lanes =
@@ -295,18 +396,18 @@ static void enter(struct iris_weak *weak, const struct iris_cpu_wg *cpu)
 }
 
 /* The value that the wait's next poll sees. */
-static void see_again(struct iris_weak *weak)
+static void poll_again(struct iris_weak *weak)
 {
     static const struct iris_weak_how how = {
         .atomic = true, .sem = IRIS_ACQUIRE, .scope = IRIS_SCOPE_SYSTEM};
     struct side *side = &self.sides[0];
 
-    restore(side);
+    restore_side(side);
     iris_i_weak_yield(weak->machine->schedule, self.slot, true);
     if (side->range.bytes != 0) {
         iris_i_weak_look(weak->machine->model, self.lane, &side->range,
                          side->memory);
-        stage(weak, side, &how);
+        stage_side(weak, side, &how);
     }
 }
 
@@ -318,7 +419,7 @@ static void take_turn(void *arg, const struct iris_cpu_wg *cpu,
 
     iris_i_weak_lock(schedule);
     if (turn == IRIS_TURN_BEGIN) {
-        enter(weak, cpu);
+        enter_lane(weak, cpu);
     } else if (self.slot != NULL && turn == IRIS_TURN_POLL) {
         if (cpu->wait_address == NULL || self.is_own) {
             self.sides[0].range.bytes = 0;
@@ -326,10 +427,10 @@ static void take_turn(void *arg, const struct iris_cpu_wg *cpu,
         iris_i_weak_tell(iris_i_weak_choices(schedule),
                          cpu->wait_address == NULL && !self.is_own ? "spins"
                                                                    : "fails");
-        see_again(weak);
+        poll_again(weak);
     } else if (self.slot != NULL) {
-        restore(&self.sides[0]);
-        restore(&self.sides[1]);
+        restore_side(&self.sides[0]);
+        restore_side(&self.sides[1]);
         if (!self.is_own) {
             iris_i_weak_end(weak->machine->model, self.lane);
         }
@@ -340,9 +441,114 @@ static void take_turn(void *arg, const struct iris_cpu_wg *cpu,
     iris_i_weak_unlock(schedule);
 }
 
+/* ---- Hosts ---- */
+
+/* Calls that all members make on the host. */
+static bool is_collective(const struct iris_host_event *event)
+{
+    return event->op == IRIS_HOST_ALLOC || event->op == IRIS_HOST_FREE ||
+           event->op == IRIS_HOST_BROADCAST ||
+           event->op == IRIS_HOST_GROUP_CREATE ||
+           (event->op == IRIS_HOST_BARRIER && event->stream == NULL);
+}
+
+static void enter_call(struct iris_weak *weak,
+                       const struct iris_host_event *event)
+{
+    const void *group = event->group;
+    uint64_t key = group == NULL ? 1 : weak->params.group_key(group);
+    unsigned i = 0;
+
+    if (weak->depth++ != 0) {
+        return;
+    }
+    while (i < NUM_GROUPS - 1 && weak->groups[i].key != key &&
+           weak->groups[i].key != 0) {
+        i++;
+    }
+    weak->groups[i].key = key;
+    weak->group = key;
+    weak->number = ++weak->groups[i].calls;
+    iris_i_weak_come(weak->machine->model, event->rank, key, weak->number);
+    if (group == NULL ||
+        weak->params.group_size(group) == weak->params.heap->log->num_ranks) {
+        iris_i_weak_host_meets(weak->machine->schedule, event->rank,
+                               ++weak->meets);
+    }
+}
+
+static void leave_call(struct iris_weak *weak,
+                       const struct iris_host_event *event)
+{
+    if (--weak->depth == 0) {
+        iris_i_weak_leave(weak->machine->model, event->rank, weak->group,
+                          weak->number);
+        iris_i_weak_host_meets(weak->machine->schedule, event->rank, 0);
+    }
+}
+
+/* A wait for a stream has ended. In a collective call, the other members learn
+ * of its work. */
+static void end_wait(struct iris_weak *weak,
+                     const struct iris_host_event *event)
+{
+    if (weak->depth != 0) {
+        iris_i_weak_come(weak->machine->model, event->rank, weak->group,
+                         weak->number);
+    }
+}
+
+static void observe_host_call(struct iris_weak *weak,
+                              const struct iris_host_event *event)
+{
+    struct iris_weak_schedule *schedule = weak->machine->schedule;
+    const void *stream =
+        event->stream == NULL ? weak->params.default_stream : event->stream;
+
+    const struct iris_weak_run run = {event->id, event->grid,
+                                      event->value == 0};
+
+    switch (event->op) {
+    case IRIS_HOST_LAUNCH:
+        if (!event->after || event->status != IRIS_OK) {
+            iris_i_weak_enqueued(schedule, event->rank, stream,
+                                 event->after ? -1 : 1);
+        }
+        break;
+    case IRIS_HOST_KERNEL:
+        if (event->after) {
+            iris_i_weak_run_ends(schedule, event->rank, event->id);
+        } else {
+            iris_i_weak_run_begins(schedule, event->rank, stream, &run);
+        }
+        break;
+    case IRIS_HOST_SYNCHRONIZE:
+        iris_i_weak_host_waits(schedule, event->rank,
+                               event->after ? NULL : stream);
+        if (event->after) {
+            end_wait(weak, event);
+        }
+        break;
+    default:
+        if (is_collective(event)) {
+            (event->after ? leave_call : enter_call)(weak, event);
+        }
+        break;
+    }
+}
+
+static void observe_host(void *arg, const struct iris_host_event *event)
+{
+    struct iris_weak *weak = arg;
+
+    iris_i_weak_lock(weak->machine->schedule);
+    observe_host_call(weak, event);
+    iris_i_weak_unlock(weak->machine->schedule);
+}
+
 /* ---- Creating and destroying ---- */
 
-static unsigned decide(void *arg, unsigned count)
+static unsigned decide_read(void *arg, unsigned count)
 {
     const struct iris_weak_question question = {.choice = IRIS_WEAK_READ,
                                                 .who =
@@ -382,7 +588,7 @@ static iris_status_t make_machine(const struct iris_weak_params *params,
             iris_i_weak_choices(machine->schedule);
 
         machine->model = iris_i_weak_model_create(
-            (struct iris_weak_chooser){decide, choices},
+            (struct iris_weak_chooser){decide_read, choices},
             /* With an age, a step would depend on all others. */
             choices->explores ? 0 : AGE);
         if (machine->model != NULL) {
@@ -456,8 +662,8 @@ iris_status_t iris_i_weak_create(const struct iris_weak_params *params,
         free(weak);
         return status;
     }
-    weak->observer.device = observe_device;
-    weak->observer.host = iris_i_weak_host;
+    weak->observer.device = observe_kernel;
+    weak->observer.host = observe_host;
     weak->observer.turn = take_turn;
     weak->observer.self = weak;
     *weak_p = weak;

@@ -1,20 +1,93 @@
 /* SPDX-License-Identifier: MIT
  *
- * Operations of kernels: accesses go to the shadow, atomics and fences to the
- * clocks.
+ * Operations of kernels, and ordinary accesses: accesses go to the shadow,
+ * atomics and fences to the order.
+ *
+ * A thread takes the common lock at the first operation of its workgroup, and at
+ * the first one at a site: then it learns the numbers of its lane and of the site.
+ * With both it needs the lock only to note a race. A stream whose grid has more
+ * workgroups than lanes always takes the lock, since threads share its lanes.
+ *
+ * Ordinary accesses come from programs compiled by `iriscc --check`. A process may
+ * have several ranks, each with a checker. An access in a kernel belongs to the
+ * kernel's rank, any other to the rank for which the thread makes calls.
  */
 #include "config.h"
 
 #include "check/internal.h"
 
+#include <iris/device/cpu.h>
 #include <iris/device/record.h>
+
+#include "backend/backend.h"
 
 #include <string.h>
 
+/* ---- Known lanes and sites ---- */
+
+#define KNOWN_SITES 64
+
+/* For the checker of the thread's latest kernel. */
+static _Thread_local struct {
+    uint64_t serial; /* serial number of the checker; 0: nothing is known */
+    uint64_t launch;
+    unsigned workgroup;
+    uint32_t lane;
+    struct {
+        struct iris_race_key key;
+        uint32_t number; /* 0: no number is known */
+    } sites[KNOWN_SITES];
+} mine;
+
+static unsigned find_known(const struct iris_race_key *key)
+{
+    return (unsigned)(((uintptr_t)key->address ^ key->how) % KNOWN_SITES);
+}
+
+static void learn_lane(const struct iris_race *race,
+                       const struct iris_cpu_event *event, uint32_t lane)
+{
+    if (mine.serial != race->serial) {
+        memset(&mine, 0, sizeof mine);
+    }
+    mine.serial = race->serial;
+    mine.launch = event->launch;
+    mine.workgroup = event->workgroup;
+    mine.lane = lane;
+}
+
+static void learn_site(const struct iris_race *race,
+                       const struct iris_cpu_event *event, uint32_t site)
+{
+    struct iris_race_key key = iris_i_race_key(event);
+    unsigned slot = find_known(&key);
+
+    if (mine.serial == race->serial) {
+        mine.sites[slot].key = key;
+        mine.sites[slot].number = site;
+    }
+}
+
+static bool knows_event(const struct iris_race *race,
+                        const struct iris_cpu_event *event, uint32_t *lane_p,
+                        uint32_t *site_p)
+{
+    struct iris_race_key key = iris_i_race_key(event);
+    unsigned slot = find_known(&key);
+
+    *lane_p = mine.lane;
+    *site_p = mine.sites[slot].number;
+    return mine.serial == race->serial && mine.launch == event->launch &&
+           mine.workgroup == event->workgroup && *site_p != 0 &&
+           iris_i_race_is_same_key(&mine.sites[slot].key, &key);
+}
+
+/* ---- Kernels ---- */
+
 /* Finds the heap and the offset of the access; false: it is on no heap. */
-static bool locate(const struct iris_race *race,
-                   const struct iris_cpu_event *event,
-                   struct iris_race_range *range_p)
+static bool locate_event(const struct iris_race *race,
+                         const struct iris_cpu_event *event,
+                         struct iris_race_range *range_p)
 {
     const struct iris_heap_memory *memory = &race->heap->memory;
 
@@ -96,8 +169,9 @@ static bool is_access(const struct iris_cpu_event *event)
            (event->after != 0) == (event->op == IRIS_OP_WAIT);
 }
 
-static void touch(struct iris_race *race, const struct iris_cpu_event *event,
-                  const struct iris_race_range *range, struct by by)
+static void touch_event(struct iris_race *race,
+                        const struct iris_cpu_event *event,
+                        const struct iris_race_range *range, struct by by)
 {
     const struct iris_race_access access = {
         .clock = iris_i_race_now(&race->memory, by.lane),
@@ -161,7 +235,7 @@ static uint64_t add_floats(const struct iris_cpu_event *event)
 
 /* The possible values of the word after the operation: an event does not say
  * whether it adds floats, or compares signed numbers. */
-static void values_after(const struct iris_cpu_event *event, uint64_t values[2])
+static void find_values(const struct iris_cpu_event *event, uint64_t values[2])
 {
     values[0] = values[1] = iris_d_record_value(event->op, event->value,
                                                 event->seen, event->expected);
@@ -182,6 +256,36 @@ static void values_after(const struct iris_cpu_event *event, uint64_t values[2])
     }
 }
 
+/* A flag that plain stores write orders nothing, but the program expects it
+ * to. */
+static void take_plain(struct iris_race_memory *memory,
+                       const struct iris_race_atomic *reader)
+{
+    struct iris_race_lane *lane = &memory->shared->lanes[reader->lane];
+    struct iris_race_access plain;
+    struct iris_race_edge edge = {IRIS_RACE_LACKS_ATOMIC, 0, reader->site};
+
+    if (iris_i_race_last_plain(memory, reader->rank, reader->offset, &plain) &&
+        plain.lane != reader->lane) {
+        uint32_t why;
+
+        edge.release = plain.site;
+        why = iris_i_race_edge(memory, &edge);
+        iris_i_race_spin_lock(memory->shared, &lane->lock);
+        iris_i_race_join_one(memory, &lane->clock, plain.lane, plain.clock,
+                             why);
+        iris_i_race_spin_unlock(&lane->lock);
+    }
+}
+
+static void read_word(struct iris_race_memory *memory,
+                      const struct iris_race_atomic *atomic, uint64_t seen)
+{
+    if (!iris_i_race_read(memory, atomic, seen)) {
+        take_plain(memory, atomic);
+    }
+}
+
 /* After an atomic. */
 static void end_atomic(struct iris_race *race,
                        const struct iris_cpu_event *event,
@@ -191,25 +295,26 @@ static void end_atomic(struct iris_race *race,
     uint64_t values[2];
 
     if (event->op == IRIS_OP_LOAD) {
-        iris_i_race_read(memory, atomic, event->seen);
+        read_word(memory, atomic, event->seen);
     } else if (event->op == IRIS_OP_STORE) {
         values[0] = values[1] = event->value;
         iris_i_race_written(memory, atomic, values, NULL);
     } else if (event->op == IRIS_OP_ATOMIC_CAS &&
                event->seen != event->expected) {
         iris_i_race_unwritten(memory, atomic);
-        iris_i_race_read(memory, atomic, event->seen);
+        read_word(memory, atomic, event->seen);
     } else {
-        values_after(event, values);
-        iris_i_race_read(memory, atomic, event->seen);
+        find_values(event, values);
+        read_word(memory, atomic, event->seen);
         iris_i_race_written(memory, atomic, values, &event->seen);
     }
 }
 
 /* The order by an atomic or a fence. */
-static void order(struct iris_race *race, const struct iris_cpu_event *event,
-                  const struct iris_race_range *range, uint32_t lane,
-                  uint32_t site)
+static void order_event(struct iris_race *race,
+                        const struct iris_cpu_event *event,
+                        const struct iris_race_range *range, uint32_t lane,
+                        uint32_t site)
 {
     bool fences = event->op == IRIS_OP_FENCE;
     const struct iris_race_atomic atomic = {
@@ -235,7 +340,7 @@ static void order(struct iris_race *race, const struct iris_cpu_event *event,
         iris_i_race_fence(&race->memory, &atomic);
     } else if (event->op == IRIS_OP_WAIT) {
         if (event->after && event->held) {
-            iris_i_race_read(&race->memory, &atomic, event->seen);
+            read_word(&race->memory, &atomic, event->seen);
         }
     } else if (event->after) {
         end_atomic(race, event, &atomic);
@@ -253,14 +358,14 @@ static bool is_observed(const struct iris_race *race,
 {
     *range_p = (struct iris_race_range){-1, 0, 0};
     return (event->atomic || !event->after) &&
-           (event->op == IRIS_OP_FENCE || locate(race, event, range_p));
+           (event->op == IRIS_OP_FENCE || locate_event(race, event, range_p));
 }
 
 /* An operation of `lane`. `call` is the site of the host call that launched the
  * library's own kernel; 0: the kernel is the program's. Under the lock. */
-static void observe_of(struct iris_race *race,
-                       const struct iris_cpu_event *event, uint32_t lane,
-                       uint32_t call)
+static void observe_in_lane(struct iris_race *race,
+                            const struct iris_cpu_event *event, uint32_t lane,
+                            uint32_t call)
 {
     struct iris_race_range range;
     uint32_t site = call;
@@ -275,14 +380,14 @@ static void observe_of(struct iris_race *race,
         return;
     }
     if (call == 0) {
-        iris_i_race_learn_site(race, event, site);
+        learn_site(race, event, site);
     }
     if (is_access(event)) {
-        touch(race, event, &range,
-              (struct by){lane, site, iris_i_race_note, race});
+        touch_event(race, event, &range,
+                    (struct by){lane, site, iris_i_race_note, race});
     }
     if (!iris_d_is_plain(event)) {
-        order(race, event, &range, lane, site);
+        order_event(race, event, &range, lane, site);
     }
 }
 
@@ -295,10 +400,10 @@ static void observe_collective(struct iris_race *race,
     struct iris_race_range range;
     uint32_t site;
 
-    if (!event->after && locate(race, event, &range)) {
+    if (!event->after && locate_event(race, event, &range)) {
         site = iris_i_race_site(&race->memory, &race->sites, event);
-        touch(race, event, &range,
-              (struct by){lane, site, iris_i_race_note, race});
+        touch_event(race, event, &range,
+                    (struct by){lane, site, iris_i_race_note, race});
     }
 }
 
@@ -313,14 +418,14 @@ static bool observe_known(struct iris_race *race,
 
     caught.count = 0; /* without the time to clear the rest */
     if (event->op == IRIS_OP_COLLECTIVE ||
-        !iris_i_race_knows(race, event, &by.lane, &by.site)) {
+        !knows_event(race, event, &by.lane, &by.site)) {
         return false;
     }
     if (!is_observed(race, event, &range)) {
         return true;
     }
     if (is_access(event)) {
-        touch(race, event, &range, by);
+        touch_event(race, event, &range, by);
     }
     if (caught.count != 0) {
         iris_i_race_lock(race->memory.shared);
@@ -328,12 +433,13 @@ static bool observe_known(struct iris_race *race,
         iris_i_race_unlock(race->memory.shared);
     }
     if (!iris_d_is_plain(event)) {
-        order(race, event, &range, by.lane, by.site);
+        order_event(race, event, &range, by.lane, by.site);
     }
     return true;
 }
 
-static void observe(struct iris_race *race, const struct iris_cpu_event *event)
+static void observe_locked(struct iris_race *race,
+                           const struct iris_cpu_event *event)
 {
     struct iris_race_stream *stream =
         iris_i_race_stream_of(race, event->launch);
@@ -344,12 +450,12 @@ static void observe(struct iris_race *race, const struct iris_cpu_event *event)
     }
     lane = iris_i_race_lane(race, stream, event->launch, event->workgroup);
     if (lane != 0 && !stream->shares_lanes) {
-        iris_i_race_learn_lane(race, event, lane - 1);
+        learn_lane(race, event, lane - 1);
     }
     if (lane != 0 && event->op == IRIS_OP_COLLECTIVE) {
         observe_collective(race, event, lane - 1);
     } else if (lane != 0) {
-        observe_of(race, event, lane - 1, stream->site);
+        observe_in_lane(race, event, lane - 1, stream->site);
     }
 }
 
@@ -363,18 +469,170 @@ iris_status_t iris_i_race_device(void *self, const struct iris_cpu_event *event)
     }
     if (!observe_known(race, event)) {
         iris_i_race_lock(race->memory.shared);
-        observe(race, event);
+        observe_locked(race, event);
         iris_i_race_unlock(race->memory.shared);
     }
     iris_i_race_print(race);
     return IRIS_OK;
 }
 
-void iris_i_race_of_host(struct iris_race *race,
-                         const struct iris_cpu_event *event)
+static void observe_host_access(struct iris_race *race,
+                                const struct iris_cpu_event *event)
 {
     iris_i_race_lock(race->memory.shared);
-    observe_of(race, event, race->host, 0);
+    observe_in_lane(race, event, race->host, 0);
     iris_i_race_unlock(race->memory.shared);
     iris_i_race_print(race);
+}
+
+/* ---- Ordinary accesses ---- */
+
+#define MAX_CHECKERS 256
+
+/* Needs no lock: a checker is added before its rank's program runs, and removed
+ * after it has ended. */
+static _Atomic(struct iris_race *) checkers[MAX_CHECKERS];
+
+static struct iris_cpu_range checked;
+
+/* The checker of the thread's latest call of Iris; it may no longer exist. */
+static _Thread_local struct iris_race *own;
+
+static _Thread_local uint64_t num_atomics; /* number of the thread's atomics */
+
+static void include_range(uintptr_t low, uintptr_t high)
+{
+    _Atomic uintptr_t *low_p = (_Atomic uintptr_t *)&checked.low;
+    _Atomic uintptr_t *high_p = (_Atomic uintptr_t *)&checked.high;
+    uintptr_t now = atomic_load(low_p);
+
+    while ((now == 0 || low < now) &&
+           !atomic_compare_exchange_weak(low_p, &now, low)) {
+    }
+    now = atomic_load(high_p);
+    while (high > now && !atomic_compare_exchange_weak(high_p, &now, high)) {
+    }
+}
+
+void iris_i_race_plain_begin(struct iris_race *race)
+{
+    const struct iris_heap_memory *memory = &race->heap->memory;
+
+    for (unsigned i = 0; i < MAX_CHECKERS; i++) {
+        struct iris_race *none = NULL;
+
+        if (atomic_compare_exchange_strong(&checkers[i], &none, race)) {
+            break;
+        }
+    }
+    for (int rank = 0; rank < race->heap->log->num_ranks; rank++) {
+        uintptr_t base = (uintptr_t)memory->bases[rank];
+
+        if (base != 0) {
+            include_range(base, base + iris_i_heap_bytes(memory));
+        }
+    }
+    own = race;
+}
+
+void iris_i_race_plain_end(struct iris_race *race)
+{
+    for (unsigned i = 0; i < MAX_CHECKERS; i++) {
+        struct iris_race *same = race;
+
+        (void)atomic_compare_exchange_strong(&checkers[i], &same, NULL);
+    }
+}
+
+void iris_i_race_plain_host(struct iris_race *race)
+{
+    own = race;
+}
+
+/* The checker of a kernel's rank or, outside kernels, of the thread. If there
+ * is only one checker, it also covers threads that have not called Iris. */
+static struct iris_race *find_checker(const struct iris_cpu_wg *cpu)
+{
+    struct iris_race *one = NULL;
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < MAX_CHECKERS; i++) {
+        struct iris_race *race = atomic_load(&checkers[i]);
+
+        if (race == NULL) {
+            continue;
+        }
+        if (cpu != NULL ? race->heap->log->rank == cpu->rank : race == own) {
+            return race;
+        }
+        one = race;
+        count++;
+    }
+    return cpu == NULL && count == 1 ? one : NULL;
+}
+
+/* Whether the workgroup is inside an operation of the device API, whose own
+ * hooks report it: its latest operation has not ended. */
+static bool is_in_operation(const struct iris_cpu_wg *cpu)
+{
+    for (int i = 0; i < 2; i++) {
+        const struct iris_cpu_event *event = &cpu->events[i];
+
+        if (event->id != 0 && event->id == cpu->num_ops && !event->after &&
+            (event->op < IRIS_OP_OWN || event->op == IRIS_OP_WAIT)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const struct iris_cpu_range *iris_cpu_checked(void)
+{
+    return &checked;
+}
+
+/* Sets the owner of the heap as an operation of the device API does; false: the
+ * address is on no heap. */
+static bool place_event(const struct iris_race *race,
+                        struct iris_cpu_event *event)
+{
+    const struct iris_heap_memory *memory = &race->heap->memory;
+    int rank = race->heap->log->rank;
+    size_t offset;
+
+    event->rank = event->target_rank = rank;
+    if (event->op == IRIS_OP_FENCE) {
+        return true;
+    }
+    event->target_rank = iris_i_heap_owner(memory, event->address, &offset);
+    event->address = (const char *)memory->bases[rank] + offset;
+    return event->target_rank >= 0;
+}
+
+void iris_cpu_plain(const struct iris_cpu_event *access)
+{
+    struct iris_cpu_wg *cpu = iris_cpu_self();
+    struct iris_race *race = find_checker(cpu);
+    struct iris_cpu_event event = *access;
+
+    if (race == NULL || (cpu != NULL && is_in_operation(cpu)) ||
+        !place_event(race, &event)) {
+        return;
+    }
+    if (event.atomic) { /* counts down: ids of hooks count up */
+        num_atomics += !event.after;
+        event.id = UINT64_MAX - num_atomics;
+    }
+    event.kernel = "";
+    if (cpu == NULL) {
+        observe_host_access(race, &event);
+    } else {
+        event.kernel = cpu->kernel;
+        event.workgroup = cpu->workgroup;
+        event.launch = cpu->launch;
+        if (!iris_d_is_plain(&event)) {
+            iris_i_cpu_series_tell(cpu, race->heap->hooks);
+        }
+        (void)iris_i_race_device(race, &event);
+    }
 }
