@@ -118,7 +118,7 @@ struct iris_race_params {
 /* Starts the checker of this rank. Collective over the job. The caller keeps
  * the objects in `params` until iris_i_race_destroy(). Returns IRIS_ERR_LIMIT,
  * and the statuses of iris_i_race_suppressions_open() and
- * iris_i_race_memory_open(). */
+ * iris_i_order_open(). */
 iris_status_t iris_i_race_create(const struct iris_race_params *params,
                                  struct iris_race **race_p);
 

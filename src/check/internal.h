@@ -25,37 +25,38 @@
  * the lane's lock guards the members that reports read, while they change. Some
  * members are atomic. */
 
-#define IRIS_RACE_LANES 4096
+#define IRIS_ORDER_LANES 4096
 #define IRIS_RACE_SITES 4096
-#define IRIS_RACE_WORDS \
+#define IRIS_ORDER_WORDS \
     32768 /* twice the words used by atomics; a power of two */
-#define IRIS_RACE_GROUPS 1024
-#define IRIS_RACE_MEETINGS 8
-#define IRIS_RACE_EDGES 1024
+#define IRIS_ORDER_GROUPS 1024
+#define IRIS_ORDER_MEETINGS 8
+#define IRIS_ORDER_EDGES 1024
 #define IRIS_RACE_REPORTS 256
-#define IRIS_RACE_WRITES 4
+#define IRIS_ORDER_WRITES 4
 #define IRIS_RACE_CELLS 4
-#define IRIS_RACE_RELEASES 8
+#define IRIS_ORDER_RELEASES 8
+#define IRIS_ORDER_GRANTS 4
 #define IRIS_RACE_GRANULES 4096 /* locks of the shadow; a power of two */
 
 /* One lane's knowledge of another. Operations up to `strict` happen before its
  * next one. Those up to `loose` would, if every atomic were a release and an
  * acquire at system scope; `why` is the edge that lacked this. */
-struct iris_race_moment {
+struct iris_order_moment {
     uint32_t strict;
     uint32_t loose;
     uint32_t why;
 };
 
 /* A clock: a moment for each lane from 0 on, without those of later lanes. */
-struct iris_race_clock {
+struct iris_order_clock {
     uint32_t at; /* offset in the arena; 0: empty */
     uint32_t capacity;
 };
 
 /* A lane: the consecutive workgroups of a stream with the same number, or a
  * rank's host. */
-struct iris_race_lane {
+struct iris_order_lane {
     int32_t rank;
     uint32_t stream; /* number in its context; 0: the host */
     uint32_t workgroup;
@@ -64,81 +65,97 @@ struct iris_race_lane {
     struct {
         uint32_t clock;
         uint32_t site;
-    } releases[IRIS_RACE_RELEASES];
+    } releases[IRIS_ORDER_RELEASES];
     uint32_t num_releases;
     uint64_t run; /* id of its current kernel run */
-    struct iris_race_clock clock;
-    struct iris_race_clock fence; /* released by later atomic writes */
-    uint32_t fence_scope;         /* + 1; 0: no such fence */
-    /* For a later acquire fence: the moments from this rank, and from others. */
-    struct iris_race_clock near;
-    struct iris_race_clock far;
+    struct iris_order_clock clock;
+    /* Released by fences for later atomic writes: those of agent scope, and
+     * those of system scope. `fenced` has a bit for each. */
+    struct iris_order_clock fences[2];
+    uint32_t fenced;
+    /* For a later acquire fence: the moments from its rank, and from others. */
+    struct iris_order_clock reads[2];
+};
+
+#define IRIS_ORDER_FENCED_WG 4u /* a fence released at workgroup scope */
+
+/* A clock that one rank's lanes have released at one scope. */
+struct iris_order_grant {
+    int32_t rank;
+    iris_scope_t scope; /* not the workgroup's, which is of one lane */
+    struct iris_order_clock clock;
+};
+
+/* The release of a write: the grants of its own lane, and those of the writes
+ * before it in a chain of updates. All zero: none. */
+struct iris_order_release {
+    uint32_t lane; /* of the write */
+    uint32_t site;
+    bool releases; /* false: the moments of its clocks are loose */
+    unsigned count;
+    struct iris_order_grant grants[IRIS_ORDER_GRANTS];
 };
 
 /* A write of a word that atomics access. */
-struct iris_race_write {
+struct iris_order_write {
     uint64_t values[2]; /* its value is one of them */
     uint64_t id;        /* id of the operation, while its value is unknown */
     uint64_t order;     /* number among the writes of the word */
-    uint32_t state;     /* enum iris_race_state */
+    uint32_t state;     /* enum iris_order_state */
     bool foreseen;      /* its value is known although it is pending */
-    uint32_t lane;
-    uint32_t site;
-    bool releases;
-    iris_scope_t scope; /* the release's, else the write's */
-    struct iris_race_clock clock;
+    struct iris_order_release release;
 };
 
-enum iris_race_state {
-    IRIS_RACE_NONE,
-    IRIS_RACE_PENDING,
-    IRIS_RACE_KNOWN,
+enum iris_order_state {
+    IRIS_ORDER_NONE,
+    IRIS_ORDER_PENDING,
+    IRIS_ORDER_KNOWN,
 };
 
-struct iris_race_word {
+struct iris_order_word {
     atomic_uint lock;
     uint64_t num_writes;
     bool lost; /* a write was dropped; `old` has its clock */
-    struct iris_race_write writes[IRIS_RACE_WRITES];
-    struct iris_race_clock old;
+    struct iris_order_write writes[IRIS_ORDER_WRITES];
+    struct iris_order_clock old;
 };
 
 /* One collective call of a group. */
-struct iris_race_meeting {
+struct iris_order_meeting {
     uint64_t number; /* number of the call, from 1 */
     bool cleared;    /* the memory that it allocated counts as new */
-    struct iris_race_clock clock;
+    struct iris_order_clock clock;
 };
 
-struct iris_race_group {
+struct iris_order_group {
     uint64_t key; /* key of the group; 0: free */
-    struct iris_race_meeting meetings[IRIS_RACE_MEETINGS];
+    struct iris_order_meeting meetings[IRIS_ORDER_MEETINGS];
 };
 
 /* The property that an edge lacks. */
-enum iris_race_lack {
-    IRIS_RACE_LACKS_NOTHING,
-    IRIS_RACE_LACKS_RELEASE,
-    IRIS_RACE_LACKS_ACQUIRE,
-    IRIS_RACE_LACKS_RELEASE_SCOPE,
-    IRIS_RACE_LACKS_ACQUIRE_SCOPE,
-    IRIS_RACE_LACKS_ATOMIC, /* a plain store writes the flag */
+enum iris_order_lack {
+    IRIS_ORDER_LACKS_NOTHING,
+    IRIS_ORDER_LACKS_RELEASE,
+    IRIS_ORDER_LACKS_ACQUIRE,
+    IRIS_ORDER_LACKS_RELEASE_SCOPE,
+    IRIS_ORDER_LACKS_ACQUIRE_SCOPE,
+    IRIS_ORDER_LACKS_ATOMIC, /* a plain store writes the flag */
     /* Not edges, but properties of the two accesses: */
-    IRIS_RACE_LACKS_LIFE,    /* the memory was freed */
-    IRIS_RACE_LACKS_MIXED,   /* one is atomic, the other plain */
-    IRIS_RACE_LACKS_SCOPE,   /* both are atomic, one at too narrow a scope */
-    IRIS_RACE_LACKS_SIZE,    /* both are atomic, on different words */
-    IRIS_RACE_LACKS_LATER,   /* the release came before the access */
-    IRIS_RACE_LACKS_STREAM,  /* two streams of one rank, or a stream and the
+    IRIS_ORDER_LACKS_LIFE,    /* the memory was freed */
+    IRIS_ORDER_LACKS_MIXED,   /* one is atomic, the other plain */
+    IRIS_ORDER_LACKS_SCOPE,   /* both are atomic, one at too narrow a scope */
+    IRIS_ORDER_LACKS_SIZE,    /* both are atomic, on different words */
+    IRIS_ORDER_LACKS_LATER,   /* the release came before the access */
+    IRIS_ORDER_LACKS_STREAM,  /* two streams of one rank, or a stream and the
                               * host */
-    IRIS_RACE_LACKS_ANSWER,  /* it overwrites data that another lane still
+    IRIS_ORDER_LACKS_ANSWER,  /* it overwrites data that another lane still
                               * reads */
-    IRIS_RACE_LACKS_WRITERS, /* two write */
-    IRIS_RACE_LACKS_WAIT,
+    IRIS_ORDER_LACKS_WRITERS, /* two write */
+    IRIS_ORDER_LACKS_WAIT,
 };
 
-struct iris_race_edge {
-    enum iris_race_lack lack;
+struct iris_order_edge {
+    enum iris_order_lack lack;
     uint32_t release; /* sites */
     uint32_t acquire;
 };
@@ -160,7 +177,7 @@ struct iris_race_access {
 
 struct iris_race_found {
     struct iris_race_access accesses[2]; /* the earlier one, the later one */
-    struct iris_race_edge edge;
+    struct iris_order_edge edge;
     int32_t rank; /* the rank that owns the memory */
     int32_t finder;
     uint64_t offset;
@@ -168,7 +185,7 @@ struct iris_race_found {
     atomic_bool suppressed; /* the finder decides this before its work ends */
 };
 
-struct iris_race_shared {
+struct iris_order_shared {
     pthread_mutex_t lock;  /* the common lock; robust */
     atomic_uint num_found; /* may be read without the lock */
     atomic_bool blind;     /* a table was full: races may be missed */
@@ -180,21 +197,21 @@ struct iris_race_shared {
     atomic_uint tables; /* lock of the arena's lists and for new edges */
     uint32_t arena_used;
     uint32_t arena_free[16]; /* free lists by size; 0: empty */
-    struct iris_race_lane lanes[IRIS_RACE_LANES];
+    struct iris_order_lane lanes[IRIS_ORDER_LANES];
     struct iris_race_site sites[IRIS_RACE_SITES];
     /* Rank and offset of each word, + 1; 0: free. A separate array, for the
      * search. Set once. */
-    _Atomic uint64_t word_keys[IRIS_RACE_WORDS];
-    struct iris_race_word words[IRIS_RACE_WORDS];
-    struct iris_race_group groups[IRIS_RACE_GROUPS];
-    struct iris_race_edge edges[IRIS_RACE_EDGES];
+    _Atomic uint64_t word_keys[IRIS_ORDER_WORDS];
+    struct iris_order_word words[IRIS_ORDER_WORDS];
+    struct iris_order_group groups[IRIS_ORDER_GROUPS];
+    struct iris_order_edge edges[IRIS_ORDER_EDGES];
     struct iris_race_found found[IRIS_RACE_REPORTS];
 };
 
 /* A rank's mapping of the shared memory. */
-struct iris_race_memory {
-    struct iris_race_shared *shared;
-    struct iris_race_moment *arena;
+struct iris_order {
+    struct iris_order_shared *shared;
+    struct iris_order_moment *arena;
     struct iris_race_access *shadow; /* CELLS for each 8 bytes of each heap */
     size_t heap_bytes;
     size_t bytes;
@@ -202,37 +219,37 @@ struct iris_race_memory {
 
 /* Rank 0 makes it and all ranks map it. Collective among `members`.
  * IRIS_ERR_NO_MEMORY, IRIS_ERR_SYSTEM, and the statuses of agreements */
-iris_status_t iris_i_race_memory_open(struct iris_members *members, int rank,
-                                      int num_ranks, size_t heap_bytes,
-                                      struct iris_race_memory *memory_p);
-void iris_i_race_memory_close(struct iris_race_memory *memory);
+iris_status_t iris_i_order_open(struct iris_members *members, int rank,
+                                int num_ranks, size_t heap_bytes,
+                                struct iris_order *memory_p);
+void iris_i_order_close(struct iris_order *order);
 
 /* If a rank dies with the lock, its update is incomplete: races may be missed
  * from then on. */
-void iris_i_race_lock(struct iris_race_shared *shared);
-void iris_i_race_unlock(struct iris_race_shared *shared);
+void iris_i_order_lock(struct iris_order_shared *shared);
+void iris_i_order_unlock(struct iris_order_shared *shared);
 
 /* Takes a spin lock, for a short time. A thread that holds one takes another
  * only in this order: a word's, a granule's, a lane's, `tables`. It does not take
  * the common lock. If a lock is not released for seconds, its holder has
  * died. */
-static inline bool iris_i_race_spin_try(atomic_uint *lock)
+static inline bool iris_i_order_spin_try(atomic_uint *lock)
 {
     return atomic_load_explicit(lock, memory_order_relaxed) == 0 &&
            atomic_exchange_explicit(lock, 1, memory_order_acquire) == 0;
 }
 
-void iris_i_race_spin(struct iris_race_shared *shared, atomic_uint *lock);
+void iris_i_order_spin(struct iris_order_shared *shared, atomic_uint *lock);
 
-static inline void iris_i_race_spin_lock(struct iris_race_shared *shared,
-                                         atomic_uint *lock)
+static inline void iris_i_order_spin_lock(struct iris_order_shared *shared,
+                                          atomic_uint *lock)
 {
-    if (!iris_i_race_spin_try(lock)) {
-        iris_i_race_spin(shared, lock);
+    if (!iris_i_order_spin_try(lock)) {
+        iris_i_order_spin(shared, lock);
     }
 }
 
-static inline void iris_i_race_spin_unlock(atomic_uint *lock)
+static inline void iris_i_order_spin_unlock(atomic_uint *lock)
 {
     atomic_store_explicit(lock, 0, memory_order_release);
 }
@@ -240,115 +257,166 @@ static inline void iris_i_race_spin_unlock(atomic_uint *lock)
 /* A clock's users exclude each other: by the lock, or by the word's or lane's. */
 
 /* The moment of a lane; NULL: the clock does not contain it. */
-static inline struct iris_race_moment *
-iris_i_race_moment(const struct iris_race_memory *memory,
-                   const struct iris_race_clock *clock, uint32_t lane)
+static inline struct iris_order_moment *
+iris_i_order_moment(const struct iris_order *order,
+                    const struct iris_order_clock *clock, uint32_t lane)
 {
-    return lane < clock->capacity ? &memory->arena[clock->at + lane] : NULL;
+    return lane < clock->capacity ? &order->arena[clock->at + lane] : NULL;
 }
 
 /* Adds the contents of `from`. For an edge that lacks something (`why` is not
  * 0), adds only loose moments. */
-void iris_i_race_join(struct iris_race_memory *memory,
-                      struct iris_race_clock *to,
-                      const struct iris_race_clock *from, uint32_t why);
+void iris_i_order_join(struct iris_order *order, struct iris_order_clock *to,
+                       const struct iris_order_clock *from, uint32_t why);
 
 /* The same for one lane's moment. */
-void iris_i_race_join_one(struct iris_race_memory *memory,
-                          struct iris_race_clock *to, uint32_t lane,
-                          uint32_t moment, uint32_t why);
+void iris_i_order_join_one(struct iris_order *order,
+                           struct iris_order_clock *to, uint32_t lane,
+                           uint32_t moment, uint32_t why);
 
 /* Empties the clock, which keeps its room. */
-void iris_i_race_clear(struct iris_race_memory *memory,
-                       struct iris_race_clock *clock);
+void iris_i_order_clear(struct iris_order *order,
+                        struct iris_order_clock *clock);
 
 /* Gives its room back. */
-void iris_i_race_free(struct iris_race_memory *memory,
-                      struct iris_race_clock *clock);
+void iris_i_order_free(struct iris_order *order,
+                       struct iris_order_clock *clock);
 
 /* A lane's own time, and its next time. A new time separates its operations so
  * far from the later ones. */
-static inline uint32_t iris_i_race_now(const struct iris_race_memory *memory,
-                                       uint32_t lane)
+static inline uint32_t iris_i_order_now(const struct iris_order *order,
+                                        uint32_t lane)
 {
-    const struct iris_race_moment *own =
-        iris_i_race_moment(memory, &memory->shared->lanes[lane].clock, lane);
+    const struct iris_order_moment *own =
+        iris_i_order_moment(order, &order->shared->lanes[lane].clock, lane);
 
     return own == NULL ? 0 : own->strict;
 }
-void iris_i_race_tick(struct iris_race_memory *memory, uint32_t lane);
+void iris_i_order_tick(struct iris_order *order, uint32_t lane);
 
 /* The number of an edge that lacks something; 0 if it lacks nothing. */
-uint32_t iris_i_race_edge(struct iris_race_memory *memory,
-                          const struct iris_race_edge *edge);
+uint32_t iris_i_order_edge(struct iris_order *order,
+                           const struct iris_order_edge *edge);
 
 /* Whether the scope of an atomic by `lane` includes the other lane. */
-bool iris_i_race_spans(const struct iris_race_shared *shared,
-                       iris_scope_t scope, uint32_t lane, uint32_t other);
+bool iris_i_order_spans(const struct iris_order_shared *shared,
+                        iris_scope_t scope, uint32_t lane, uint32_t other);
 
 /* An atomic or a fence of a lane. */
-struct iris_race_atomic {
-    struct iris_race_word *word; /* iris_i_race_word() */
+struct iris_order_op {
     uint32_t lane;
     uint32_t site;
-    int rank; /* whose word */
-    size_t offset;
-    size_t bytes;
     iris_sem_t sem;
     iris_scope_t scope;
+};
+
+/* The following are called by the thread that runs the lane, or under the
+ * lock. */
+
+/* Before a write: its release; an update continues that of the write before
+ * it. */
+void iris_i_order_release(struct iris_order *order,
+                          const struct iris_order_op *op,
+                          struct iris_order_release *release);
+void iris_i_order_continue(struct iris_order *order,
+                           const struct iris_order_op *op,
+                           struct iris_order_release *own,
+                           const struct iris_order_release *before);
+
+/* After a read: the release of the write that it saw. */
+void iris_i_order_acquire(struct iris_order *order,
+                          const struct iris_order_op *op,
+                          const struct iris_order_release *release);
+
+void iris_i_order_fence(struct iris_order *order,
+                        const struct iris_order_op *op);
+
+/* An atomic of a word. */
+struct iris_order_atomic {
+    struct iris_order_op op;
+    struct iris_order_word *word; /* iris_i_order_word() */
+    int rank;                     /* whose word */
+    size_t offset;
+    size_t bytes;
     uint64_t id;   /* number of the operation in its lane */
     bool foreseen; /* before a write: its value is known */
     uint64_t value;
 };
 
 /* The word at that place; `make`: creates it. NULL: not found. */
-struct iris_race_word *iris_i_race_word(struct iris_race_memory *memory,
-                                        int rank, size_t offset, bool make);
-
-/* The following are called by the thread that runs the lane, or under the
- * lock. */
+struct iris_order_word *iris_i_order_word(struct iris_order *order, int rank,
+                                          size_t offset, bool make);
 
 /* Before a write or update: records its release. */
-void iris_i_race_write(struct iris_race_memory *memory,
-                       const struct iris_race_atomic *atomic);
+void iris_i_order_write(struct iris_order *order,
+                        const struct iris_order_atomic *atomic);
 
 /* After it: the word's new value (one of two if it is unknown), and the value
  * that an update saw. An update continues the release of the write that it
  * saw. */
-void iris_i_race_written(struct iris_race_memory *memory,
-                         const struct iris_race_atomic *atomic,
-                         const uint64_t values[2], const uint64_t *seen);
+void iris_i_order_written(struct iris_order *order,
+                          const struct iris_order_atomic *atomic,
+                          const uint64_t values[2], const uint64_t *seen);
 
 /* After a compare-and-swap that failed: there was no write. */
-void iris_i_race_unwritten(struct iris_race_memory *memory,
-                           const struct iris_race_atomic *atomic);
+void iris_i_order_unwritten(struct iris_order *order,
+                            const struct iris_order_atomic *atomic);
 
 /* After a read, or the read of an update: acquires the release of the value's
  * writer. False: the writer is unknown. */
-bool iris_i_race_read(struct iris_race_memory *memory,
-                      const struct iris_race_atomic *atomic, uint64_t seen);
-
-void iris_i_race_fence(struct iris_race_memory *memory,
-                       const struct iris_race_atomic *atomic);
+bool iris_i_order_read(struct iris_order *order,
+                       const struct iris_order_atomic *atomic, uint64_t seen);
 
 /* All under the lock. */
 
-/* The number that counts a group's calls on the host, or its calls on streams.
- * NULL: all ranks. */
-uint32_t iris_i_race_group_of(struct iris_race *race, const void *group,
-                              bool on_stream);
+/* A lane + 1; 0: there are too many. */
+uint32_t iris_i_order_add_lane(struct iris_order *order, int rank,
+                               uint32_t stream, uint32_t workgroup);
 
-/* The number that counts the messages from one member to another. */
-uint32_t iris_i_race_pair_of(struct iris_race *race, const void *group,
-                             int from, int to);
+/* The lane begins a run, after the operations of that clock. */
+void iris_i_order_begin(struct iris_order *order, uint32_t lane,
+                        const struct iris_order_clock *from);
 
-/* This rank's next call of the group; IRIS_RACE_GROUPS: none. */
-struct iris_race_call iris_i_race_next_call(struct iris_race *race,
-                                            uint32_t group);
+/* A collective call, by its group's number and its own number; number 0: no
+ * call. */
+struct iris_order_call {
+    uint32_t group;
+    uint64_t number;
+};
+
+/* A rank's host, in the collective calls that it makes. */
+struct iris_order_host {
+    struct iris_order *order;
+    /* A number that is equal for groups of the same ranks in the same order. */
+    uint64_t (*group_key)(const void *group);
+    uint32_t lane;
+    unsigned depth;                    /* number of nested calls in progress */
+    struct iris_order_call call;       /* the outermost one */
+    uint64_t calls[IRIS_ORDER_GROUPS]; /* number of calls made */
+};
+
+/* Calls that all members make on the host. */
+bool iris_i_order_is_collective(const struct iris_host_event *event);
+
+/* This rank's next call of the group; NULL: of all ranks. kind 0: on the host; 1:
+ * on streams; iris_i_order_pair(): messages from one member to another. */
+struct iris_order_call iris_i_order_next_call(struct iris_order_host *host,
+                                              const void *group, uint64_t kind);
+uint64_t iris_i_order_pair(int from, int to);
 
 /* The meeting of a call. It replaces one of long ago. */
-struct iris_race_meeting *
-iris_i_race_meeting(struct iris_race *race, const struct iris_race_call *call);
+struct iris_order_meeting *
+iris_i_order_meeting(struct iris_order *order,
+                     const struct iris_order_call *call);
+
+/* The host enters a collective call, and leaves it. The outermost call orders
+ * the members' hosts. True: it is that one. */
+bool iris_i_order_enter(struct iris_order_host *host, const void *group);
+bool iris_i_order_leave(struct iris_order_host *host);
+
+/* In a collective call: the host's operations so far happen before the other
+ * members' later ones. */
+void iris_i_order_come(struct iris_order_host *host);
 
 /* ---- race_site.c ---- */
 
@@ -384,10 +452,10 @@ struct iris_race_sites {
 };
 
 /* The site's number; 0: there are too many. */
-uint32_t iris_i_race_site(struct iris_race_memory *memory,
+uint32_t iris_i_race_site(struct iris_order *order,
                           struct iris_race_sites *sites,
                           const struct iris_cpu_event *event);
-uint32_t iris_i_race_host_site(struct iris_race_memory *memory,
+uint32_t iris_i_race_host_site(struct iris_order *order,
                                struct iris_race_sites *sites,
                                enum iris_host_op op,
                                const struct iris_race_caller *caller);
@@ -419,17 +487,17 @@ typedef void (*iris_race_tell_t)(void *arg,
 /* Compares the access with the earlier ones and keeps it. All of its members
  * except the mask are set. Called by the thread that runs the access's lane, or
  * under the lock. `tell` takes no lock. */
-void iris_i_race_touch(struct iris_race_memory *memory,
+void iris_i_race_touch(struct iris_order *order,
                        const struct iris_race_range *range,
                        const struct iris_race_access *access,
                        iris_race_tell_t tell, void *arg);
 
 /* The latest plain write of the 8 bytes there; false: unknown. */
-bool iris_i_race_last_plain(const struct iris_race_memory *memory, int rank,
+bool iris_i_race_last_plain(const struct iris_order *order, int rank,
                             size_t offset, struct iris_race_access *plain_p);
 
 /* Removes all accesses to that range. */
-void iris_i_race_forget(struct iris_race_memory *memory,
+void iris_i_race_forget(struct iris_order *order,
                         const struct iris_race_range *range);
 
 /* ---- The state of one rank while it looks for races ---- */
@@ -450,19 +518,12 @@ struct iris_race_suppressions {
  * multiple of this count as one. */
 #define IRIS_RACE_WGS 256
 
-/* A collective call, by its group's number and its own number; number 0: no
- * call. */
-struct iris_race_call {
-    uint32_t group;
-    uint64_t number;
-};
-
 /* A collective on a stream: the meeting by which others learn of this rank's
  * work, and the one by which this rank learns of theirs. */
 struct iris_race_exchange {
     bool is_one;
-    struct iris_race_call tells;
-    struct iris_race_call hears;
+    struct iris_order_call tells;
+    struct iris_order_call hears;
 };
 
 /* The buffers of an enqueued collective. */
@@ -479,18 +540,18 @@ struct iris_race_work {
     uint64_t id; /* id of the host's event */
     enum iris_host_op op;
     uint32_t site; /* site of the call; 0: its kernel is the program's */
-    struct iris_race_clock clock;       /* the host's clock at the call */
+    struct iris_order_clock clock;      /* the host's clock at the call */
     struct iris_race_exchange exchange; /* the collective that it is part of */
     struct iris_race_buffers buffers;   /* buffers of its first kernel */
 };
 
 struct iris_race_stream {
     const void *stream;
-    uint32_t number;              /* from 1 */
-    struct iris_race_clock clock; /* clock of the finished work */
-    uint64_t run;                 /* id of the running kernel; 0: none */
-    bool shares_lanes;            /* it has more workgroups than lanes */
-    uint32_t site;                /* site of the call that enqueued the
+    uint32_t number;               /* from 1 */
+    struct iris_order_clock clock; /* clock of the finished work */
+    uint64_t run;                  /* id of the running kernel; 0: none */
+    bool shares_lanes;             /* it has more workgroups than lanes */
+    uint32_t site;                 /* site of the call that enqueued the
                                    * running work */
     struct iris_race_exchange exchange;
     struct iris_race_buffers buffers; /* buffers of the running kernel */
@@ -504,21 +565,16 @@ struct iris_race {
     uint64_t serial; /* number among the checkers of this process, from 1 */
     const struct iris_heap *heap;
     const void *default_stream;
-    uint64_t (*group_key)(const void *group);
     const char *prefix;            /* prefix of the files of races; empty: no
                                     * files */
     const char *suppressions_path; /* empty: none */
     struct iris_race_suppressions suppressions;
     struct iris_observer observer;
-    struct iris_race_memory memory;
+    struct iris_order order;
     struct iris_race_sites sites;
-    uint32_t host; /* its lane */
+    struct iris_order_host host;
     struct iris_race_stream **streams;
     uint32_t num_streams;
-    uint64_t calls[IRIS_RACE_GROUPS]; /* number of calls made */
-    unsigned depth;                   /* number of nested collective calls in
-                                       * progress */
-    struct iris_race_call call;       /* the outermost one */
     bool
         allocates; /* a nested call allocates: fills that nobody enqueued belong
                      * to it */
@@ -554,10 +610,6 @@ void iris_i_race_print(struct iris_race *race);
 
 /* All under the lock. */
 
-/* A lane + 1; 0: there are too many. */
-uint32_t iris_i_race_add_lane(struct iris_race *race, uint32_t stream,
-                              uint32_t workgroup);
-
 /* The stream; NULL means the default one. Returns NULL without memory. */
 struct iris_race_stream *iris_i_race_stream(struct iris_race *race,
                                             const void *stream);
@@ -574,7 +626,7 @@ uint32_t iris_i_race_lane(struct iris_race *race,
 
 /* All under the lock. */
 
-struct iris_race_clock *iris_i_race_host_clock(const struct iris_race *race);
+struct iris_order_clock *iris_i_race_host_clock(const struct iris_race *race);
 
 /* The part of a heap that the range covers; false: it is on no heap. */
 bool iris_i_race_range_of(const struct iris_race *race, const void *address,

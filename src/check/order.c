@@ -61,7 +61,7 @@ static size_t round_bytes(size_t bytes)
 
 static size_t size_shared(void)
 {
-    return round_bytes(sizeof(struct iris_race_shared));
+    return round_bytes(sizeof(struct iris_order_shared));
 }
 
 static size_t size_shadow(size_t heap_bytes)
@@ -90,25 +90,26 @@ static iris_status_t make_file(size_t bytes, int *fd_p)
 }
 
 static iris_status_t map_file(int fd, size_t heap_bytes,
-                              struct iris_race_memory *memory)
+                              struct iris_order *order)
 {
-    char *at = mmap(NULL, memory->bytes, PROT_READ | PROT_WRITE,
-                    MAP_SHARED | MAP_NORESERVE, fd, 0);
+    int flags = fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
+    char *at = mmap(NULL, order->bytes, PROT_READ | PROT_WRITE,
+                    flags | MAP_NORESERVE, fd, 0);
 
     if (at == MAP_FAILED) {
         return iris_i_fail_errno(NULL, IRIS_ERR_NO_MEMORY, errno,
-                                 "IRIS_CHECK=race: cannot map %zu bytes of "
+                                 "IRIS_CHECK: cannot map %zu bytes of "
                                  "address space; lower IRIS_HEAP_SIZE",
-                                 memory->bytes);
+                                 order->bytes);
     }
-    memory->shared = (void *)at;
-    memory->arena = (void *)(at + size_shared());
-    memory->shadow = (void *)(at + size_shared() + ARENA_BYTES);
-    memory->heap_bytes = heap_bytes;
+    order->shared = (void *)at;
+    order->arena = (void *)(at + size_shared());
+    order->shadow = (void *)(at + size_shared() + ARENA_BYTES);
+    order->heap_bytes = heap_bytes;
     return IRIS_OK;
 }
 
-static void init_shared(struct iris_race_shared *shared)
+static void init_shared(struct iris_order_shared *shared)
 {
     pthread_mutexattr_t attributes;
 
@@ -124,7 +125,7 @@ static void init_shared(struct iris_race_shared *shared)
 
 /* This rank's part: the others have received the place of rank 0's file. */
 static iris_status_t join_file(struct iris_members *members, size_t heap_bytes,
-                               struct iris_race_memory *memory)
+                               struct iris_order *order)
 {
     struct place place = {0, -1};
     char path[64];
@@ -141,14 +142,14 @@ static iris_status_t join_file(struct iris_members *members, size_t heap_bytes,
                                  "ranks must see each other's processes",
                                  path);
     }
-    status = map_file(fd, heap_bytes, memory);
+    status = map_file(fd, heap_bytes, order);
     close(fd);
     return status;
 }
 
-iris_status_t iris_i_race_memory_open(struct iris_members *members, int rank,
-                                      int num_ranks, size_t heap_bytes,
-                                      struct iris_race_memory *memory_p)
+iris_status_t iris_i_order_open(struct iris_members *members, int rank,
+                                int num_ranks, size_t heap_bytes,
+                                struct iris_order *memory_p)
 {
     struct iris_call call = {.type = &open_call};
     struct place place = {getpid(), -1};
@@ -182,14 +183,14 @@ iris_status_t iris_i_race_memory_open(struct iris_members *members, int rank,
     return status;
 }
 
-void iris_i_race_memory_close(struct iris_race_memory *memory)
+void iris_i_order_close(struct iris_order *order)
 {
-    if (memory->shared != NULL) {
-        munmap(memory->shared, memory->bytes);
+    if (order->shared != NULL) {
+        munmap(order->shared, order->bytes);
     }
 }
 
-void iris_i_race_lock(struct iris_race_shared *shared)
+void iris_i_order_lock(struct iris_order_shared *shared)
 {
     if (pthread_mutex_lock(&shared->lock) == EOWNERDEAD) {
         pthread_mutex_consistent(&shared->lock);
@@ -197,15 +198,15 @@ void iris_i_race_lock(struct iris_race_shared *shared)
     }
 }
 
-void iris_i_race_unlock(struct iris_race_shared *shared)
+void iris_i_order_unlock(struct iris_order_shared *shared)
 {
     pthread_mutex_unlock(&shared->lock);
 }
 
-void iris_i_race_spin(struct iris_race_shared *shared, atomic_uint *lock)
+void iris_i_order_spin(struct iris_order_shared *shared, atomic_uint *lock)
 {
     for (unsigned attempts = 0; attempts < SPINS + MAX_YIELDS; attempts++) {
-        if (iris_i_race_spin_try(lock)) {
+        if (iris_i_order_spin_try(lock)) {
             return;
         }
         if (attempts >= SPINS) {
@@ -230,28 +231,27 @@ static unsigned find_log(uint32_t count)
 }
 
 /* Under the lock of the tables. */
-static void give_room(struct iris_race_memory *memory,
-                      struct iris_race_clock *clock)
+static void give_room(struct iris_order *order, struct iris_order_clock *clock)
 {
     uint32_t *list;
 
     if (clock->at == 0) {
         return;
     }
-    list = &memory->shared->arena_free[find_log(clock->capacity)];
-    memory->arena[clock->at].strict = *list;
+    list = &order->shared->arena_free[find_log(clock->capacity)];
+    order->arena[clock->at].strict = *list;
     *list = clock->at;
     clock->at = clock->capacity = 0;
 }
 
 /* Under the lock of the tables. 0: there is no room left. */
-static uint32_t take_room(struct iris_race_memory *memory, unsigned log)
+static uint32_t take_room(struct iris_order *order, unsigned log)
 {
-    struct iris_race_shared *shared = memory->shared;
+    struct iris_order_shared *shared = order->shared;
     uint32_t at = shared->arena_free[log];
 
     if (at != 0) {
-        shared->arena_free[log] = memory->arena[at].strict;
+        shared->arena_free[log] = order->arena[at].strict;
     } else if (shared->arena_used < UINT32_C(300000000)) {
         at = shared->arena_used;
         shared->arena_used += (uint32_t)1 << log;
@@ -262,31 +262,31 @@ static uint32_t take_room(struct iris_race_memory *memory, unsigned log)
 }
 
 /* Makes room for this number of moments; the new ones are 0. */
-static bool reserve_room(struct iris_race_memory *memory,
-                         struct iris_race_clock *clock, uint32_t count)
+static bool reserve_room(struct iris_order *order,
+                         struct iris_order_clock *clock, uint32_t count)
 {
-    struct iris_race_clock larger;
+    struct iris_order_clock larger;
 
     if (count <= clock->capacity) {
         return true;
     }
     larger.capacity = (uint32_t)1 << find_log(count);
-    iris_i_race_spin_lock(memory->shared, &memory->shared->tables);
-    larger.at = take_room(memory, find_log(count));
+    iris_i_order_spin_lock(order->shared, &order->shared->tables);
+    larger.at = take_room(order, find_log(count));
     if (larger.at != 0) {
-        memset(&memory->arena[larger.at], 0,
-               larger.capacity * sizeof *memory->arena);
-        memcpy(&memory->arena[larger.at], &memory->arena[clock->at],
-               clock->capacity * sizeof *memory->arena);
-        give_room(memory, clock);
+        memset(&order->arena[larger.at], 0,
+               larger.capacity * sizeof *order->arena);
+        memcpy(&order->arena[larger.at], &order->arena[clock->at],
+               clock->capacity * sizeof *order->arena);
+        give_room(order, clock);
         *clock = larger;
     }
-    iris_i_race_spin_unlock(&memory->shared->tables);
+    iris_i_order_spin_unlock(&order->shared->tables);
     return larger.at != 0;
 }
 
-static void raise_moment(struct iris_race_moment *to,
-                         const struct iris_race_moment *from, uint32_t why)
+static void raise_moment(struct iris_order_moment *to,
+                         const struct iris_order_moment *from, uint32_t why)
 {
     if (from->loose > to->loose) {
         to->loose = from->loose;
@@ -297,58 +297,55 @@ static void raise_moment(struct iris_race_moment *to,
     }
 }
 
-void iris_i_race_join(struct iris_race_memory *memory,
-                      struct iris_race_clock *to,
-                      const struct iris_race_clock *from, uint32_t why)
+void iris_i_order_join(struct iris_order *order, struct iris_order_clock *to,
+                       const struct iris_order_clock *from, uint32_t why)
 {
-    uint32_t num_lanes = atomic_load(&memory->shared->num_lanes);
+    uint32_t num_lanes = atomic_load(&order->shared->num_lanes);
     uint32_t count = from->capacity < num_lanes ? from->capacity : num_lanes;
 
-    if (from->at == 0 || !reserve_room(memory, to, count)) {
+    if (from->at == 0 || !reserve_room(order, to, count)) {
         return;
     }
     for (uint32_t i = 0; i < count; i++) {
-        raise_moment(&memory->arena[to->at + i], &memory->arena[from->at + i],
+        raise_moment(&order->arena[to->at + i], &order->arena[from->at + i],
                      why);
     }
 }
 
-void iris_i_race_join_one(struct iris_race_memory *memory,
-                          struct iris_race_clock *to, uint32_t lane,
-                          uint32_t moment, uint32_t why)
+void iris_i_order_join_one(struct iris_order *order,
+                           struct iris_order_clock *to, uint32_t lane,
+                           uint32_t moment, uint32_t why)
 {
-    struct iris_race_moment from = {moment, moment, why};
+    struct iris_order_moment from = {moment, moment, why};
 
-    if (reserve_room(memory, to, lane + 1)) {
-        raise_moment(&memory->arena[to->at + lane], &from, why);
+    if (reserve_room(order, to, lane + 1)) {
+        raise_moment(&order->arena[to->at + lane], &from, why);
     }
 }
 
-void iris_i_race_clear(struct iris_race_memory *memory,
-                       struct iris_race_clock *clock)
+void iris_i_order_clear(struct iris_order *order,
+                        struct iris_order_clock *clock)
 {
-    memset(&memory->arena[clock->at], 0,
-           clock->capacity * sizeof *memory->arena);
+    memset(&order->arena[clock->at], 0, clock->capacity * sizeof *order->arena);
 }
 
-void iris_i_race_free(struct iris_race_memory *memory,
-                      struct iris_race_clock *clock)
+void iris_i_order_free(struct iris_order *order, struct iris_order_clock *clock)
 {
-    iris_i_race_spin_lock(memory->shared, &memory->shared->tables);
-    give_room(memory, clock);
-    iris_i_race_spin_unlock(&memory->shared->tables);
+    iris_i_order_spin_lock(order->shared, &order->shared->tables);
+    give_room(order, clock);
+    iris_i_order_spin_unlock(&order->shared->tables);
 }
 
-void iris_i_race_tick(struct iris_race_memory *memory, uint32_t lane)
+void iris_i_order_tick(struct iris_order *order, uint32_t lane)
 {
-    iris_i_race_join_one(memory, &memory->shared->lanes[lane].clock, lane,
-                         iris_i_race_now(memory, lane) + 1, 0);
+    iris_i_order_join_one(order, &order->shared->lanes[lane].clock, lane,
+                          iris_i_order_now(order, lane) + 1, 0);
 }
 
 /* The number of an equal edge, from number `i` on; the number of edges if no
  * edge is equal. */
-static uint32_t find_edge(struct iris_race_shared *shared,
-                          const struct iris_race_edge *edge, uint32_t i)
+static uint32_t find_edge(struct iris_order_shared *shared,
+                          const struct iris_order_edge *edge, uint32_t i)
 {
     uint32_t count = atomic_load(&shared->num_edges);
 
@@ -360,33 +357,33 @@ static uint32_t find_edge(struct iris_race_shared *shared,
     return i;
 }
 
-uint32_t iris_i_race_edge(struct iris_race_memory *memory,
-                          const struct iris_race_edge *edge)
+uint32_t iris_i_order_edge(struct iris_order *order,
+                           const struct iris_order_edge *edge)
 {
-    struct iris_race_shared *shared = memory->shared;
+    struct iris_order_shared *shared = order->shared;
     uint32_t count = atomic_load(&shared->num_edges), i;
 
-    if (edge->lack == IRIS_RACE_LACKS_NOTHING) {
+    if (edge->lack == IRIS_ORDER_LACKS_NOTHING) {
         return 0;
     }
     i = find_edge(shared, edge, 1);
     if (i < count) {
         return i;
     }
-    iris_i_race_spin_lock(shared, &shared->tables);
+    iris_i_order_spin_lock(shared, &shared->tables);
     i = find_edge(shared, edge, i);
-    if (i == IRIS_RACE_EDGES) {
+    if (i == IRIS_ORDER_EDGES) {
         i--;
     } else if (i == atomic_load(&shared->num_edges)) {
         shared->edges[i] = *edge;
         atomic_store(&shared->num_edges, i + 1);
     }
-    iris_i_race_spin_unlock(&shared->tables);
+    iris_i_order_spin_unlock(&shared->tables);
     return i;
 }
 
-bool iris_i_race_spans(const struct iris_race_shared *shared,
-                       iris_scope_t scope, uint32_t lane, uint32_t other)
+bool iris_i_order_spans(const struct iris_order_shared *shared,
+                        iris_scope_t scope, uint32_t lane, uint32_t other)
 {
     return scope == IRIS_SCOPE_WG ? lane == other
            : scope == IRIS_SCOPE_AGENT
@@ -394,12 +391,229 @@ bool iris_i_race_spans(const struct iris_race_shared *shared,
                : true;
 }
 
+/* ---- Lanes ---- */
+
+uint32_t iris_i_order_add_lane(struct iris_order *order, int rank,
+                               uint32_t stream, uint32_t workgroup)
+{
+    struct iris_order_shared *shared = order->shared;
+    uint32_t number = atomic_load(&shared->num_lanes);
+    struct iris_order_lane *lane = &shared->lanes[number];
+
+    if (number == IRIS_ORDER_LANES) {
+        shared->blind = true;
+        return 0;
+    }
+    lane->rank = rank;
+    lane->stream = stream;
+    lane->workgroup = workgroup;
+    atomic_store(&shared->num_lanes, number + 1);
+    iris_i_order_tick(order, number);
+    return number + 1;
+}
+
+void iris_i_order_begin(struct iris_order *order, uint32_t number,
+                        const struct iris_order_clock *from)
+{
+    struct iris_order_lane *lane = &order->shared->lanes[number];
+
+    lane->fenced = 0;
+    iris_i_order_clear(order, &lane->reads[0]);
+    iris_i_order_clear(order, &lane->reads[1]);
+    iris_i_order_join(order, &lane->clock, from, 0);
+    iris_i_order_tick(order, number);
+}
+
+/* ---- Releases ---- */
+
+static bool is_release(iris_sem_t sem)
+{
+    return sem == IRIS_RELEASE || sem == IRIS_ACQ_REL;
+}
+
+static bool is_acquire(iris_sem_t sem)
+{
+    return sem == IRIS_ACQUIRE || sem == IRIS_ACQ_REL;
+}
+
+/* The lane acquires the contents of a clock. */
+static void acquire_clock(struct iris_order *order, uint32_t lane,
+                          const struct iris_order_clock *from, uint32_t why)
+{
+    struct iris_order_lane *self = &order->shared->lanes[lane];
+
+    iris_i_order_spin_lock(order->shared, &self->lock);
+    iris_i_order_join(order, &self->clock, from, why);
+    iris_i_order_spin_unlock(&self->lock);
+}
+
+/* Whether an operation of that scope, by a lane of `rank`, spans the other
+ * rank's lanes. */
+static bool is_wide(iris_scope_t scope, int rank, int other)
+{
+    return scope == IRIS_SCOPE_SYSTEM ||
+           (scope == IRIS_SCOPE_AGENT && rank == other);
+}
+
+/* Adds a clock to the grant of that rank and scope. If there are too many, the
+ * last one is for all: then an order may be seen that does not exist. */
+static void add_grant(struct iris_order *order,
+                      struct iris_order_release *release,
+                      const struct iris_order_grant *added, uint32_t why)
+{
+    struct iris_order_grant *grant = release->grants;
+    struct iris_order_grant *end = grant + release->count;
+
+    if (added->clock.at == 0) {
+        return;
+    }
+    while (grant < end &&
+           (grant->rank != added->rank || grant->scope != added->scope)) {
+        grant++;
+    }
+    if (grant == release->grants + IRIS_ORDER_GRANTS) {
+        grant--;
+        grant->scope = IRIS_SCOPE_SYSTEM;
+    } else if (grant == end) {
+        grant->rank = added->rank;
+        grant->scope = added->scope;
+        release->count++;
+    }
+    iris_i_order_join(order, &grant->clock, &added->clock, why);
+}
+
+void iris_i_order_release(struct iris_order *order,
+                          const struct iris_order_op *op,
+                          struct iris_order_release *release)
+{
+    const struct iris_order_lane *lane = &order->shared->lanes[op->lane];
+    bool is_one = is_release(op->sem);
+    const struct iris_order_edge none = {
+        is_one || (lane->fenced & IRIS_ORDER_FENCED_WG) != 0
+            ? IRIS_ORDER_LACKS_RELEASE_SCOPE
+            : IRIS_ORDER_LACKS_RELEASE,
+        op->site, 0};
+    struct iris_order_grant grant = {lane->rank, op->scope, lane->clock};
+
+    for (unsigned i = 0; i < release->count; i++) {
+        iris_i_order_clear(order, &release->grants[i].clock);
+    }
+    release->count = 0;
+    release->lane = op->lane;
+    release->site = op->site;
+    release->releases = is_one && op->scope != IRIS_SCOPE_WG;
+    if (release->releases) {
+        add_grant(order, release, &grant, 0);
+        return;
+    }
+    for (unsigned i = 0; i < 2 && !is_one && op->scope != IRIS_SCOPE_WG; i++) {
+        iris_scope_t scope = i == 0 ? IRIS_SCOPE_AGENT : IRIS_SCOPE_SYSTEM;
+
+        if ((lane->fenced & 1u << i) != 0) {
+            grant.scope = scope < op->scope ? scope : op->scope;
+            grant.clock = lane->fences[i];
+            add_grant(order, release, &grant, 0);
+            release->releases = true;
+        }
+    }
+    grant.scope = IRIS_SCOPE_SYSTEM;
+    grant.clock = lane->clock;
+    add_grant(order, release, &grant, iris_i_order_edge(order, &none));
+}
+
+void iris_i_order_continue(struct iris_order *order,
+                           const struct iris_order_op *op,
+                           struct iris_order_release *own,
+                           const struct iris_order_release *before)
+{
+    int rank = order->shared->lanes[op->lane].rank;
+    bool is_both = is_release(op->sem) && is_acquire(op->sem);
+
+    for (unsigned i = 0; i < before->count; i++) {
+        struct iris_order_grant grant = before->grants[i];
+
+        if (!before->releases) {
+            grant.rank = rank;
+        } else if (is_both && is_wide(op->scope, rank, grant.rank) &&
+                   is_wide(grant.scope, grant.rank, rank)) {
+            grant.rank = rank;
+            grant.scope = op->scope;
+        }
+        add_grant(order, own, &grant, 0);
+    }
+    own->releases |= before->releases;
+}
+
+void iris_i_order_acquire(struct iris_order *order,
+                          const struct iris_order_op *op,
+                          const struct iris_order_release *release)
+{
+    struct iris_order_lane *lane = &order->shared->lanes[op->lane];
+    uint32_t why, narrow = 0;
+
+    for (unsigned i = 0; i < release->count; i++) {
+        const struct iris_order_grant *grant = &release->grants[i];
+        bool is_seen = is_wide(op->scope, lane->rank, grant->rank);
+        struct iris_order_edge edge = {IRIS_ORDER_LACKS_NOTHING, release->site,
+                                       op->site};
+
+        if (!is_wide(grant->scope, grant->rank, lane->rank)) {
+            edge.lack = IRIS_ORDER_LACKS_RELEASE_SCOPE;
+        } else if (!is_acquire(op->sem)) {
+            edge.lack = IRIS_ORDER_LACKS_ACQUIRE;
+        } else if (!is_seen) {
+            edge.lack = IRIS_ORDER_LACKS_ACQUIRE_SCOPE;
+        }
+        if (edge.lack == IRIS_ORDER_LACKS_ACQUIRE && is_seen) {
+            iris_i_order_join(order, &lane->reads[grant->rank != lane->rank],
+                              &grant->clock, 0);
+        }
+        why = release->releases ? iris_i_order_edge(order, &edge) : 0;
+        if (why == 0 && narrow != 0) { /* the loose moments lack that, too */
+            acquire_clock(order, op->lane, &grant->clock, narrow);
+        }
+        narrow = edge.lack == IRIS_ORDER_LACKS_RELEASE_SCOPE ? why : narrow;
+        /* Without a release the moments say what they lack. */
+        acquire_clock(order, op->lane, &grant->clock, why);
+    }
+}
+
+void iris_i_order_fence(struct iris_order *order,
+                        const struct iris_order_op *op)
+{
+    struct iris_order_lane *lane = &order->shared->lanes[op->lane];
+    struct iris_order_clock *fence =
+        &lane->fences[op->scope == IRIS_SCOPE_SYSTEM];
+
+    if (is_acquire(op->sem) && op->scope != IRIS_SCOPE_WG) {
+        acquire_clock(order, op->lane, &lane->reads[0], 0);
+        if (op->scope == IRIS_SCOPE_SYSTEM) {
+            acquire_clock(order, op->lane, &lane->reads[1], 0);
+        }
+    }
+    if (!is_release(op->sem)) {
+        return;
+    }
+    if (op->scope != IRIS_SCOPE_WG) {
+        iris_i_order_clear(order, fence);
+        iris_i_order_join(order, fence, &lane->clock, 0);
+    }
+    /* A fence includes earlier ones of no wider scope. */
+    lane->fenced = op->scope == IRIS_SCOPE_SYSTEM ? 2u
+                   : op->scope == IRIS_SCOPE_AGENT
+                       ? (lane->fenced & 2u) | 1u
+                       : lane->fenced | IRIS_ORDER_FENCED_WG;
+    iris_i_order_spin_lock(order->shared, &lane->lock);
+    iris_i_order_tick(order, op->lane);
+    iris_i_order_spin_unlock(&lane->lock);
+}
+
 /* ---- Words ---- */
 
 /* Whether one more word may be added. */
-static bool has_room(struct iris_race_shared *shared)
+static bool has_room(struct iris_order_shared *shared)
 {
-    bool has = atomic_load(&shared->num_words) < IRIS_RACE_WORDS / 2;
+    bool has = atomic_load(&shared->num_words) < IRIS_ORDER_WORDS / 2;
 
     if (!has && !atomic_load(&shared->blind)) {
         atomic_store(&shared->blind, true);
@@ -407,16 +621,16 @@ static bool has_room(struct iris_race_shared *shared)
     return has;
 }
 
-struct iris_race_word *iris_i_race_word(struct iris_race_memory *memory,
-                                        int rank, size_t offset, bool make)
+struct iris_order_word *iris_i_order_word(struct iris_order *order, int rank,
+                                          size_t offset, bool make)
 {
-    struct iris_race_shared *shared = memory->shared;
-    uint64_t key = (uint64_t)rank * memory->heap_bytes + offset + 1;
+    struct iris_order_shared *shared = order->shared;
+    uint64_t key = (uint64_t)rank * order->heap_bytes + offset + 1;
     size_t at = (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 40);
     uint64_t seen;
 
     do {
-        at %= IRIS_RACE_WORDS;
+        at %= IRIS_ORDER_WORDS;
         seen = atomic_load(&shared->word_keys[at]);
         if (seen == 0 && make && has_room(shared) &&
             atomic_compare_exchange_strong(&shared->word_keys[at], &seen,
@@ -432,41 +646,20 @@ struct iris_race_word *iris_i_race_word(struct iris_race_memory *memory,
     return NULL;
 }
 
-/* The lane acquires the contents of a clock. */
-static void acquire_clock(struct iris_race_memory *memory, uint32_t lane,
-                          const struct iris_race_clock *from, uint32_t why)
-{
-    struct iris_race_lane *self = &memory->shared->lanes[lane];
-
-    iris_i_race_spin_lock(memory->shared, &self->lock);
-    iris_i_race_join(memory, &self->clock, from, why);
-    iris_i_race_spin_unlock(&self->lock);
-}
-
 static uint64_t cut_value(uint64_t value, size_t bytes)
 {
     return bytes >= 8 ? value : value & (((uint64_t)1 << 8 * bytes) - 1);
 }
 
-static bool is_release(iris_sem_t sem)
-{
-    return sem == IRIS_RELEASE || sem == IRIS_ACQ_REL;
-}
-
-static bool is_acquire(iris_sem_t sem)
-{
-    return sem == IRIS_ACQUIRE || sem == IRIS_ACQ_REL;
-}
-
 /* The write whose end has not been seen yet. */
-static struct iris_race_write *find_write(struct iris_race_word *word,
-                                          const struct iris_race_atomic *atomic)
+static struct iris_order_write *
+find_write(struct iris_order_word *word, const struct iris_order_atomic *atomic)
 {
-    for (unsigned i = 0; i < IRIS_RACE_WRITES; i++) {
-        struct iris_race_write *write = &word->writes[i];
+    for (unsigned i = 0; i < IRIS_ORDER_WRITES; i++) {
+        struct iris_order_write *write = &word->writes[i];
 
-        if (write->state == IRIS_RACE_PENDING && write->lane == atomic->lane &&
-            write->id == atomic->id) {
+        if (write->state == IRIS_ORDER_PENDING &&
+            write->release.lane == atomic->op.lane && write->id == atomic->id) {
             return write;
         }
     }
@@ -475,294 +668,217 @@ static struct iris_race_write *find_write(struct iris_race_word *word,
 
 /* Whether write `a` is dropped before write `b`. A write in progress is dropped
  * last: lanes that poll may still read its value after many updates. */
-static bool goes_first(const struct iris_race_write *a,
-                       const struct iris_race_write *b)
+static bool goes_first(const struct iris_order_write *a,
+                       const struct iris_order_write *b)
 {
-    return a->state != b->state ? a->state == IRIS_RACE_KNOWN
+    return a->state != b->state ? a->state == IRIS_ORDER_KNOWN
                                 : a->order < b->order;
 }
 
 /* A slot for one more write. If none is free, an old write is dropped. */
-static struct iris_race_write *add_write(struct iris_race_memory *memory,
-                                         struct iris_race_word *word)
+static struct iris_order_write *add_write(struct iris_order *order,
+                                          struct iris_order_word *word)
 {
-    struct iris_race_write *write = &word->writes[0];
+    struct iris_order_write *write = &word->writes[0];
 
-    for (unsigned i = 0; i < IRIS_RACE_WRITES; i++) {
-        struct iris_race_write *other = &word->writes[i];
+    for (unsigned i = 0; i < IRIS_ORDER_WRITES; i++) {
+        struct iris_order_write *other = &word->writes[i];
 
-        if (other->state == IRIS_RACE_NONE) {
+        if (other->state == IRIS_ORDER_NONE) {
             write = other;
             break;
         }
         write = goes_first(other, write) ? other : write;
     }
-    if (write->state != IRIS_RACE_NONE) {
+    if (write->state != IRIS_ORDER_NONE) {
         word->lost = true;
-        iris_i_race_join(memory, &word->old, &write->clock, 0);
+        for (unsigned i = 0; i < write->release.count; i++) {
+            iris_i_order_join(order, &word->old,
+                              &write->release.grants[i].clock, 0);
+        }
     }
-    iris_i_race_clear(memory, &write->clock);
     write->order = ++word->num_writes;
     return write;
 }
 
 /* Records a release by the lane, whose next operation has a new time. */
-static void note_release(struct iris_race_memory *memory,
-                         const struct iris_race_atomic *atomic)
+static void note_release(struct iris_order *order,
+                         const struct iris_order_atomic *atomic)
 {
-    struct iris_race_lane *lane = &memory->shared->lanes[atomic->lane];
-    unsigned i = lane->num_releases % IRIS_RACE_RELEASES;
+    struct iris_order_lane *lane = &order->shared->lanes[atomic->op.lane];
+    unsigned i = lane->num_releases % IRIS_ORDER_RELEASES;
 
-    iris_i_race_spin_lock(memory->shared, &lane->lock);
-    lane->releases[i].clock = iris_i_race_now(memory, atomic->lane);
-    lane->releases[i].site = atomic->site;
+    iris_i_order_spin_lock(order->shared, &lane->lock);
+    lane->releases[i].clock = iris_i_order_now(order, atomic->op.lane);
+    lane->releases[i].site = atomic->op.site;
     lane->num_releases++;
-    iris_i_race_tick(memory, atomic->lane);
-    iris_i_race_spin_unlock(&lane->lock);
+    iris_i_order_tick(order, atomic->op.lane);
+    iris_i_order_spin_unlock(&lane->lock);
 }
 
-void iris_i_race_write(struct iris_race_memory *memory,
-                       const struct iris_race_atomic *atomic)
+void iris_i_order_write(struct iris_order *order,
+                        const struct iris_order_atomic *atomic)
 {
-    struct iris_race_word *word = atomic->word;
-    struct iris_race_lane *lane = &memory->shared->lanes[atomic->lane];
-    struct iris_race_write *write;
+    struct iris_order_word *word = atomic->word;
+    struct iris_order_write *write;
 
     if (word == NULL) {
         return;
     }
-    iris_i_race_spin_lock(memory->shared, &word->lock);
-    write = add_write(memory, word);
-    write->state = IRIS_RACE_PENDING;
-    write->lane = atomic->lane;
+    iris_i_order_spin_lock(order->shared, &word->lock);
+    write = add_write(order, word);
+    write->state = IRIS_ORDER_PENDING;
     write->id = atomic->id;
-    write->site = atomic->site;
     write->foreseen = atomic->foreseen;
     write->values[0] = write->values[1] =
         cut_value(atomic->value, atomic->bytes);
-    write->releases = is_release(atomic->sem);
-    write->scope = atomic->scope;
-    if (write->releases) {
-        iris_i_race_join(memory, &write->clock, &lane->clock, 0);
-    } else {
-        struct iris_race_edge none = {IRIS_RACE_LACKS_RELEASE, atomic->site, 0};
-
-        if (lane->fence_scope != 0) {
-            write->releases = true;
-            write->scope = (iris_scope_t)(lane->fence_scope - 1);
-            iris_i_race_join(memory, &write->clock, &lane->fence, 0);
-        }
-        iris_i_race_join(memory, &write->clock, &lane->clock,
-                         iris_i_race_edge(memory, &none));
-    }
-    iris_i_race_spin_unlock(&word->lock);
-    note_release(memory, atomic);
-}
-
-/* The edge from the write to the reader with its order; 0: a full one. */
-static uint32_t find_lack_of(struct iris_race_memory *memory,
-                             const struct iris_race_write *write,
-                             const struct iris_race_atomic *reader,
-                             bool acquired)
-{
-    struct iris_race_edge edge = {IRIS_RACE_LACKS_NOTHING, write->site,
-                                  reader->site};
-
-    if (!write->releases) { /* the moments of the clock tell it */
-        return 0;
-    }
-    if (!iris_i_race_spans(memory->shared, write->scope, write->lane,
-                           reader->lane)) {
-        edge.lack = IRIS_RACE_LACKS_RELEASE_SCOPE;
-    } else if (!acquired) {
-        edge.lack = IRIS_RACE_LACKS_ACQUIRE;
-    } else if (!iris_i_race_spans(memory->shared, reader->scope, reader->lane,
-                                  write->lane)) {
-        edge.lack = IRIS_RACE_LACKS_ACQUIRE_SCOPE;
-    }
-    return iris_i_race_edge(memory, &edge);
-}
-
-/* Keeps the part of a relaxed read that a later fence may acquire. */
-static void keep_read(struct iris_race_memory *memory,
-                      const struct iris_race_write *write,
-                      const struct iris_race_atomic *reader)
-{
-    struct iris_race_lane *lane = &memory->shared->lanes[reader->lane];
-    bool near = memory->shared->lanes[write->lane].rank == lane->rank;
-
-    if (iris_i_race_spans(memory->shared, write->scope, write->lane,
-                          reader->lane)) {
-        iris_i_race_join(memory, near ? &lane->near : &lane->far, &write->clock,
-                         0);
-    }
-}
-
-static void take_write(struct iris_race_memory *memory,
-                       const struct iris_race_write *write,
-                       const struct iris_race_atomic *reader)
-{
-    bool acquired = is_acquire(reader->sem);
-
-    if (write->lane == reader->lane) {
-        return;
-    }
-    if (!acquired) {
-        keep_read(memory, write, reader);
-    }
-    acquire_clock(memory, reader->lane, &write->clock,
-                  find_lack_of(memory, write, reader, acquired));
+    iris_i_order_release(order, &atomic->op, &write->release);
+    iris_i_order_spin_unlock(&word->lock);
+    note_release(order, atomic);
 }
 
 /* Whether the read may have seen this write. */
-static bool may_see(const struct iris_race_write *write,
-                    const struct iris_race_atomic *reader, uint64_t seen)
+static bool may_see(const struct iris_order_write *write,
+                    const struct iris_order_atomic *reader, uint64_t seen)
 {
-    if (write->state == IRIS_RACE_PENDING && !write->foreseen) {
-        return write->lane != reader->lane || write->id != reader->id;
+    if (write->state == IRIS_ORDER_PENDING && !write->foreseen) {
+        return write->release.lane != reader->op.lane ||
+               write->id != reader->id;
     }
-    return write->state != IRIS_RACE_NONE &&
-           (write->state == IRIS_RACE_KNOWN || write->lane != reader->lane ||
+    return write->state != IRIS_ORDER_NONE &&
+           (write->state == IRIS_ORDER_KNOWN ||
+            write->release.lane != reader->op.lane ||
             write->id != reader->id) &&
            (write->values[0] == seen || write->values[1] == seen);
 }
 
 /* Acquires from the writes of the word whose value the read may have seen.
  * False: no write has that value. Under the word's lock. */
-static bool take_writes(struct iris_race_memory *memory,
-                        const struct iris_race_word *word,
-                        const struct iris_race_atomic *reader, uint64_t seen)
+static bool take_writes(struct iris_order *order,
+                        const struct iris_order_word *word,
+                        const struct iris_order_atomic *reader, uint64_t seen)
 {
     bool found = false;
 
-    for (unsigned i = 0; i < IRIS_RACE_WRITES; i++) {
-        const struct iris_race_write *write = &word->writes[i];
+    for (unsigned i = 0; i < IRIS_ORDER_WRITES; i++) {
+        const struct iris_order_write *write = &word->writes[i];
 
         if (may_see(write, reader, seen)) {
-            found |= write->state == IRIS_RACE_KNOWN || write->foreseen;
-            take_write(memory, write, reader);
+            found |= write->state == IRIS_ORDER_KNOWN || write->foreseen;
+            if (write->release.lane != reader->op.lane) {
+                iris_i_order_acquire(order, &reader->op, &write->release);
+            }
         }
     }
     if (!found && word->lost) {
-        acquire_clock(memory, reader->lane, &word->old, 0);
+        acquire_clock(order, reader->op.lane, &word->old, 0);
     }
     return found || word->lost;
 }
 
-bool iris_i_race_read(struct iris_race_memory *memory,
-                      const struct iris_race_atomic *atomic, uint64_t seen)
+bool iris_i_order_read(struct iris_order *order,
+                       const struct iris_order_atomic *atomic, uint64_t seen)
 {
-    struct iris_race_word *word = atomic->word;
+    struct iris_order_word *word = atomic->word;
     bool found = false;
 
     if (word != NULL) {
-        iris_i_race_spin_lock(memory->shared, &word->lock);
+        iris_i_order_spin_lock(order->shared, &word->lock);
         found =
-            take_writes(memory, word, atomic, cut_value(seen, atomic->bytes));
-        iris_i_race_spin_unlock(&word->lock);
+            take_writes(order, word, atomic, cut_value(seen, atomic->bytes));
+        iris_i_order_spin_unlock(&word->lock);
     }
     return found;
 }
 
 /* An update continues the releases of the writes that it may have seen. */
-static void continue_release(struct iris_race_memory *memory,
-                             const struct iris_race_word *word,
-                             struct iris_race_write *own,
-                             const struct iris_race_atomic *atomic,
+static void continue_release(struct iris_order *order,
+                             const struct iris_order_word *word,
+                             struct iris_order_write *own,
+                             const struct iris_order_atomic *atomic,
                              uint64_t seen)
 {
-    for (unsigned i = 0; i < IRIS_RACE_WRITES; i++) {
-        const struct iris_race_write *write = &word->writes[i];
+    const struct iris_order_grant lost = {
+        order->shared->lanes[atomic->op.lane].rank, atomic->op.scope,
+        word->old};
+
+    for (unsigned i = 0; i < IRIS_ORDER_WRITES; i++) {
+        const struct iris_order_write *write = &word->writes[i];
 
         if (write != own && may_see(write, atomic, seen)) {
-            iris_i_race_join(memory, &own->clock, &write->clock, 0);
-            if (write->releases && !own->releases) {
-                own->releases = true;
-                own->scope = write->scope;
-            }
+            iris_i_order_continue(order, &atomic->op, &own->release,
+                                  &write->release);
         }
     }
     if (word->lost) {
-        iris_i_race_join(memory, &own->clock, &word->old, 0);
+        add_grant(order, &own->release, &lost, 0);
     }
 }
 
-void iris_i_race_written(struct iris_race_memory *memory,
-                         const struct iris_race_atomic *atomic,
-                         const uint64_t values[2], const uint64_t *seen)
+void iris_i_order_written(struct iris_order *order,
+                          const struct iris_order_atomic *atomic,
+                          const uint64_t values[2], const uint64_t *seen)
 {
-    struct iris_race_word *word = atomic->word;
-    struct iris_race_write *own;
+    struct iris_order_word *word = atomic->word;
+    struct iris_order_write *own;
 
     if (word == NULL) {
         return;
     }
-    iris_i_race_spin_lock(memory->shared, &word->lock);
+    iris_i_order_spin_lock(order->shared, &word->lock);
     own = find_write(word, atomic);
     if (own != NULL) { /* else it was dropped after many others */
         if (seen != NULL) {
-            continue_release(memory, word, own, atomic,
+            continue_release(order, word, own, atomic,
                              cut_value(*seen, atomic->bytes));
         }
         own->values[0] = cut_value(values[0], atomic->bytes);
         own->values[1] = cut_value(values[1], atomic->bytes);
-        own->state = IRIS_RACE_KNOWN;
+        own->state = IRIS_ORDER_KNOWN;
         /* Renumbered, since others came in between. */
         own->order = ++word->num_writes;
     }
-    iris_i_race_spin_unlock(&word->lock);
+    iris_i_order_spin_unlock(&word->lock);
 }
 
-void iris_i_race_unwritten(struct iris_race_memory *memory,
-                           const struct iris_race_atomic *atomic)
+void iris_i_order_unwritten(struct iris_order *order,
+                            const struct iris_order_atomic *atomic)
 {
-    struct iris_race_word *word = atomic->word;
-    struct iris_race_write *own;
+    struct iris_order_word *word = atomic->word;
+    struct iris_order_write *own;
 
     if (word == NULL) {
         return;
     }
-    iris_i_race_spin_lock(memory->shared, &word->lock);
+    iris_i_order_spin_lock(order->shared, &word->lock);
     own = find_write(word, atomic);
     if (own != NULL) {
-        own->state = IRIS_RACE_NONE;
+        own->state = IRIS_ORDER_NONE;
     }
-    iris_i_race_spin_unlock(&word->lock);
+    iris_i_order_spin_unlock(&word->lock);
 }
 
-void iris_i_race_fence(struct iris_race_memory *memory,
-                       const struct iris_race_atomic *atomic)
-{
-    struct iris_race_lane *lane = &memory->shared->lanes[atomic->lane];
+/* ---- Calls of hosts ---- */
 
-    if (is_acquire(atomic->sem) && atomic->scope != IRIS_SCOPE_WG) {
-        acquire_clock(memory, atomic->lane, &lane->near, 0);
-        if (atomic->scope == IRIS_SCOPE_SYSTEM) {
-            acquire_clock(memory, atomic->lane, &lane->far, 0);
-        }
-    }
-    if (is_release(atomic->sem)) {
-        iris_i_race_clear(memory, &lane->fence);
-        iris_i_race_join(memory, &lane->fence, &lane->clock, 0);
-        lane->fence_scope = (uint32_t)atomic->scope + 1;
-        iris_i_race_spin_lock(memory->shared, &lane->lock);
-        iris_i_race_tick(memory, atomic->lane);
-        iris_i_race_spin_unlock(&lane->lock);
-    }
+bool iris_i_order_is_collective(const struct iris_host_event *event)
+{
+    return event->op == IRIS_HOST_ALLOC || event->op == IRIS_HOST_FREE ||
+           event->op == IRIS_HOST_BROADCAST ||
+           event->op == IRIS_HOST_GROUP_CREATE ||
+           (event->op == IRIS_HOST_BARRIER && event->stream == NULL);
 }
 
-/* ---- Meetings ---- */
-
-static uint32_t find_group(struct iris_race *race, uint64_t key)
+/* The number of the group, which all members find by this key (not 0).
+ * IRIS_ORDER_GROUPS: there are too many. */
+static uint32_t find_group(struct iris_order_shared *shared, uint64_t key)
 {
-    struct iris_race_shared *shared = race->memory.shared;
     uint32_t i = 0;
 
-    while (i < IRIS_RACE_GROUPS && shared->groups[i].key != key &&
+    while (i < IRIS_ORDER_GROUPS && shared->groups[i].key != key &&
            shared->groups[i].key != 0) {
         i++;
     }
-    if (i == IRIS_RACE_GROUPS) {
+    if (i == IRIS_ORDER_GROUPS) {
         shared->blind = true;
     } else {
         shared->groups[i].key = key;
@@ -770,47 +886,69 @@ static uint32_t find_group(struct iris_race *race, uint64_t key)
     return i;
 }
 
-uint32_t iris_i_race_group_of(struct iris_race *race, const void *group,
-                              bool on_stream)
+struct iris_order_call iris_i_order_next_call(struct iris_order_host *host,
+                                              const void *group, uint64_t kind)
 {
-    uint64_t members = group == NULL ? 1 : race->group_key(group);
+    struct iris_order_call call = {0, 0};
+    uint64_t members = group == NULL ? 1 : host->group_key(group);
+    uint32_t number = find_group(host->order->shared, 2 * members + kind);
 
-    return find_group(race, 2 * members + on_stream);
-}
-
-struct iris_race_call iris_i_race_next_call(struct iris_race *race,
-                                            uint32_t group)
-{
-    struct iris_race_call call = {0, 0};
-
-    if (group < IRIS_RACE_GROUPS) {
-        call.group = group;
-        call.number = ++race->calls[group];
+    if (number < IRIS_ORDER_GROUPS) {
+        call.group = number;
+        call.number = ++host->calls[number];
     }
     return call;
 }
 
-uint32_t iris_i_race_pair_of(struct iris_race *race, const void *group,
-                             int from, int to)
+uint64_t iris_i_order_pair(int from, int to)
 {
-    uint64_t members = group == NULL ? 1 : race->group_key(group);
     uint64_t pair = (uint64_t)(uint32_t)from << 32 | (uint32_t)to;
 
-    return find_group(race,
-                      2 * members + (pair + 1) * UINT64_C(0x9e3779b97f4a7c15));
+    return (pair + 1) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-struct iris_race_meeting *iris_i_race_meeting(struct iris_race *race,
-                                              const struct iris_race_call *call)
+struct iris_order_meeting *
+iris_i_order_meeting(struct iris_order *order,
+                     const struct iris_order_call *call)
 {
-    struct iris_race_group *group = &race->memory.shared->groups[call->group];
-    struct iris_race_meeting *meeting =
-        &group->meetings[call->number % IRIS_RACE_MEETINGS];
+    struct iris_order_group *group = &order->shared->groups[call->group];
+    struct iris_order_meeting *meeting =
+        &group->meetings[call->number % IRIS_ORDER_MEETINGS];
 
     if (meeting->number < call->number) {
-        iris_i_race_clear(&race->memory, &meeting->clock);
+        iris_i_order_clear(order, &meeting->clock);
         meeting->number = call->number;
         meeting->cleared = false;
     }
     return meeting;
+}
+
+void iris_i_order_come(struct iris_order_host *host)
+{
+    if (host->depth != 0 && host->call.number != 0) {
+        iris_i_order_join(
+            host->order, &iris_i_order_meeting(host->order, &host->call)->clock,
+            &host->order->shared->lanes[host->lane].clock, 0);
+        iris_i_order_tick(host->order, host->lane);
+    }
+}
+
+bool iris_i_order_enter(struct iris_order_host *host, const void *group)
+{
+    if (host->depth++ != 0) {
+        return false;
+    }
+    host->call = iris_i_order_next_call(host, group, 0);
+    iris_i_order_come(host);
+    return true;
+}
+
+bool iris_i_order_leave(struct iris_order_host *host)
+{
+    if (--host->depth == 0 && host->call.number != 0) {
+        iris_i_order_join(
+            host->order, &host->order->shared->lanes[host->lane].clock,
+            &iris_i_order_meeting(host->order, &host->call)->clock, 0);
+    }
+    return host->depth == 0;
 }

@@ -17,44 +17,11 @@
 
 /* ---- Collective calls ---- */
 
-/* The host's earlier operations happen before the other members' later ones. */
-static void tell_members(struct iris_race *race)
-{
-    if (race->call.number != 0) {
-        iris_i_race_join(&race->memory,
-                         &iris_i_race_meeting(race, &race->call)->clock,
-                         iris_i_race_host_clock(race), 0);
-        iris_i_race_tick(&race->memory, race->host);
-    }
-}
-
-static void hear_members(struct iris_race *race)
-{
-    if (race->call.number != 0) {
-        iris_i_race_join(&race->memory, iris_i_race_host_clock(race),
-                         &iris_i_race_meeting(race, &race->call)->clock, 0);
-    }
-}
-
-/* Calls that all members make on the host. */
-static bool is_collective(const struct iris_host_event *event)
-{
-    return event->op == IRIS_HOST_ALLOC || event->op == IRIS_HOST_FREE ||
-           event->op == IRIS_HOST_BROADCAST ||
-           event->op == IRIS_HOST_GROUP_CREATE ||
-           (event->op == IRIS_HOST_BARRIER && event->stream == NULL);
-}
-
 static void begin_collective(struct iris_race *race,
                              const struct iris_host_event *event)
 {
     race->allocates |= event->op == IRIS_HOST_ALLOC;
-    if (race->depth++ != 0) {
-        return;
-    }
-    race->call = iris_i_race_next_call(
-        race, iris_i_race_group_of(race, event->group, false));
-    tell_members(race);
+    (void)iris_i_order_enter(&race->host, event->group);
 }
 
 /* ---- Allocation and free ---- */
@@ -64,21 +31,21 @@ static void begin_collective(struct iris_race *race,
 static void clear_new(struct iris_race *race,
                       const struct iris_host_event *event)
 {
-    struct iris_race_meeting *meeting;
+    struct iris_order_meeting *meeting;
     struct iris_race_range range;
 
-    if (event->status != IRIS_OK || race->call.number == 0 ||
+    if (event->status != IRIS_OK || race->host.call.number == 0 ||
         !iris_i_race_range_of(race, event->address, event->bytes, &range)) {
         return;
     }
-    meeting = iris_i_race_meeting(race, &race->call);
+    meeting = iris_i_order_meeting(&race->order, &race->host.call);
     if (meeting->cleared) {
         return;
     }
     meeting->cleared = true;
     for (int rank = 0; rank < race->heap->log->num_ranks; rank++) {
         range.rank = rank;
-        iris_i_race_forget(&race->memory, &range);
+        iris_i_race_forget(&race->order, &range);
     }
 }
 
@@ -93,10 +60,10 @@ static void note_free(struct iris_race *race,
         !iris_i_race_range_of(race, event->address, race->free_bytes, &range)) {
         return;
     }
-    if (race->depth != 0) {
-        iris_i_race_forget(&race->memory, &range);
+    if (race->host.depth != 0) {
+        iris_i_race_forget(&race->order, &range);
     } else {
-        iris_i_race_touch_by(race, &range, race->host, site,
+        iris_i_race_touch_by(race, &range, race->host.lane, site,
                              IRIS_RACE_IS_WRITE | IRIS_RACE_IS_FREE);
     }
 }
@@ -104,10 +71,7 @@ static void note_free(struct iris_race *race,
 static void end_collective(struct iris_race *race,
                            const struct iris_host_event *event, uint32_t site)
 {
-    race->depth--;
-    if (race->depth == 0) {
-        hear_members(race);
-    }
+    (void)iris_i_order_leave(&race->host);
     if (event->op == IRIS_HOST_ALLOC) {
         race->allocates = false;
         clear_new(race, event);
@@ -125,11 +89,9 @@ static void join_stream(struct iris_race *race,
     struct iris_race_stream *stream = iris_i_race_stream(race, event->stream);
 
     if (stream != NULL && event->status == IRIS_OK) {
-        iris_i_race_join(&race->memory, iris_i_race_host_clock(race),
-                         &stream->clock, 0);
-        if (race->depth != 0) {
-            tell_members(race);
-        }
+        iris_i_order_join(&race->order, iris_i_race_host_clock(race),
+                          &stream->clock, 0);
+        iris_i_order_come(&race->host);
     }
 }
 
@@ -181,9 +143,9 @@ static void observe_call(struct iris_race *race,
         iris_i_race_enqueue_collective(race, event, site);
         break;
     default:
-        if (is_collective(event) && event->after) {
+        if (iris_i_order_is_collective(event) && event->after) {
             end_collective(race, event, site);
-        } else if (is_collective(event)) {
+        } else if (iris_i_order_is_collective(event)) {
             begin_collective(race, event);
         }
         break;
@@ -223,16 +185,16 @@ static void observe_host_event(void *self, const struct iris_host_event *event)
     if (has_site(event)) {
         iris_i_race_caller(&caller);
     }
-    iris_i_race_lock(race->memory.shared);
+    iris_i_order_lock(race->order.shared);
     if (has_site(event)) {
-        site = iris_i_race_host_site(&race->memory, &race->sites, event->op,
+        site = iris_i_race_host_site(&race->order, &race->sites, event->op,
                                      &caller);
     }
     if (event->op == IRIS_HOST_FREE && !event->after) {
         race->free_bytes = bytes;
     }
     observe_call(race, event, site);
-    iris_i_race_unlock(race->memory.shared);
+    iris_i_order_unlock(race->order.shared);
     iris_i_race_print(race);
 }
 
@@ -244,24 +206,25 @@ static iris_status_t start_checker(struct iris_race *race)
 {
     const struct iris_log *log = race->heap->log;
     struct iris_call call = {.type = &open_call};
-    struct iris_race_shared *shared;
+    struct iris_order_shared *shared;
     iris_status_t status;
 
     call.status = iris_i_race_suppressions_open(log, race->suppressions_path,
                                                 &race->suppressions);
     status = iris_i_agree(race->heap->world, &call);
     if (status == IRIS_OK) {
-        status = iris_i_race_memory_open(
-            race->heap->world, log->rank, log->num_ranks,
-            iris_i_heap_bytes(&race->heap->memory), &race->memory);
+        status = iris_i_order_open(race->heap->world, log->rank, log->num_ranks,
+                                   iris_i_heap_bytes(&race->heap->memory),
+                                   &race->order);
     }
     if (status != IRIS_OK) {
         return status;
     }
-    shared = race->memory.shared;
-    iris_i_race_lock(shared);
-    race->host = iris_i_race_add_lane(race, 0, 0) - 1;
-    iris_i_race_unlock(shared);
+    shared = race->order.shared;
+    iris_i_order_lock(shared);
+    race->host.order = &race->order;
+    race->host.lane = iris_i_order_add_lane(&race->order, log->rank, 0, 0) - 1;
+    iris_i_order_unlock(shared);
     race->observer.device = iris_i_race_device;
     race->observer.takes_series = true;
     race->observer.host = observe_host_event;
@@ -285,7 +248,7 @@ iris_status_t iris_i_race_create(const struct iris_race_params *params,
     race->serial = atomic_fetch_add(&num_checkers, 1) + 1;
     race->heap = params->heap;
     race->default_stream = params->default_stream;
-    race->group_key = params->group_key;
+    race->host.group_key = params->group_key;
     race->prefix = params->prefix;
     race->suppressions_path = params->suppressions;
     *race_p = race;
@@ -305,6 +268,6 @@ void iris_i_race_destroy(struct iris_race *race)
     }
     free(race->streams);
     iris_i_race_suppressions_close(&race->suppressions);
-    iris_i_race_memory_close(&race->memory);
+    iris_i_order_close(&race->order);
     free(race);
 }

@@ -174,7 +174,7 @@ static void touch_event(struct iris_race *race,
                         const struct iris_race_range *range, struct by by)
 {
     const struct iris_race_access access = {
-        .clock = iris_i_race_now(&race->memory, by.lane),
+        .clock = iris_i_order_now(&race->order, by.lane),
         .site = by.site,
         .workgroup = event->workgroup,
         .lane = (uint16_t)by.lane,
@@ -185,7 +185,7 @@ static void touch_event(struct iris_race *race,
 
     if (range->bytes != 0 &&
         !iris_i_heap_is_own(&race->heap->names, range->offset)) {
-        iris_i_race_touch(&race->memory, range, &access, by.tell, by.arg);
+        iris_i_race_touch(&race->order, range, &access, by.tell, by.arg);
     }
 }
 
@@ -258,55 +258,55 @@ static void find_values(const struct iris_cpu_event *event, uint64_t values[2])
 
 /* A flag that plain stores write orders nothing, but the program expects it
  * to. */
-static void take_plain(struct iris_race_memory *memory,
-                       const struct iris_race_atomic *reader)
+static void take_plain(struct iris_order *order,
+                       const struct iris_order_atomic *reader)
 {
-    struct iris_race_lane *lane = &memory->shared->lanes[reader->lane];
+    struct iris_order_lane *lane = &order->shared->lanes[reader->op.lane];
     struct iris_race_access plain;
-    struct iris_race_edge edge = {IRIS_RACE_LACKS_ATOMIC, 0, reader->site};
+    struct iris_order_edge edge = {IRIS_ORDER_LACKS_ATOMIC, 0, reader->op.site};
 
-    if (iris_i_race_last_plain(memory, reader->rank, reader->offset, &plain) &&
-        plain.lane != reader->lane) {
+    if (iris_i_race_last_plain(order, reader->rank, reader->offset, &plain) &&
+        plain.lane != reader->op.lane) {
         uint32_t why;
 
         edge.release = plain.site;
-        why = iris_i_race_edge(memory, &edge);
-        iris_i_race_spin_lock(memory->shared, &lane->lock);
-        iris_i_race_join_one(memory, &lane->clock, plain.lane, plain.clock,
-                             why);
-        iris_i_race_spin_unlock(&lane->lock);
+        why = iris_i_order_edge(order, &edge);
+        iris_i_order_spin_lock(order->shared, &lane->lock);
+        iris_i_order_join_one(order, &lane->clock, plain.lane, plain.clock,
+                              why);
+        iris_i_order_spin_unlock(&lane->lock);
     }
 }
 
-static void read_word(struct iris_race_memory *memory,
-                      const struct iris_race_atomic *atomic, uint64_t seen)
+static void read_word(struct iris_order *order,
+                      const struct iris_order_atomic *atomic, uint64_t seen)
 {
-    if (!iris_i_race_read(memory, atomic, seen)) {
-        take_plain(memory, atomic);
+    if (!iris_i_order_read(order, atomic, seen)) {
+        take_plain(order, atomic);
     }
 }
 
 /* After an atomic. */
 static void end_atomic(struct iris_race *race,
                        const struct iris_cpu_event *event,
-                       const struct iris_race_atomic *atomic)
+                       const struct iris_order_atomic *atomic)
 {
-    struct iris_race_memory *memory = &race->memory;
+    struct iris_order *order = &race->order;
     uint64_t values[2];
 
     if (event->op == IRIS_OP_LOAD) {
-        read_word(memory, atomic, event->seen);
+        read_word(order, atomic, event->seen);
     } else if (event->op == IRIS_OP_STORE) {
         values[0] = values[1] = event->value;
-        iris_i_race_written(memory, atomic, values, NULL);
+        iris_i_order_written(order, atomic, values, NULL);
     } else if (event->op == IRIS_OP_ATOMIC_CAS &&
                event->seen != event->expected) {
-        iris_i_race_unwritten(memory, atomic);
-        read_word(memory, atomic, event->seen);
+        iris_i_order_unwritten(order, atomic);
+        read_word(order, atomic, event->seen);
     } else {
         find_values(event, values);
-        read_word(memory, atomic, event->seen);
-        iris_i_race_written(memory, atomic, values, &event->seen);
+        read_word(order, atomic, event->seen);
+        iris_i_order_written(order, atomic, values, &event->seen);
     }
 }
 
@@ -317,18 +317,15 @@ static void order_event(struct iris_race *race,
                         uint32_t site)
 {
     bool fences = event->op == IRIS_OP_FENCE;
-    const struct iris_race_atomic atomic = {
+    const struct iris_order_atomic atomic = {
+        .op = {lane, site, event->sem, event->scope},
         .word =
             fences ? NULL
-                   : iris_i_race_word(&race->memory, range->rank, range->offset,
-                                      event->write && !event->after),
-        .lane = lane,
-        .site = site,
+                   : iris_i_order_word(&race->order, range->rank, range->offset,
+                                       event->write && !event->after),
         .rank = range->rank,
         .offset = range->offset,
         .bytes = range->bytes,
-        .sem = event->sem,
-        .scope = event->scope,
         .id = event->id,
         .foreseen = event->op == IRIS_OP_STORE ||
                     event->op == IRIS_OP_ATOMIC_XCHG ||
@@ -337,15 +334,15 @@ static void order_event(struct iris_race *race,
     };
 
     if (fences) {
-        iris_i_race_fence(&race->memory, &atomic);
+        iris_i_order_fence(&race->order, &atomic.op);
     } else if (event->op == IRIS_OP_WAIT) {
         if (event->after && event->held) {
-            read_word(&race->memory, &atomic, event->seen);
+            read_word(&race->order, &atomic, event->seen);
         }
     } else if (event->after) {
         end_atomic(race, event, &atomic);
     } else if (event->write) {
-        iris_i_race_write(&race->memory, &atomic);
+        iris_i_order_write(&race->order, &atomic);
     }
 }
 
@@ -374,7 +371,7 @@ static void observe_in_lane(struct iris_race *race,
         return;
     }
     if (call == 0) {
-        site = iris_i_race_site(&race->memory, &race->sites, event);
+        site = iris_i_race_site(&race->order, &race->sites, event);
     }
     if (site == 0) {
         return;
@@ -401,7 +398,7 @@ static void observe_collective(struct iris_race *race,
     uint32_t site;
 
     if (!event->after && locate_event(race, event, &range)) {
-        site = iris_i_race_site(&race->memory, &race->sites, event);
+        site = iris_i_race_site(&race->order, &race->sites, event);
         touch_event(race, event, &range,
                     (struct by){lane, site, iris_i_race_note, race});
     }
@@ -428,9 +425,9 @@ static bool observe_known(struct iris_race *race,
         touch_event(race, event, &range, by);
     }
     if (caught.count != 0) {
-        iris_i_race_lock(race->memory.shared);
+        iris_i_order_lock(race->order.shared);
         note_caught(race, &caught);
-        iris_i_race_unlock(race->memory.shared);
+        iris_i_order_unlock(race->order.shared);
     }
     if (!iris_d_is_plain(event)) {
         order_event(race, event, &range, by.lane, by.site);
@@ -468,9 +465,9 @@ iris_status_t iris_i_race_device(void *self, const struct iris_cpu_event *event)
         return IRIS_OK;
     }
     if (!observe_known(race, event)) {
-        iris_i_race_lock(race->memory.shared);
+        iris_i_order_lock(race->order.shared);
         observe_locked(race, event);
-        iris_i_race_unlock(race->memory.shared);
+        iris_i_order_unlock(race->order.shared);
     }
     iris_i_race_print(race);
     return IRIS_OK;
@@ -479,9 +476,9 @@ iris_status_t iris_i_race_device(void *self, const struct iris_cpu_event *event)
 static void observe_host_access(struct iris_race *race,
                                 const struct iris_cpu_event *event)
 {
-    iris_i_race_lock(race->memory.shared);
-    observe_in_lane(race, event, race->host, 0);
-    iris_i_race_unlock(race->memory.shared);
+    iris_i_order_lock(race->order.shared);
+    observe_in_lane(race, event, race->host.lane, 0);
+    iris_i_order_unlock(race->order.shared);
     iris_i_race_print(race);
 }
 

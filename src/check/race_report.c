@@ -146,84 +146,83 @@ static void tell_unused(const struct iris_race_suppressions *list,
 
 /* ---- The missing order ---- */
 
-static bool is_host_access(const struct iris_race_shared *shared,
+static bool is_host_access(const struct iris_order_shared *shared,
                            const struct iris_race_access *access)
 {
     return shared->sites[access->site].host_op >= 0;
 }
 
 /* No chain orders the two accesses. */
-static enum iris_race_lack judge_order(const struct iris_race_shared *shared,
-                                       const struct iris_race_access *before,
-                                       const struct iris_race_access *now,
-                                       bool later)
+static enum iris_order_lack judge_order(const struct iris_order_shared *shared,
+                                        const struct iris_race_access *before,
+                                        const struct iris_race_access *now,
+                                        bool later)
 {
-    const struct iris_race_lane *a = &shared->lanes[before->lane];
-    const struct iris_race_lane *b = &shared->lanes[now->lane];
+    const struct iris_order_lane *a = &shared->lanes[before->lane];
+    const struct iris_order_lane *b = &shared->lanes[now->lane];
 
     if (((before->kind ^ now->kind) & IRIS_RACE_IS_ATOMIC) != 0) {
-        return IRIS_RACE_LACKS_MIXED;
+        return IRIS_ORDER_LACKS_MIXED;
     }
     if (a->rank == b->rank && a->stream != b->stream) {
-        return IRIS_RACE_LACKS_STREAM;
+        return IRIS_ORDER_LACKS_STREAM;
     }
     if (later) {
-        return IRIS_RACE_LACKS_LATER;
+        return IRIS_ORDER_LACKS_LATER;
     }
     if ((now->kind & IRIS_RACE_IS_WRITE) == 0) {
-        return IRIS_RACE_LACKS_WAIT;
+        return IRIS_ORDER_LACKS_WAIT;
     }
-    return (before->kind & IRIS_RACE_IS_WRITE) != 0 ? IRIS_RACE_LACKS_WRITERS
-                                                    : IRIS_RACE_LACKS_ANSWER;
+    return (before->kind & IRIS_RACE_IS_WRITE) != 0 ? IRIS_ORDER_LACKS_WRITERS
+                                                    : IRIS_ORDER_LACKS_ANSWER;
 }
 
 /* The site of the release that lane `reader` acquired and that was the last
  * before the access; 0: it acquired another one, or none. */
-static uint32_t find_release(const struct iris_race_memory *memory,
-                             uint32_t reader,
+static uint32_t find_release(const struct iris_order *order, uint32_t reader,
                              const struct iris_race_access *access)
 {
-    struct iris_race_lane *lanes = memory->shared->lanes;
-    struct iris_race_lane *lane = &lanes[access->lane];
-    const struct iris_race_moment *moment;
+    struct iris_order_lane *lanes = order->shared->lanes;
+    struct iris_order_lane *lane = &lanes[access->lane];
+    const struct iris_order_moment *moment;
     uint32_t acquired, site = 0;
 
-    iris_i_race_spin_lock(memory->shared, &lanes[reader].lock);
-    moment = iris_i_race_moment(memory, &lanes[reader].clock, access->lane);
+    iris_i_order_spin_lock(order->shared, &lanes[reader].lock);
+    moment = iris_i_order_moment(order, &lanes[reader].clock, access->lane);
     acquired = moment == NULL ? 0 : moment->strict;
-    iris_i_race_spin_unlock(&lanes[reader].lock);
+    iris_i_order_spin_unlock(&lanes[reader].lock);
     if (acquired == 0 || acquired + 1 != access->clock) {
         return 0;
     }
-    iris_i_race_spin_lock(memory->shared, &lane->lock);
-    for (unsigned i = 0; site == 0 && i < IRIS_RACE_RELEASES; i++) {
+    iris_i_order_spin_lock(order->shared, &lane->lock);
+    for (unsigned i = 0; site == 0 && i < IRIS_ORDER_RELEASES; i++) {
         site = lane->releases[i].clock == acquired ? lane->releases[i].site : 0;
     }
-    iris_i_race_spin_unlock(&lane->lock);
+    iris_i_order_spin_unlock(&lane->lock);
     return site;
 }
 
-static struct iris_race_edge find_lack(const struct iris_race_memory *memory,
-                                       const struct iris_race_access *before,
-                                       const struct iris_race_access *now)
+static struct iris_order_edge find_lack(const struct iris_order *order,
+                                        const struct iris_race_access *before,
+                                        const struct iris_race_access *now)
 {
-    const struct iris_race_shared *shared = memory->shared;
-    const struct iris_race_moment *moment = iris_i_race_moment(
-        memory, &shared->lanes[now->lane].clock, before->lane);
-    struct iris_race_edge edge = {IRIS_RACE_LACKS_NOTHING, 0, 0};
+    const struct iris_order_shared *shared = order->shared;
+    const struct iris_order_moment *moment = iris_i_order_moment(
+        order, &shared->lanes[now->lane].clock, before->lane);
+    struct iris_order_edge edge = {IRIS_ORDER_LACKS_NOTHING, 0, 0};
 
     if (((before->kind | now->kind) & IRIS_RACE_IS_FREE) != 0) {
-        edge.lack = IRIS_RACE_LACKS_LIFE;
+        edge.lack = IRIS_ORDER_LACKS_LIFE;
     } else if ((before->kind & now->kind & IRIS_RACE_IS_ATOMIC) != 0) {
-        edge.lack = before->mask == now->mask ? IRIS_RACE_LACKS_SCOPE
-                                              : IRIS_RACE_LACKS_SIZE;
+        edge.lack = before->mask == now->mask ? IRIS_ORDER_LACKS_SCOPE
+                                              : IRIS_ORDER_LACKS_SIZE;
     } else if (moment != NULL && moment->loose >= before->clock &&
                moment->why != 0) {
         edge = shared->edges[moment->why];
     } else {
         edge.release = (before->kind & IRIS_RACE_IS_WRITE) != 0
-                           ? find_release(memory, now->lane, before)
-                           : find_release(memory, before->lane, now);
+                           ? find_release(order, now->lane, before)
+                           : find_release(order, before->lane, now);
         edge.lack = judge_order(shared, before, now,
                                 edge.release != 0 &&
                                     (before->kind & IRIS_RACE_IS_WRITE) != 0);
@@ -244,7 +243,7 @@ void iris_i_race_note(void *arg, const struct iris_race_access *before,
                       size_t offset)
 {
     struct iris_race *race = arg;
-    struct iris_race_shared *shared = race->memory.shared;
+    struct iris_order_shared *shared = race->order.shared;
     unsigned i, count = atomic_load(&shared->num_found);
 
     for (i = 0; i < count; i++) {
@@ -258,7 +257,7 @@ void iris_i_race_note(void *arg, const struct iris_race_access *before,
     }
     shared->found[i] = (struct iris_race_found){
         .accesses = {*before, *now},
-        .edge = find_lack(&race->memory, before, now),
+        .edge = find_lack(&race->order, before, now),
         .rank = rank,
         .finder = race->heap->log->rank,
         .offset = offset,
@@ -278,7 +277,7 @@ static void describe_access(const struct iris_race *race,
                             const struct iris_race_access *access, char *text,
                             size_t bytes)
 {
-    const struct iris_race_shared *shared = race->memory.shared;
+    const struct iris_order_shared *shared = race->order.shared;
     const struct iris_race_site *site = &shared->sites[access->site];
     char line[IRIS_RACE_LINE_BYTES], deed[80];
 
@@ -319,45 +318,45 @@ static void describe_place(const struct iris_race *race,
 }
 
 static const char *const lacks[] = {
-    [IRIS_RACE_LACKS_NOTHING] = "order",
-    [IRIS_RACE_LACKS_RELEASE] = "release",
-    [IRIS_RACE_LACKS_ACQUIRE] = "acquire",
-    [IRIS_RACE_LACKS_RELEASE_SCOPE] = "wider scope",
-    [IRIS_RACE_LACKS_ACQUIRE_SCOPE] = "wider scope",
-    [IRIS_RACE_LACKS_ATOMIC] = "atomic flag",
-    [IRIS_RACE_LACKS_LIFE] = "life",
-    [IRIS_RACE_LACKS_MIXED] = "atomic access",
-    [IRIS_RACE_LACKS_SCOPE] = "wider scope",
-    [IRIS_RACE_LACKS_SIZE] = "one size",
-    [IRIS_RACE_LACKS_LATER] = "later release",
-    [IRIS_RACE_LACKS_STREAM] = "stream order",
-    [IRIS_RACE_LACKS_ANSWER] = "answer",
-    [IRIS_RACE_LACKS_WRITERS] = "order of writers",
-    [IRIS_RACE_LACKS_WAIT] = "wait",
+    [IRIS_ORDER_LACKS_NOTHING] = "order",
+    [IRIS_ORDER_LACKS_RELEASE] = "release",
+    [IRIS_ORDER_LACKS_ACQUIRE] = "acquire",
+    [IRIS_ORDER_LACKS_RELEASE_SCOPE] = "wider scope",
+    [IRIS_ORDER_LACKS_ACQUIRE_SCOPE] = "wider scope",
+    [IRIS_ORDER_LACKS_ATOMIC] = "atomic flag",
+    [IRIS_ORDER_LACKS_LIFE] = "life",
+    [IRIS_ORDER_LACKS_MIXED] = "atomic access",
+    [IRIS_ORDER_LACKS_SCOPE] = "wider scope",
+    [IRIS_ORDER_LACKS_SIZE] = "one size",
+    [IRIS_ORDER_LACKS_LATER] = "later release",
+    [IRIS_ORDER_LACKS_STREAM] = "stream order",
+    [IRIS_ORDER_LACKS_ANSWER] = "answer",
+    [IRIS_ORDER_LACKS_WRITERS] = "order of writers",
+    [IRIS_ORDER_LACKS_WAIT] = "wait",
 };
 
 /* The advice for a lack whose line is unknown. */
-static const char *advise_lack(enum iris_race_lack lack)
+static const char *advise_lack(enum iris_order_lack lack)
 {
     switch (lack) {
-    case IRIS_RACE_LACKS_LIFE:
+    case IRIS_ORDER_LACKS_LIFE:
         return "the memory is freed: synchronize every rank's streams, then "
                "iris_free";
-    case IRIS_RACE_LACKS_MIXED:
+    case IRIS_ORDER_LACKS_MIXED:
         return "one is atomic, the other plain: make both atomic "
                "(iris_signal_set, iris_atomic_*)";
-    case IRIS_RACE_LACKS_SCOPE:
+    case IRIS_ORDER_LACKS_SCOPE:
         return "the scope of one does not span the other: pass "
                "IRIS_SCOPE_SYSTEM between ranks";
-    case IRIS_RACE_LACKS_SIZE:
+    case IRIS_ORDER_LACKS_SIZE:
         return "atomics of one word must have its address and size";
-    case IRIS_RACE_LACKS_STREAM:
+    case IRIS_ORDER_LACKS_STREAM:
         return "streams are not ordered with each other or the host: call "
                "iris_stream_synchronize between the two";
-    case IRIS_RACE_LACKS_ANSWER:
+    case IRIS_ORDER_LACKS_ANSWER:
         return "it overwrites what was read: the reader must signal that it "
                "is done, and the writer wait for that";
-    case IRIS_RACE_LACKS_WRITERS:
+    case IRIS_ORDER_LACKS_WRITERS:
         return "two write, in no order: give each bytes of its own, or let "
                "one wait for the other's signal";
     default:
@@ -367,53 +366,53 @@ static const char *advise_lack(enum iris_race_lack lack)
 }
 
 static void describe_lack(const struct iris_race *race,
-                          const struct iris_race_edge *edge, char *text,
+                          const struct iris_order_edge *edge, char *text,
                           size_t bytes)
 {
-    const struct iris_race_site *sites = race->memory.shared->sites;
+    const struct iris_race_site *sites = race->order.shared->sites;
     char release[IRIS_RACE_LINE_BYTES], acquire[IRIS_RACE_LINE_BYTES], deed[80];
 
     iris_i_race_line(&sites[edge->release], release, sizeof release);
     iris_i_race_line(&sites[edge->acquire], acquire, sizeof acquire);
     iris_i_race_deed(&sites[edge->release], deed, sizeof deed);
     switch (edge->lack) {
-    case IRIS_RACE_LACKS_RELEASE:
+    case IRIS_ORDER_LACKS_RELEASE:
         snprintf(text, bytes,
                  "change %s: the %s releases nothing; pass "
                  "IRIS_RELEASE",
                  release, deed);
         break;
-    case IRIS_RACE_LACKS_RELEASE_SCOPE:
+    case IRIS_ORDER_LACKS_RELEASE_SCOPE:
         snprintf(text, bytes,
                  "change %s: the %s is too narrow; pass "
                  "IRIS_SCOPE_SYSTEM",
                  release, deed);
         break;
-    case IRIS_RACE_LACKS_ACQUIRE:
+    case IRIS_ORDER_LACKS_ACQUIRE:
         snprintf(text, bytes,
                  "change %s: it acquires nothing; pass "
                  "IRIS_ACQUIRE, or use iris_wait_until",
                  acquire);
         break;
-    case IRIS_RACE_LACKS_ACQUIRE_SCOPE:
+    case IRIS_ORDER_LACKS_ACQUIRE_SCOPE:
         snprintf(text, bytes,
                  "change %s: its scope is too narrow; pass "
                  "IRIS_SCOPE_SYSTEM",
                  acquire);
         break;
-    case IRIS_RACE_LACKS_ATOMIC:
+    case IRIS_ORDER_LACKS_ATOMIC:
         snprintf(text, bytes,
                  "change %s: the flag is written by a plain %s; "
                  "use iris_signal_set",
                  release, deed);
         break;
-    case IRIS_RACE_LACKS_LATER:
+    case IRIS_ORDER_LACKS_LATER:
         snprintf(text, bytes,
                  "change %s: that release comes before the "
                  "access and does not cover it; move it behind",
                  release);
         break;
-    case IRIS_RACE_LACKS_ANSWER:
+    case IRIS_ORDER_LACKS_ANSWER:
         snprintf(text, bytes, "%s%s%s%s", advise_lack(edge->lack),
                  edge->release == 0 ? "" : "; or change ", release,
                  edge->release == 0
@@ -440,7 +439,7 @@ static void tell_race(const struct iris_race *race,
 
 void iris_i_race_print(struct iris_race *race)
 {
-    struct iris_race_shared *shared = race->memory.shared;
+    struct iris_order_shared *shared = race->order.shared;
 
     unsigned seen = atomic_load(&race->num_seen);
 
@@ -474,7 +473,7 @@ static void write_access(struct iris_json_writer *json,
                          const struct iris_race *race,
                          const struct iris_race_access *access)
 {
-    const struct iris_race_shared *shared = race->memory.shared;
+    const struct iris_order_shared *shared = race->order.shared;
     const struct iris_race_site *site = &shared->sites[access->site];
     char text[IRIS_RACE_LINE_BYTES];
 
@@ -516,7 +515,7 @@ static void write_race(struct iris_json_writer *json,
 static void write_races(struct iris_json_writer *json,
                         const struct iris_race *race)
 {
-    const struct iris_race_shared *shared = race->memory.shared;
+    const struct iris_order_shared *shared = race->order.shared;
     unsigned count = atomic_load(&shared->num_found);
 
     iris_i_json_begin(json, NULL, '{');
@@ -547,7 +546,7 @@ static void write_location(struct iris_json_writer *json,
     char *colon;
     int number;
 
-    iris_i_race_line(&race->memory.shared->sites[access->site], line,
+    iris_i_race_line(&race->order.shared->sites[access->site], line,
                      sizeof line);
     colon = strrchr(line, ':');
     number = colon == NULL ? 0 : atoi(colon + 1);
@@ -601,7 +600,7 @@ static void write_result(struct iris_json_writer *json,
 static void write_sarif(struct iris_json_writer *json,
                         const struct iris_race *race)
 {
-    const struct iris_race_shared *shared = race->memory.shared;
+    const struct iris_order_shared *shared = race->order.shared;
     unsigned count = atomic_load(&shared->num_found);
 
     iris_i_json_begin(json, NULL, '{');
@@ -675,7 +674,7 @@ static void write_files(const struct iris_race *race)
 /* Number of lines in the suppressions file that some rank used. */
 static unsigned count_suppressed(struct iris_race *race)
 {
-    const struct iris_race_shared *shared = race->memory.shared;
+    const struct iris_order_shared *shared = race->order.shared;
     unsigned num_found = atomic_load(&shared->num_found), count = 0;
 
     for (unsigned i = 0; i < num_found; i++) {
@@ -702,8 +701,8 @@ iris_status_t iris_i_race_verdict(struct iris_race *race)
     }
     log = race->heap->log;
     suppressed = count_suppressed(race);
-    count = atomic_load(&race->memory.shared->num_found) - suppressed;
-    if (log->rank == 0 && race->memory.shared->blind) {
+    count = atomic_load(&race->order.shared->num_found) - suppressed;
+    if (log->rank == 0 && race->order.shared->blind) {
         iris_i_warning(log, "IRIS_CHECK=race: there was more to keep than "
                             "there is room for; races may have been missed");
     }

@@ -16,8 +16,8 @@
 
 /* An access, during the walk over its words. */
 struct walk {
-    struct iris_race_memory *memory;
-    const struct iris_race_clock *clock; /* of its lane */
+    struct iris_order *order;
+    const struct iris_order_clock *clock; /* of its lane */
     struct iris_race_access now;
     iris_race_tell_t tell;
     void *arg;
@@ -25,24 +25,23 @@ struct walk {
     size_t offset; /* of the word */
 };
 
-static struct iris_race_access *
-find_cells(const struct iris_race_memory *memory, int rank, size_t offset)
+static struct iris_race_access *find_cells(const struct iris_order *order,
+                                           int rank, size_t offset)
 {
     size_t word =
-        ((size_t)rank * ((memory->heap_bytes + 4095) & ~(size_t)4095) +
-         offset) /
+        ((size_t)rank * ((order->heap_bytes + 4095) & ~(size_t)4095) + offset) /
         8;
 
-    return &memory->shadow[word * IRIS_RACE_CELLS];
+    return &order->shadow[word * IRIS_RACE_CELLS];
 }
 
 /* The lock that guards the cells of a place. */
-static atomic_uint *find_granule(const struct iris_race_memory *memory,
-                                 int rank, size_t offset)
+static atomic_uint *find_granule(const struct iris_order *order, int rank,
+                                 size_t offset)
 {
     size_t number = offset / GRANULE_BYTES + (size_t)rank * 641;
 
-    return &memory->shared->granules[number % IRIS_RACE_GRANULES];
+    return &order->shared->granules[number % IRIS_RACE_GRANULES];
 }
 
 static iris_scope_t get_scope(const struct iris_race_access *access)
@@ -51,7 +50,7 @@ static iris_scope_t get_scope(const struct iris_race_access *access)
 }
 
 /* Whether two unordered accesses to a common byte are a race. */
-static bool is_conflict(const struct iris_race_shared *shared,
+static bool is_conflict(const struct iris_order_shared *shared,
                         const struct iris_race_access *a,
                         const struct iris_race_access *b)
 {
@@ -60,19 +59,19 @@ static bool is_conflict(const struct iris_race_shared *shared,
     }
     return (a->kind & b->kind & IRIS_RACE_IS_ATOMIC) == 0 ||
            a->mask != b->mask ||
-           !iris_i_race_spans(shared, get_scope(a), a->lane, b->lane) ||
-           !iris_i_race_spans(shared, get_scope(b), b->lane, a->lane);
+           !iris_i_order_spans(shared, get_scope(a), a->lane, b->lane) ||
+           !iris_i_order_spans(shared, get_scope(b), b->lane, a->lane);
 }
 
 static bool is_before(const struct walk *walk,
                       const struct iris_race_access *access)
 {
-    const struct iris_race_moment *moment;
+    const struct iris_order_moment *moment;
 
     if (access->lane == walk->now.lane) {
         return true;
     }
-    moment = iris_i_race_moment(walk->memory, walk->clock, access->lane);
+    moment = iris_i_order_moment(walk->order, walk->clock, access->lane);
     return moment != NULL && moment->strict >= access->clock;
 }
 
@@ -110,7 +109,7 @@ static struct iris_race_access *pick_cell(const struct walk *walk,
 static void touch_word(struct walk *walk, uint8_t mask)
 {
     struct iris_race_access *cells =
-        find_cells(walk->memory, walk->rank, walk->offset);
+        find_cells(walk->order, walk->rank, walk->offset);
 
     walk->now.mask = mask;
     for (unsigned i = 0; i < IRIS_RACE_CELLS; i++) {
@@ -123,8 +122,8 @@ static void touch_word(struct walk *walk, uint8_t mask)
         ordered = is_before(walk, before);
         races = (before->kind & IRIS_RACE_IS_FREE) != 0 &&
                 (walk->now.kind & IRIS_RACE_IS_FREE) == 0;
-        races = races || (!ordered && is_conflict(walk->memory->shared, before,
-                                                  &walk->now));
+        races = races || (!ordered &&
+                          is_conflict(walk->order->shared, before, &walk->now));
         if (races) {
             walk->tell(walk->arg, before, &walk->now, walk->rank, walk->offset);
         }
@@ -148,14 +147,14 @@ static void touch_words(struct walk *walk, size_t at, size_t end, size_t stop)
     }
 }
 
-void iris_i_race_touch(struct iris_race_memory *memory,
+void iris_i_race_touch(struct iris_order *order,
                        const struct iris_race_range *range,
                        const struct iris_race_access *access,
                        iris_race_tell_t tell, void *arg)
 {
     struct walk walk = {
-        .memory = memory,
-        .clock = &memory->shared->lanes[access->lane].clock,
+        .order = order,
+        .clock = &order->shared->lanes[access->lane].clock,
         .now = *access,
         .tell = tell,
         .arg = arg,
@@ -165,24 +164,24 @@ void iris_i_race_touch(struct iris_race_memory *memory,
 
     while (at < end) {
         size_t stop = (at / GRANULE_BYTES + 1) * GRANULE_BYTES;
-        atomic_uint *granule = find_granule(memory, range->rank, at);
+        atomic_uint *granule = find_granule(order, range->rank, at);
 
-        iris_i_race_spin_lock(memory->shared, granule);
+        iris_i_order_spin_lock(order->shared, granule);
         touch_words(&walk, at, end, stop);
-        iris_i_race_spin_unlock(granule);
+        iris_i_order_spin_unlock(granule);
         at = stop;
     }
 }
 
-bool iris_i_race_last_plain(const struct iris_race_memory *memory, int rank,
+bool iris_i_race_last_plain(const struct iris_order *order, int rank,
                             size_t offset, struct iris_race_access *plain_p)
 {
     const struct iris_race_access *cells =
-        find_cells(memory, rank, offset - offset % 8);
-    atomic_uint *granule = find_granule(memory, rank, offset);
+        find_cells(order, rank, offset - offset % 8);
+    atomic_uint *granule = find_granule(order, rank, offset);
     bool found = false;
 
-    iris_i_race_spin_lock(memory->shared, granule);
+    iris_i_order_spin_lock(order->shared, granule);
     for (unsigned i = 0; i < IRIS_RACE_CELLS; i++) {
         if (cells[i].mask != 0 &&
             (cells[i].kind & (IRIS_RACE_IS_WRITE | IRIS_RACE_IS_ATOMIC |
@@ -192,19 +191,19 @@ bool iris_i_race_last_plain(const struct iris_race_memory *memory, int rank,
             break;
         }
     }
-    iris_i_race_spin_unlock(granule);
+    iris_i_order_spin_unlock(granule);
     return found;
 }
 
 /* Frees whole pages and zeroes the bytes beside them. */
-void iris_i_race_forget(struct iris_race_memory *memory,
+void iris_i_race_forget(struct iris_order *order,
                         const struct iris_race_range *range)
 {
     uintptr_t page = 4096;
     uintptr_t from =
-        (uintptr_t)find_cells(memory, range->rank, range->offset & ~(size_t)7);
+        (uintptr_t)find_cells(order, range->rank, range->offset & ~(size_t)7);
     uintptr_t to = (uintptr_t)find_cells(
-        memory, range->rank, (range->offset + range->bytes + 7) & ~(size_t)7);
+        order, range->rank, (range->offset + range->bytes + 7) & ~(size_t)7);
     uintptr_t first = (from + page - 1) & ~(page - 1), last = to & ~(page - 1);
 
     if (first >= last ||

@@ -116,7 +116,7 @@ static uint32_t find_site_slot(const struct iris_race_sites *sites,
 }
 
 /* The number of an equal site, found by any rank. */
-static uint32_t number_site(struct iris_race_shared *shared,
+static uint32_t number_site(struct iris_order_shared *shared,
                             const struct iris_race_site *site)
 {
     uint32_t i;
@@ -143,7 +143,7 @@ static uint32_t keep_site(struct iris_race_sites *sites, uint32_t at,
     return number;
 }
 
-uint32_t iris_i_race_site(struct iris_race_memory *memory,
+uint32_t iris_i_race_site(struct iris_order *order,
                           struct iris_race_sites *sites,
                           const struct iris_cpu_event *event)
 {
@@ -163,7 +163,7 @@ uint32_t iris_i_race_site(struct iris_race_memory *memory,
     site.atomic = event->atomic != 0;
     snprintf(site.kernel, sizeof site.kernel, "%s", event->kernel);
     iris_i_race_find_file(event->site, 0, &site);
-    return keep_site(sites, at, &key, number_site(memory->shared, &site));
+    return keep_site(sites, at, &key, number_site(order->shared, &site));
 }
 
 /* A hash of all callers. Two that share it count as one. */
@@ -179,7 +179,7 @@ static const void *hash_caller(const struct iris_race_caller *caller)
     return (const void *)(uintptr_t)hash;
 }
 
-uint32_t iris_i_race_host_site(struct iris_race_memory *memory,
+uint32_t iris_i_race_host_site(struct iris_order *order,
                                struct iris_race_sites *sites,
                                enum iris_host_op op,
                                const struct iris_race_caller *caller)
@@ -198,7 +198,7 @@ uint32_t iris_i_race_host_site(struct iris_race_memory *memory,
          i++) {
         iris_i_race_find_file(caller->frames[i], i, &site);
     }
-    return keep_site(sites, at, &key, number_site(memory->shared, &site));
+    return keep_site(sites, at, &key, number_site(order->shared, &site));
 }
 
 /* ---- Source lines ---- */

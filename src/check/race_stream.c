@@ -18,25 +18,6 @@
 
 /* ---- Lanes ---- */
 
-uint32_t iris_i_race_add_lane(struct iris_race *race, uint32_t stream,
-                              uint32_t workgroup)
-{
-    struct iris_race_shared *shared = race->memory.shared;
-    uint32_t number = atomic_load(&shared->num_lanes);
-    struct iris_race_lane *lane = &shared->lanes[number];
-
-    if (number == IRIS_RACE_LANES) {
-        shared->blind = true;
-        return 0;
-    }
-    lane->rank = race->heap->log->rank;
-    lane->stream = stream;
-    lane->workgroup = workgroup;
-    atomic_store(&shared->num_lanes, number + 1);
-    iris_i_race_tick(&race->memory, number);
-    return number + 1;
-}
-
 struct iris_race_stream *iris_i_race_stream(struct iris_race *race,
                                             const void *stream)
 {
@@ -54,7 +35,7 @@ struct iris_race_stream *iris_i_race_stream(struct iris_race *race,
     one = calloc(1, sizeof *one);
     if (streams == NULL || one == NULL) {
         race->streams = streams == NULL ? race->streams : streams;
-        race->memory.shared->blind = true;
+        race->order.shared->blind = true;
         free(one);
         return NULL;
     }
@@ -81,22 +62,19 @@ uint32_t iris_i_race_lane(struct iris_race *race,
                           uint32_t workgroup)
 {
     uint32_t *lane_p1 = &stream->lanes[workgroup % IRIS_RACE_WGS];
-    struct iris_race_lane *lane;
+    struct iris_order_lane *lane;
 
     if (*lane_p1 == 0) {
-        *lane_p1 = iris_i_race_add_lane(race, stream->number, workgroup);
+        *lane_p1 = iris_i_order_add_lane(&race->order, race->heap->log->rank,
+                                         stream->number, workgroup);
     }
     if (*lane_p1 == 0) {
         return 0;
     }
-    lane = &race->memory.shared->lanes[*lane_p1 - 1];
+    lane = &race->order.shared->lanes[*lane_p1 - 1];
     if (lane->run != run) {
         lane->run = run;
-        lane->fence_scope = 0;
-        iris_i_race_clear(&race->memory, &lane->near);
-        iris_i_race_clear(&race->memory, &lane->far);
-        iris_i_race_join(&race->memory, &lane->clock, &stream->clock, 0);
-        iris_i_race_tick(&race->memory, *lane_p1 - 1);
+        iris_i_order_begin(&race->order, *lane_p1 - 1, &stream->clock);
     }
     return *lane_p1;
 }
@@ -107,9 +85,9 @@ static void end_run(struct iris_race *race, struct iris_race_stream *stream)
         uint32_t lane = stream->lanes[i];
 
         if (lane != 0 &&
-            race->memory.shared->lanes[lane - 1].run == stream->run) {
-            iris_i_race_join(&race->memory, &stream->clock,
-                             &race->memory.shared->lanes[lane - 1].clock, 0);
+            race->order.shared->lanes[lane - 1].run == stream->run) {
+            iris_i_order_join(&race->order, &stream->clock,
+                              &race->order.shared->lanes[lane - 1].clock, 0);
         }
     }
     stream->run = 0;
@@ -121,9 +99,9 @@ static const struct iris_race_buffers no_buffers;
 static const struct iris_race_exchange no_exchange;
 static const struct iris_race_caller nowhere;
 
-struct iris_race_clock *iris_i_race_host_clock(const struct iris_race *race)
+struct iris_order_clock *iris_i_race_host_clock(const struct iris_race *race)
 {
-    return &race->memory.shared->lanes[race->host].clock;
+    return &race->order.shared->lanes[race->host.lane].clock;
 }
 
 /* ---- Accesses ---- */
@@ -143,15 +121,14 @@ void iris_i_race_touch_by(struct iris_race *race,
                           uint32_t site, unsigned kind)
 {
     const struct iris_race_access access = {
-        .clock = iris_i_race_now(&race->memory, lane),
+        .clock = iris_i_order_now(&race->order, lane),
         .site = site,
         .lane = (uint16_t)lane,
         .kind = (uint8_t)kind,
     };
 
     if (!iris_i_heap_is_own(&race->heap->names, range->offset)) {
-        iris_i_race_touch(&race->memory, range, &access, iris_i_race_note,
-                          race);
+        iris_i_race_touch(&race->order, range, &access, iris_i_race_note, race);
     }
 }
 
@@ -179,15 +156,15 @@ void iris_i_race_enqueue(struct iris_race *race,
             realloc(stream->work, capacity * sizeof *larger);
 
         if (larger == NULL) {
-            race->memory.shared->blind = true;
+            race->order.shared->blind = true;
             return;
         }
         stream->work = larger;
         stream->capacity = capacity;
     }
-    iris_i_race_join(&race->memory, &work.clock, iris_i_race_host_clock(race),
-                     0);
-    iris_i_race_tick(&race->memory, race->host);
+    iris_i_order_join(&race->order, &work.clock, iris_i_race_host_clock(race),
+                      0);
+    iris_i_order_tick(&race->order, race->host.lane);
     stream->work[stream->num_work++] = work;
 }
 
@@ -197,9 +174,9 @@ static void drop_work(struct iris_race *race, struct iris_race_stream *stream,
                       size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        iris_i_race_join(&race->memory, &stream->clock, &stream->work[i].clock,
-                         0);
-        iris_i_race_free(&race->memory, &stream->work[i].clock);
+        iris_i_order_join(&race->order, &stream->clock, &stream->work[i].clock,
+                          0);
+        iris_i_order_free(&race->order, &stream->work[i].clock);
     }
     stream->num_work -= count;
     memmove(stream->work, stream->work + count,
@@ -214,7 +191,7 @@ void iris_i_race_call_off(struct iris_race *race,
 
     for (size_t i = 0; stream != NULL && i < stream->num_work; i++) {
         if (stream->work[i].id == event->id) {
-            iris_i_race_free(&race->memory, &stream->work[i].clock);
+            iris_i_order_free(&race->order, &stream->work[i].clock);
             stream->num_work--;
             memmove(&stream->work[i], &stream->work[i + 1],
                     (stream->num_work - i) * sizeof *stream->work);
@@ -291,14 +268,15 @@ void iris_i_race_run_kernel(struct iris_race *race,
         end_run(race, stream);
     }
     if (!event->after && stream->exchange.tells.number != 0) {
-        iris_i_race_join(
-            &race->memory,
-            &iris_i_race_meeting(race, &stream->exchange.tells)->clock,
+        iris_i_order_join(
+            &race->order,
+            &iris_i_order_meeting(&race->order, &stream->exchange.tells)->clock,
             &stream->clock, 0);
     } else if (event->after && stream->exchange.hears.number != 0) {
-        iris_i_race_join(
-            &race->memory, &stream->clock,
-            &iris_i_race_meeting(race, &stream->exchange.hears)->clock, 0);
+        iris_i_order_join(
+            &race->order, &stream->clock,
+            &iris_i_order_meeting(&race->order, &stream->exchange.hears)->clock,
+            0);
     }
 }
 
@@ -346,7 +324,7 @@ void iris_i_race_run_copy(struct iris_race *race,
     }
     if (stream->site == 0) { /* a graph's */
         stream->site =
-            iris_i_race_host_site(&race->memory, &race->sites, op, &nowhere);
+            iris_i_race_host_site(&race->order, &race->sites, op, &nowhere);
     }
     stream->run = event->id;
     lane = iris_i_race_lane(race, stream, event->id, 0);
@@ -365,7 +343,7 @@ void iris_i_race_pass_mark(struct iris_race *race,
     struct iris_race_stream *follower = iris_i_race_stream(race, event->source);
 
     if (stream != NULL && follower != NULL) {
-        iris_i_race_join(&race->memory, &follower->clock, &stream->clock, 0);
+        iris_i_order_join(&race->order, &follower->clock, &stream->clock, 0);
     }
 }
 
@@ -374,24 +352,23 @@ static struct iris_race_exchange
 find_exchange(struct iris_race *race, const struct iris_host_event *event)
 {
     struct iris_race_exchange exchange = {.is_one = true};
-    struct iris_race_call call;
+    struct iris_order_call call;
 
     if (event->target_rank < 0) {
-        call = iris_i_race_next_call(
-            race, iris_i_race_group_of(race, event->group, true));
+        call = iris_i_order_next_call(&race->host, event->group, 1);
         exchange.tells = event->tells ? call : no_exchange.tells;
         exchange.hears = event->hears ? call : no_exchange.hears;
         return exchange;
     }
     if (event->tells) {
-        exchange.tells = iris_i_race_next_call(
-            race, iris_i_race_pair_of(race, event->group, event->rank,
-                                      event->target_rank));
+        exchange.tells = iris_i_order_next_call(
+            &race->host, event->group,
+            iris_i_order_pair(event->rank, event->target_rank));
     }
     if (event->hears) {
-        exchange.hears = iris_i_race_next_call(
-            race, iris_i_race_pair_of(race, event->group, event->source_rank,
-                                      event->rank));
+        exchange.hears = iris_i_order_next_call(
+            &race->host, event->group,
+            iris_i_order_pair(event->source_rank, event->rank));
     }
     return exchange;
 }
