@@ -222,6 +222,8 @@ struct iris_order {
 iris_status_t iris_i_order_open(struct iris_members *members, int rank,
                                 int num_ranks, size_t heap_bytes,
                                 struct iris_order *memory_p);
+/* In this process only, without a shadow. IRIS_ERR_NO_MEMORY */
+iris_status_t iris_i_order_open_own(struct iris_order *order);
 void iris_i_order_close(struct iris_order *order);
 
 /* If a rank dies with the lock, its update is incomplete: races may be missed
@@ -330,6 +332,10 @@ void iris_i_order_acquire(struct iris_order *order,
 
 void iris_i_order_fence(struct iris_order *order,
                         const struct iris_order_op *op);
+
+/* Gives the release's room back; it is nothing then. */
+void iris_i_order_drop(struct iris_order *order,
+                       struct iris_order_release *release);
 
 /* An atomic of a word. */
 struct iris_order_atomic {
@@ -680,12 +686,11 @@ struct iris_weak_range {
     size_t bytes;
 };
 
-/* The order and scope of an access or fence. */
+/* The order of an access. */
 struct iris_weak_how {
     bool atomic;
     bool update; /* the read of an atomic that also writes */
-    iris_sem_t sem;
-    iris_scope_t scope;
+    struct iris_order_op op;
 };
 
 /* Chooses one of `count` results, from 0 to count - 1; 0 is the newest. */
@@ -697,49 +702,43 @@ struct iris_weak_chooser {
 /* All lanes see a write at the latest `age` steps after it; 0: possibly never.
  * NULL: no memory. */
 struct iris_weak_model *
-iris_i_weak_model_create(struct iris_weak_chooser chooser, uint64_t age);
+iris_i_weak_model_create(struct iris_order *order,
+                         struct iris_weak_chooser chooser, uint64_t age);
 void iris_i_weak_model_destroy(struct iris_weak_model *model);
 
-/* The lane begins and ends. It begins with the clock of its rank's host, and
- * adds its own clock to the host's at its end. `lane` < IRIS_WEAK_LANES. */
-void iris_i_weak_begin(struct iris_weak_model *model, unsigned lane, int rank,
-                       unsigned workgroup);
-void iris_i_weak_end(struct iris_weak_model *model, unsigned lane);
-
-/* A rank's host enters the group's call with this number, which orders all
- * members' hosts, and returns from it. */
-void iris_i_weak_come(struct iris_weak_model *model, int rank, uint64_t group,
-                      uint64_t number);
-void iris_i_weak_leave(struct iris_weak_model *model, int rank, uint64_t group,
-                       uint64_t number);
+/* A workgroup begins, after its host's operations: its lane. Workgroups of a rank
+ * share the rank's part of IRIS_WEAK_LANES. */
+uint32_t iris_i_weak_begin(struct iris_weak_model *model,
+                           const struct iris_order_host *host, int num_ranks,
+                           const struct iris_cpu_wg *cpu);
 
 /* All lanes see all earlier writes. */
 void iris_i_weak_flush(struct iris_weak_model *model);
 
 /* Before any access of the lane: the current contents of memory. If memory was
  * written without the model, all lanes see that write. */
-void iris_i_weak_look(struct iris_weak_model *model, unsigned lane,
+void iris_i_weak_look(struct iris_weak_model *model, uint32_t lane,
                       const struct iris_weak_range *range, const void *memory);
 
 /* A read: *seen gets the value that the lane sees, range->bytes long. Each
  * aligned word of 8 bytes is seen as a whole. Returns the number of writes that
  * are newer than the oldest word seen. */
-unsigned iris_i_weak_read(struct iris_weak_model *model, unsigned lane,
+unsigned iris_i_weak_read(struct iris_weak_model *model,
                           const struct iris_weak_range *range,
                           const struct iris_weak_how *how, void *seen);
 
 /* The latest read of that word acquires the release of its writer. */
-void iris_i_weak_acquire(struct iris_weak_model *model, unsigned lane,
+void iris_i_weak_acquire(struct iris_weak_model *model,
                          const struct iris_weak_range *range,
                          const struct iris_weak_how *how);
 
 /* Call this after a write. */
-void iris_i_weak_write(struct iris_weak_model *model, unsigned lane,
+void iris_i_weak_write(struct iris_weak_model *model,
                        const struct iris_weak_range *range,
                        const struct iris_weak_how *how, const void *written);
 
-void iris_i_weak_fence(struct iris_weak_model *model, unsigned lane,
-                       const struct iris_weak_how *how);
+void iris_i_weak_fence(struct iris_weak_model *model,
+                       const struct iris_order_op *op);
 
 /* ---- weak_schedule.c ---- */
 

@@ -183,6 +183,18 @@ iris_status_t iris_i_order_open(struct iris_members *members, int rank,
     return status;
 }
 
+iris_status_t iris_i_order_open_own(struct iris_order *order)
+{
+    iris_status_t status;
+
+    order->bytes = size_shared() + ARENA_BYTES;
+    status = map_file(-1, 0, order);
+    if (status == IRIS_OK) {
+        init_shared(order->shared);
+    }
+    return status;
+}
+
 void iris_i_order_close(struct iris_order *order)
 {
     if (order->shared != NULL) {
@@ -576,6 +588,15 @@ void iris_i_order_acquire(struct iris_order *order,
         /* Without a release the moments say what they lack. */
         acquire_clock(order, op->lane, &grant->clock, why);
     }
+}
+
+void iris_i_order_drop(struct iris_order *order,
+                       struct iris_order_release *release)
+{
+    for (unsigned i = 0; i < release->count; i++) {
+        iris_i_order_free(order, &release->grants[i].clock);
+    }
+    release->count = 0;
 }
 
 void iris_i_order_fence(struct iris_order *order,

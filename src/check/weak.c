@@ -17,11 +17,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NUM_GROUPS 64
-
 /* The state that all ranks share. */
 struct iris_weak_machine {
     struct iris_weak_schedule *schedule;
+    struct iris_order order;
     struct iris_weak_model *model;
     int users; /* under the schedule's lock */
 };
@@ -30,13 +29,8 @@ struct iris_weak {
     struct iris_weak_params params;
     struct iris_observer observer;
     struct iris_weak_machine *machine;
-    int depth; /* number of nested collective calls in progress */
-    uint64_t meets;
-    struct {
-        uint64_t key;
-        uint64_t calls;
-    } groups[NUM_GROUPS];
-    uint64_t group, number; /* those of the call in progress */
+    struct iris_order_host host;
+    uint64_t meets; /* number of calls that all ranks make */
 };
 
 /* ---- Notes ---- */
@@ -131,7 +125,7 @@ struct side {
 static _Thread_local struct {
     struct iris_weak_slot *slot;
     bool is_own;
-    unsigned lane;
+    uint32_t lane;
     uint64_t id; /* id of the current operation */
     struct side sides[2];
     unsigned behind;
@@ -161,11 +155,11 @@ static struct side find_side(const struct iris_weak *weak,
 
 static struct iris_weak_how find_how(const struct iris_cpu_event *event)
 {
-    return (struct iris_weak_how){.atomic = event->atomic != 0,
-                                  .update = event->op >= IRIS_OP_ATOMIC_ADD &&
-                                            event->op <= IRIS_OP_ATOMIC_MAX,
-                                  .sem = event->sem,
-                                  .scope = event->scope};
+    return (struct iris_weak_how){
+        .atomic = event->atomic != 0,
+        .update =
+            event->op >= IRIS_OP_ATOMIC_ADD && event->op <= IRIS_OP_ATOMIC_MAX,
+        .op = {self.lane, 0, event->sem, event->scope}};
 }
 
 static bool has_two_sides(const struct iris_cpu_event *event)
@@ -185,7 +179,7 @@ static void stage_side(struct iris_weak *weak, struct side *side,
         return;
     }
     memcpy(newest, side->memory, side->range.bytes);
-    self.behind = iris_i_weak_read(model, self.lane, &side->range, how, newest);
+    self.behind = iris_i_weak_read(model, &side->range, how, newest);
     if (self.behind == 0) {
         free(newest);
         return;
@@ -273,10 +267,9 @@ static void end_write(struct iris_weak *weak,
     free(side->newest); /* the written value is newer */
     side->newest = NULL;
     if (how->update) {
-        iris_i_weak_acquire(weak->machine->model, self.lane, &side->range, how);
+        iris_i_weak_acquire(weak->machine->model, &side->range, how);
     }
-    iris_i_weak_write(weak->machine->model, self.lane, &side->range, how,
-                      side->memory);
+    iris_i_weak_write(weak->machine->model, &side->range, how, side->memory);
     note_write(weak, event, side, how->update);
 }
 
@@ -329,7 +322,7 @@ static void end_access(struct iris_weak *weak,
         word = find_side(weak, event).range;
     }
     if (event->op != IRIS_OP_WAIT || event->held) {
-        iris_i_weak_acquire(weak->machine->model, self.lane, &word, &how);
+        iris_i_weak_acquire(weak->machine->model, &word, &how);
         note_read(weak, event, side);
     }
 }
@@ -340,7 +333,7 @@ static void pass_fence(struct iris_weak *weak,
     static const struct iris_weak_deed deed;
     const struct iris_weak_how how = find_how(event);
 
-    iris_i_weak_fence(weak->machine->model, self.lane, &how);
+    iris_i_weak_fence(weak->machine->model, &how.op);
     note_deed(weak, event, &deed);
 }
 
@@ -376,20 +369,14 @@ static iris_status_t observe_kernel(void *arg,
 
 static void enter_lane(struct iris_weak *weak, const struct iris_cpu_wg *cpu)
 {
-    int num_ranks = weak->params.heap->log->num_ranks;
-    unsigned lanes =
-        num_ranks < IRIS_WEAK_LANES ? IRIS_WEAK_LANES / (unsigned)num_ranks : 1;
-
     self.id = 0;
-    self.lane = ((unsigned)cpu->rank * lanes + cpu->workgroup % lanes) %
-                IRIS_WEAK_LANES;
     self.slot = iris_i_weak_enter(weak->machine->schedule, cpu->rank,
                                   cpu->launch, cpu->workgroup, &self.is_own);
     if (self.is_own) { /* the model does not see its signals */
         iris_i_weak_flush(weak->machine->model);
     } else if (self.slot != NULL) {
-        iris_i_weak_begin(weak->machine->model, self.lane, cpu->rank,
-                          cpu->workgroup);
+        self.lane = iris_i_weak_begin(weak->machine->model, &weak->host,
+                                      weak->params.heap->log->num_ranks, cpu);
         iris_i_weak_tell(iris_i_weak_choices(weak->machine->schedule),
                          "begins");
     }
@@ -398,8 +385,8 @@ static void enter_lane(struct iris_weak *weak, const struct iris_cpu_wg *cpu)
 /* The value that the wait's next poll sees. */
 static void poll_again(struct iris_weak *weak)
 {
-    static const struct iris_weak_how how = {
-        .atomic = true, .sem = IRIS_ACQUIRE, .scope = IRIS_SCOPE_SYSTEM};
+    const struct iris_weak_how how = {
+        .atomic = true, .op = {self.lane, 0, IRIS_ACQUIRE, IRIS_SCOPE_SYSTEM}};
     struct side *side = &self.sides[0];
 
     restore_side(side);
@@ -409,6 +396,16 @@ static void poll_again(struct iris_weak *weak)
                          side->memory);
         stage_side(weak, side, &how);
     }
+}
+
+/* The workgroup's operations happen before its host's later ones. */
+static void end_lane(struct iris_weak *weak)
+{
+    struct iris_order *order = &weak->machine->order;
+    struct iris_order_lane *lanes = order->shared->lanes;
+
+    iris_i_order_join(order, &lanes[weak->host.lane].clock,
+                      &lanes[self.lane].clock, 0);
 }
 
 static void take_turn(void *arg, const struct iris_cpu_wg *cpu,
@@ -432,7 +429,7 @@ static void take_turn(void *arg, const struct iris_cpu_wg *cpu,
         restore_side(&self.sides[0]);
         restore_side(&self.sides[1]);
         if (!self.is_own) {
-            iris_i_weak_end(weak->machine->model, self.lane);
+            end_lane(weak);
         }
         iris_i_weak_tell(iris_i_weak_choices(schedule), "leaves");
         iris_i_weak_exit(schedule, self.slot);
@@ -443,35 +440,14 @@ static void take_turn(void *arg, const struct iris_cpu_wg *cpu,
 
 /* ---- Hosts ---- */
 
-/* Calls that all members make on the host. */
-static bool is_collective(const struct iris_host_event *event)
-{
-    return event->op == IRIS_HOST_ALLOC || event->op == IRIS_HOST_FREE ||
-           event->op == IRIS_HOST_BROADCAST ||
-           event->op == IRIS_HOST_GROUP_CREATE ||
-           (event->op == IRIS_HOST_BARRIER && event->stream == NULL);
-}
-
 static void enter_call(struct iris_weak *weak,
                        const struct iris_host_event *event)
 {
-    const void *group = event->group;
-    uint64_t key = group == NULL ? 1 : weak->params.group_key(group);
-    unsigned i = 0;
+    int num_ranks = weak->params.heap->log->num_ranks;
 
-    if (weak->depth++ != 0) {
-        return;
-    }
-    while (i < NUM_GROUPS - 1 && weak->groups[i].key != key &&
-           weak->groups[i].key != 0) {
-        i++;
-    }
-    weak->groups[i].key = key;
-    weak->group = key;
-    weak->number = ++weak->groups[i].calls;
-    iris_i_weak_come(weak->machine->model, event->rank, key, weak->number);
-    if (group == NULL ||
-        weak->params.group_size(group) == weak->params.heap->log->num_ranks) {
+    if (iris_i_order_enter(&weak->host, event->group) &&
+        (event->group == NULL ||
+         weak->params.group_size(event->group) == num_ranks)) {
         iris_i_weak_host_meets(weak->machine->schedule, event->rank,
                                ++weak->meets);
     }
@@ -480,21 +456,8 @@ static void enter_call(struct iris_weak *weak,
 static void leave_call(struct iris_weak *weak,
                        const struct iris_host_event *event)
 {
-    if (--weak->depth == 0) {
-        iris_i_weak_leave(weak->machine->model, event->rank, weak->group,
-                          weak->number);
+    if (iris_i_order_leave(&weak->host)) {
         iris_i_weak_host_meets(weak->machine->schedule, event->rank, 0);
-    }
-}
-
-/* A wait for a stream has ended. In a collective call, the other members learn
- * of its work. */
-static void end_wait(struct iris_weak *weak,
-                     const struct iris_host_event *event)
-{
-    if (weak->depth != 0) {
-        iris_i_weak_come(weak->machine->model, event->rank, weak->group,
-                         weak->number);
     }
 }
 
@@ -526,11 +489,11 @@ static void observe_host_call(struct iris_weak *weak,
         iris_i_weak_host_waits(schedule, event->rank,
                                event->after ? NULL : stream);
         if (event->after) {
-            end_wait(weak, event);
+            iris_i_order_come(&weak->host);
         }
         break;
     default:
-        if (is_collective(event)) {
+        if (iris_i_order_is_collective(event)) {
             (event->after ? leave_call : enter_call)(weak, event);
         }
         break;
@@ -562,6 +525,7 @@ static void drop_machine(struct iris_weak_machine *machine)
 {
     if (machine != NULL) {
         iris_i_weak_model_destroy(machine->model);
+        iris_i_order_close(&machine->order);
         iris_i_weak_schedule_destroy(machine->schedule);
         free(machine);
     }
@@ -582,13 +546,16 @@ static iris_status_t make_machine(const struct iris_weak_params *params,
         return iris_i_fail(params->heap->log, IRIS_ERR_NO_MEMORY,
                            "no memory for the weak mode");
     }
-    status = iris_i_weak_schedule_create(&how, &machine->schedule);
+    status = iris_i_order_open_own(&machine->order);
+    if (status == IRIS_OK) {
+        status = iris_i_weak_schedule_create(&how, &machine->schedule);
+    }
     if (status == IRIS_OK) {
         struct iris_weak_choices *choices =
             iris_i_weak_choices(machine->schedule);
 
         machine->model = iris_i_weak_model_create(
-            (struct iris_weak_chooser){decide_read, choices},
+            &machine->order, (struct iris_weak_chooser){decide_read, choices},
             /* With an age, a step would depend on all others. */
             choices->explores ? 0 : AGE);
         if (machine->model != NULL) {
@@ -662,6 +629,13 @@ iris_status_t iris_i_weak_create(const struct iris_weak_params *params,
         free(weak);
         return status;
     }
+    weak->host.order = &weak->machine->order;
+    weak->host.group_key = params->group_key;
+    iris_i_weak_lock(weak->machine->schedule);
+    weak->host.lane =
+        iris_i_order_add_lane(weak->host.order, params->heap->log->rank, 0, 0) -
+        1;
+    iris_i_weak_unlock(weak->machine->schedule);
     weak->observer.device = observe_kernel;
     weak->observer.host = observe_host;
     weak->observer.turn = take_turn;
@@ -697,6 +671,11 @@ void iris_i_weak_destroy(struct iris_weak *weak)
     iris_i_weak_unlock(machine->schedule);
     if (is_idle) { /* otherwise a kernel did not end in time, and never will */
         free(weak);
+    }
+    if (is_last && machine->order.shared->blind) {
+        iris_i_warning(NULL, "IRIS_CHECK=weak: there was more to keep than "
+                             "there is room for; reads may have been older "
+                             "than the model allows");
     }
     if (is_last && is_idle) {
         drop_machine(machine);

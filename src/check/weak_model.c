@@ -20,39 +20,15 @@
 
 #define WORD_BYTES 8
 
-/* The time of each lane that is known. */
-struct iris_weak_clock {
-    uint32_t of[IRIS_WEAK_LANES];
-};
-
-/* The time up to which one lane released at one scope. */
-struct iris_weak_edge {
-    int rank;
-    unsigned workgroup;
-    unsigned lane;
-    iris_scope_t scope;
-    struct iris_weak_clock clock;
-};
-
-/* The release of a write: the edges of its own lane, and those of the writes
- * before it in a chain of updates. */
-struct iris_weak_release {
-    unsigned users;
-    unsigned count;
-    struct iris_weak_edge edges[];
-};
-
 struct iris_weak_write {
     uint64_t time;
     uint64_t value;
     uint64_t mask; /* bit mask of the bytes that it writes */
     uint32_t clock;
-    uint8_t lane;
+    uint32_t lane;
     bool atomic;
     iris_scope_t scope;
-    int rank;
-    unsigned workgroup;
-    struct iris_weak_release *release; /* NULL: it does not release */
+    struct iris_order_release release; /* an atomic write has one */
 };
 
 /* A lane has seen the word's state at that time. */
@@ -60,7 +36,7 @@ struct iris_weak_look {
     uint64_t time;
     uint64_t mask;
     uint32_t clock;
-    uint8_t lane;
+    uint32_t lane;
 };
 
 struct iris_weak_cell {
@@ -79,15 +55,8 @@ struct iris_weak_words {
     uint64_t age;     /* a write is old after this number of accesses; 0:
                        * never */
     uint64_t flushed; /* all writes up to this time are old */
-    bool blind;       /* memory ran out */
+    struct iris_order *order;
 };
-
-static void drop_release(struct iris_weak_release *release)
-{
-    if (release != NULL && --release->users == 0) {
-        free(release);
-    }
-}
 
 static struct iris_weak_cell *find_slot(struct iris_weak_cell *cells,
                                         size_t max, uint64_t key)
@@ -106,7 +75,7 @@ static bool grow_words(struct iris_weak_words *words)
     struct iris_weak_cell *cells = calloc(max, sizeof *cells);
 
     if (cells == NULL) {
-        words->blind = true;
+        words->order->shared->blind = true;
         return false;
     }
     for (size_t i = 0; i < words->max_cells; i++) {
@@ -150,10 +119,11 @@ static struct iris_weak_cell *add_cell(struct iris_weak_words *words,
     return cell;
 }
 
-static void forget_cell(struct iris_weak_cell *cell)
+static void forget_cell(const struct iris_weak_words *words,
+                        struct iris_weak_cell *cell)
 {
     for (unsigned i = 0; i < cell->num_writes; i++) {
-        drop_release(cell->writes[i].release);
+        iris_i_order_drop(words->order, &cell->writes[i].release);
     }
     cell->num_writes = cell->num_looks = 0;
 }
@@ -189,7 +159,7 @@ static void prune_cell(const struct iris_weak_words *words,
         bool old = is_old_time(words, write->time);
 
         if (old && (write->mask & ~covered) == 0) {
-            drop_release(write->release);
+            iris_i_order_drop(words->order, &write->release);
             continue;
         }
         covered |= old ? write->mask : 0;
@@ -236,140 +206,28 @@ static bool make_cell_room(struct iris_weak_words *words,
                      &cell->max_looks) &&
            room;
     cell->looks = looks;
-    words->blind |= !room;
+    if (!room) {
+        words->order->shared->blind = true;
+    }
     return room;
 }
 
 static void close_words(struct iris_weak_words *words)
 {
     for (size_t i = 0; i < words->max_cells; i++) {
-        forget_cell(&words->cells[i]);
+        forget_cell(words, &words->cells[i]);
         free(words->cells[i].writes);
         free(words->cells[i].looks);
     }
     free(words->cells);
 }
 
-#define NUM_SCOPES 3
-#define MAX_RANKS 64
-#define NUM_MEETINGS 64
-
-/* A call of hosts, identified by its number. Later calls reuse it. */
-struct meeting {
-    uint64_t key;
-    uint64_t number;
-    struct iris_weak_clock clock;
-};
-
-struct lane {
-    int rank;
-    unsigned workgroup;
-    struct iris_weak_clock clock;
-    struct iris_weak_clock
-        read[NUM_SCOPES]; /* for an acquire fence, indexed by the necessary
-                           * scope */
-    struct iris_weak_clock
-        released[NUM_SCOPES]; /* by release fences, indexed by their scope */
-};
-
 struct iris_weak_model {
     struct iris_weak_chooser chooser;
+    struct iris_order *order;
     struct iris_weak_words words;
-    struct lane lanes[IRIS_WEAK_LANES];
-    struct iris_weak_clock hosts[MAX_RANKS];
-    struct meeting meetings[NUM_MEETINGS];
+    uint32_t lanes[IRIS_WEAK_LANES]; /* + 1; 0: not used yet */
 };
-
-/* ---- Clocks ---- */
-
-static void join_clock(struct iris_weak_clock *into,
-                       const struct iris_weak_clock *from)
-{
-    for (size_t i = 0; i < IRIS_WEAK_LANES; i++) {
-        into->of[i] = into->of[i] > from->of[i] ? into->of[i] : from->of[i];
-    }
-}
-
-static bool is_zero_clock(const struct iris_weak_clock *clock)
-{
-    static const struct iris_weak_clock zero;
-
-    return memcmp(clock, &zero, sizeof zero) == 0;
-}
-
-/* The narrowest scope that includes both. */
-static iris_scope_t find_scope(const struct lane *lane, int rank,
-                               unsigned workgroup)
-{
-    return lane->rank != rank             ? IRIS_SCOPE_SYSTEM
-           : lane->workgroup != workgroup ? IRIS_SCOPE_AGENT
-                                          : IRIS_SCOPE_WG;
-}
-
-/* ---- Releases of writes ---- */
-
-/* Adds an edge of this lane. If the release has one with the same lane and
- * scope, extends it: its earlier operations happen before this one. */
-static void add_edge(struct iris_weak_release *release, const struct lane *lane,
-                     unsigned number, iris_scope_t scope,
-                     const struct iris_weak_clock *clock)
-{
-    struct iris_weak_edge *edge = release->edges;
-
-    if (is_zero_clock(clock)) {
-        return;
-    }
-    while (edge < release->edges + release->count &&
-           (edge->lane != number || edge->scope != scope)) {
-        edge++;
-    }
-    if (edge == release->edges + release->count) {
-        *edge = (struct iris_weak_edge){.rank = lane->rank,
-                                        .workgroup = lane->workgroup,
-                                        .lane = number,
-                                        .scope = scope};
-        release->count++;
-    }
-    join_clock(&edge->clock, clock);
-}
-
-static struct iris_weak_release *
-make_release(struct iris_weak_model *model, unsigned number,
-             const struct iris_weak_how *how,
-             const struct iris_weak_release *chain)
-{
-    const struct lane *lane = &model->lanes[number];
-    unsigned count = chain == NULL ? 0 : chain->count;
-    struct iris_weak_release *release;
-
-    if (!how->atomic) {
-        return NULL;
-    }
-    release =
-        malloc(sizeof *release + (count + NUM_SCOPES) * sizeof *release->edges);
-    if (release == NULL) {
-        model->words.blind = true;
-        return NULL;
-    }
-    release->users = 1;
-    release->count = count;
-    if (count != 0) {
-        memcpy(release->edges, chain->edges, count * sizeof *chain->edges);
-    }
-    if (how->sem == IRIS_RELEASE || how->sem == IRIS_ACQ_REL) {
-        add_edge(release, lane, number, how->scope, &lane->clock);
-    } else {
-        for (int scope = 0; scope <= (int)how->scope; scope++) {
-            add_edge(release, lane, number, (iris_scope_t)scope,
-                     &lane->released[scope]);
-        }
-    }
-    if (release->count == 0) {
-        drop_release(release);
-        return NULL;
-    }
-    return release;
-}
 
 /* ---- One word of a range ---- */
 
@@ -422,14 +280,17 @@ static uint64_t load_part(const struct part *part, const void *bytes)
 }
 
 /* Whether the write happens before the lane's next operation. */
-static bool knows_write(const struct iris_weak_model *model, unsigned lane,
-                        unsigned by, uint32_t clock)
+static bool knows_write(const struct iris_weak_model *model, uint32_t lane,
+                        uint32_t by, uint32_t clock)
 {
-    return by == lane || model->lanes[lane].clock.of[by] >= clock;
+    const struct iris_order_moment *moment = iris_i_order_moment(
+        model->order, &model->order->shared->lanes[lane].clock, by);
+
+    return by == lane || (moment != NULL && moment->strict >= clock);
 }
 
 /* The oldest state of the word that the lane may see. */
-static uint64_t find_oldest(const struct iris_weak_model *model, unsigned lane,
+static uint64_t find_oldest(const struct iris_weak_model *model, uint32_t lane,
                             const struct iris_weak_cell *cell, uint64_t mask)
 {
     uint64_t time = 0;
@@ -455,19 +316,19 @@ static uint64_t find_oldest(const struct iris_weak_model *model, unsigned lane,
 }
 
 /* Whether an update must see the write: each scope includes the other lane. */
-static bool must_see(const struct iris_weak_model *model, unsigned number,
-                     const struct iris_weak_how *how,
+static bool must_see(const struct iris_weak_model *model,
+                     const struct iris_order_op *op,
                      const struct iris_weak_write *write)
 {
-    iris_scope_t needed =
-        find_scope(&model->lanes[number], write->rank, write->workgroup);
+    const struct iris_order_shared *shared = model->order->shared;
 
-    return write->atomic && how->scope >= needed && write->scope >= needed;
+    return write->atomic &&
+           iris_i_order_spans(shared, op->scope, op->lane, write->lane) &&
+           iris_i_order_spans(shared, write->scope, write->lane, op->lane);
 }
 
 /* The choice of a state that a lane will see of a word. */
 struct choice {
-    unsigned lane;
     const struct iris_weak_cell *cell;
     uint64_t mask;
     uint64_t time;   /* time of the chosen state */
@@ -478,7 +339,7 @@ static void choose_state(struct iris_weak_model *model,
                          const struct iris_weak_how *how, struct choice *choice)
 {
     const struct iris_weak_cell *cell = choice->cell;
-    uint64_t time = find_oldest(model, choice->lane, cell, choice->mask);
+    uint64_t time = find_oldest(model, how->op.lane, cell, choice->mask);
     unsigned later = 0;
 
     for (unsigned i = 0; i < cell->num_writes; i++) {
@@ -488,7 +349,7 @@ static void choose_state(struct iris_weak_model *model,
             continue;
         }
         later++;
-        if (how->update && must_see(model, choice->lane, how, write)) {
+        if (how->update && must_see(model, &how->op, write)) {
             time = write->time;
             later = 0;
         }
@@ -507,13 +368,13 @@ static void choose_state(struct iris_weak_model *model,
 
 /* ---- Accesses ---- */
 
-void iris_i_weak_look(struct iris_weak_model *model, unsigned lane,
+void iris_i_weak_look(struct iris_weak_model *model, uint32_t lane,
                       const struct iris_weak_range *range, const void *memory)
 {
     struct part part = begin_parts(range);
 
     model->words.now++;
-    model->lanes[lane].clock.of[lane]++;
+    iris_i_order_tick(model->order, lane);
     while (next_part(range, &part)) {
         struct iris_weak_cell *cell = add_cell(&model->words, part.key);
         uint64_t content = load_part(&part, memory);
@@ -524,12 +385,12 @@ void iris_i_weak_look(struct iris_weak_model *model, unsigned lane,
         prune_cell(&model->words, cell);
         if ((value_cell(cell, UINT64_MAX) & part.mask) != content) {
             cell->base = (value_cell(cell, UINT64_MAX) & ~part.mask) | content;
-            forget_cell(cell);
+            forget_cell(&model->words, cell);
         }
     }
 }
 
-unsigned iris_i_weak_read(struct iris_weak_model *model, unsigned lane,
+unsigned iris_i_weak_read(struct iris_weak_model *model,
                           const struct iris_weak_range *range,
                           const struct iris_weak_how *how, void *seen)
 {
@@ -538,7 +399,7 @@ unsigned iris_i_weak_read(struct iris_weak_model *model, unsigned lane,
 
     while (next_part(range, &part)) {
         struct iris_weak_cell *cell = find_cell(&model->words, part.key);
-        struct choice choice = {.lane = lane, .cell = cell, .mask = part.mask};
+        struct choice choice = {.cell = cell, .mask = part.mask};
         uint64_t value;
 
         if (cell == NULL || !make_cell_room(&model->words, cell)) {
@@ -549,8 +410,8 @@ unsigned iris_i_weak_read(struct iris_weak_model *model, unsigned lane,
         memcpy((char *)seen + part.at, (char *)&value + part.within,
                part.bytes);
         cell->looks[cell->num_looks++] = (struct iris_weak_look){
-            choice.time, part.mask, model->lanes[lane].clock.of[lane],
-            (uint8_t)lane};
+            choice.time, part.mask,
+            iris_i_order_now(model->order, how->op.lane), how->op.lane};
         most = most > choice.behind ? most : choice.behind;
     }
     return most;
@@ -558,7 +419,7 @@ unsigned iris_i_weak_read(struct iris_weak_model *model, unsigned lane,
 
 /* The write that the lane's latest read of the word saw; NULL: none. */
 static const struct iris_weak_write *
-find_seen(const struct iris_weak_cell *cell, unsigned lane, uint64_t mask)
+find_seen(const struct iris_weak_cell *cell, uint32_t lane, uint64_t mask)
 {
     const struct iris_weak_write *seen = NULL;
     uint64_t time = 0;
@@ -577,127 +438,87 @@ find_seen(const struct iris_weak_cell *cell, unsigned lane, uint64_t mask)
     return seen;
 }
 
-void iris_i_weak_acquire(struct iris_weak_model *model, unsigned number,
+void iris_i_weak_acquire(struct iris_weak_model *model,
                          const struct iris_weak_range *range,
                          const struct iris_weak_how *how)
 {
-    struct lane *lane = &model->lanes[number];
     struct part part = begin_parts(range);
-    bool acquires = how->sem == IRIS_ACQUIRE || how->sem == IRIS_ACQ_REL;
 
     while (how->atomic && next_part(range, &part)) {
         const struct iris_weak_cell *cell = find_cell(&model->words, part.key);
         const struct iris_weak_write *write =
-            cell == NULL ? NULL : find_seen(cell, number, part.mask);
-        const struct iris_weak_release *release =
-            write == NULL ? NULL : write->release;
+            cell == NULL ? NULL : find_seen(cell, how->op.lane, part.mask);
 
-        for (unsigned i = 0; release != NULL && i < release->count; i++) {
-            const struct iris_weak_edge *edge = &release->edges[i];
-            iris_scope_t needed = find_scope(lane, edge->rank, edge->workgroup);
-
-            if (edge->scope >= needed && how->scope >= needed) {
-                join_clock(acquires ? &lane->clock : &lane->read[needed],
-                           &edge->clock);
-            }
+        if (write != NULL) {
+            iris_i_order_acquire(model->order, &how->op, &write->release);
         }
     }
 }
 
-void iris_i_weak_write(struct iris_weak_model *model, unsigned number,
+void iris_i_weak_write(struct iris_weak_model *model,
                        const struct iris_weak_range *range,
                        const struct iris_weak_how *how, const void *written)
 {
-    const struct lane *lane = &model->lanes[number];
     struct part part = begin_parts(range);
 
     while (next_part(range, &part)) {
         struct iris_weak_cell *cell = find_cell(&model->words, part.key);
         const struct iris_weak_write *before;
+        struct iris_weak_write *write;
 
         if (cell == NULL || !make_cell_room(&model->words, cell)) {
             continue;
         }
-        before = how->update ? find_seen(cell, number, part.mask) : NULL;
-        cell->writes[cell->num_writes] = (struct iris_weak_write){
+        before = how->update ? find_seen(cell, how->op.lane, part.mask) : NULL;
+        write = &cell->writes[cell->num_writes++];
+        *write = (struct iris_weak_write){
             .time = model->words.now,
             .value = load_part(&part, written),
             .mask = part.mask,
-            .clock = lane->clock.of[number],
-            .lane = (uint8_t)number,
+            .clock = iris_i_order_now(model->order, how->op.lane),
+            .lane = how->op.lane,
             .atomic = how->atomic,
-            .scope = how->scope,
-            .rank = lane->rank,
-            .workgroup = lane->workgroup,
-            .release = make_release(model, number, how,
-                                    before == NULL ? NULL : before->release),
+            .scope = how->op.scope,
         };
-        cell->num_writes++;
+        if (how->atomic) {
+            iris_i_order_release(model->order, &how->op, &write->release);
+        }
+        if (how->atomic && before != NULL) {
+            iris_i_order_continue(model->order, &how->op, &write->release,
+                                  &before->release);
+        }
     }
 }
 
-void iris_i_weak_fence(struct iris_weak_model *model, unsigned number,
-                       const struct iris_weak_how *how)
+void iris_i_weak_fence(struct iris_weak_model *model,
+                       const struct iris_order_op *op)
 {
-    struct lane *lane = &model->lanes[number];
-    bool acquires = how->sem == IRIS_ACQUIRE || how->sem == IRIS_ACQ_REL;
-    bool releases = how->sem == IRIS_RELEASE || how->sem == IRIS_ACQ_REL;
-
     model->words.now++;
-    lane->clock.of[number]++;
-    for (int scope = 0; acquires && scope <= (int)how->scope; scope++) {
-        join_clock(&lane->clock, &lane->read[scope]);
+    iris_i_order_tick(model->order, op->lane);
+    iris_i_order_fence(model->order, op);
+}
+
+/* ---- Lanes ---- */
+
+uint32_t iris_i_weak_begin(struct iris_weak_model *model,
+                           const struct iris_order_host *host, int num_ranks,
+                           const struct iris_cpu_wg *cpu)
+{
+    struct iris_order_lane *lanes = model->order->shared->lanes;
+    unsigned count =
+        num_ranks < IRIS_WEAK_LANES ? IRIS_WEAK_LANES / (unsigned)num_ranks : 1;
+    unsigned slot = ((unsigned)cpu->rank * count + cpu->workgroup % count) %
+                    IRIS_WEAK_LANES;
+    uint32_t lane;
+
+    if (model->lanes[slot] == 0) {
+        model->lanes[slot] =
+            iris_i_order_add_lane(model->order, cpu->rank, 0, cpu->workgroup);
     }
-    for (int scope = 0; releases && scope <= (int)how->scope; scope++) {
-        lane->released[scope] = lane->clock;
-    }
-}
-
-/* ---- Lanes and hosts ---- */
-
-void iris_i_weak_begin(struct iris_weak_model *model, unsigned number, int rank,
-                       unsigned workgroup)
-{
-    struct lane *lane = &model->lanes[number];
-
-    lane->rank = rank;
-    lane->workgroup = workgroup;
-    memset(lane->read, 0, sizeof lane->read);
-    memset(lane->released, 0, sizeof lane->released);
-    join_clock(&lane->clock, &model->hosts[rank % MAX_RANKS]);
-    lane->clock.of[number]++;
-}
-
-void iris_i_weak_end(struct iris_weak_model *model, unsigned number)
-{
-    join_clock(&model->hosts[model->lanes[number].rank % MAX_RANKS],
-               &model->lanes[number].clock);
-}
-
-static struct meeting *find_meeting(struct iris_weak_model *model, uint64_t key,
-                                    uint64_t number)
-{
-    struct meeting *meeting =
-        &model->meetings[(key * 5 + number) % NUM_MEETINGS];
-
-    if (meeting->key != key || meeting->number != number) {
-        *meeting = (struct meeting){.key = key, .number = number};
-    }
-    return meeting;
-}
-
-void iris_i_weak_come(struct iris_weak_model *model, int rank, uint64_t group,
-                      uint64_t number)
-{
-    join_clock(&find_meeting(model, group, number)->clock,
-               &model->hosts[rank % MAX_RANKS]);
-}
-
-void iris_i_weak_leave(struct iris_weak_model *model, int rank, uint64_t group,
-                       uint64_t number)
-{
-    join_clock(&model->hosts[rank % MAX_RANKS],
-               &find_meeting(model, group, number)->clock);
+    lane = model->lanes[slot] != 0 ? model->lanes[slot] - 1 : host->lane;
+    lanes[lane].rank = cpu->rank;
+    iris_i_order_begin(model->order, lane, &lanes[host->lane].clock);
+    return lane;
 }
 
 void iris_i_weak_flush(struct iris_weak_model *model)
@@ -708,12 +529,14 @@ void iris_i_weak_flush(struct iris_weak_model *model)
 /* ---- Creating and destroying ---- */
 
 struct iris_weak_model *
-iris_i_weak_model_create(struct iris_weak_chooser chooser, uint64_t age)
+iris_i_weak_model_create(struct iris_order *order,
+                         struct iris_weak_chooser chooser, uint64_t age)
 {
     struct iris_weak_model *model = calloc(1, sizeof *model);
 
     if (model != NULL) {
         model->chooser = chooser;
+        model->order = model->words.order = order;
         model->words.age = age;
     }
     return model;
