@@ -87,8 +87,9 @@ struct iris_weak_params {
 };
 
 /* Collective over the job. The caller keeps the objects in `params` until
- * iris_i_weak_destroy(). Returns IRIS_ERR_UNSUPPORTED if ranks are processes,
- * and the statuses of iris_i_weak_choices_open(). */
+ * iris_i_weak_destroy(). IRIS_ERR_UNSUPPORTED: ranks are processes;
+ * IRIS_ERR_CONFIG: a file of choices cannot be read or written, or is from another
+ * program, number of ranks or check; IRIS_ERR_NO_MEMORY. */
 iris_status_t iris_i_weak_create(const struct iris_weak_params *params,
                                  struct iris_weak **weak_p);
 

@@ -36,7 +36,7 @@
 #define IRIS_ORDER_WRITES 4
 #define IRIS_RACE_CELLS 4
 #define IRIS_ORDER_RELEASES 8
-#define IRIS_ORDER_GRANTS 4
+#define IRIS_ORDER_GRANTS 2
 #define IRIS_RACE_GRANULES 4096 /* locks of the shadow; a power of two */
 
 /* One lane's knowledge of another. Operations up to `strict` happen before its
@@ -58,8 +58,7 @@ struct iris_order_clock {
  * rank's host. */
 struct iris_order_lane {
     int32_t rank;
-    uint32_t stream; /* number in its context; 0: the host */
-    uint32_t workgroup;
+    uint32_t stream;  /* number in its context; 0: the host */
     atomic_uint lock; /* guards the releases and the clock */
     /* The latest releases: the lane's time at each, and the site. */
     struct {
@@ -81,18 +80,18 @@ struct iris_order_lane {
 
 /* A clock that one rank's lanes have released at one scope. */
 struct iris_order_grant {
-    int32_t rank;
-    iris_scope_t scope; /* not the workgroup's, which is of one lane */
+    uint16_t rank;
+    uint16_t scope; /* not the workgroup's, which is of one lane */
     struct iris_order_clock clock;
 };
 
 /* The release of a write: the grants of its own lane, and those of the writes
  * before it in a chain of updates. All zero: none. */
 struct iris_order_release {
-    uint32_t lane; /* of the write */
-    uint32_t site;
+    uint16_t lane; /* of the write */
+    uint8_t count;
     bool releases; /* false: the moments of its clocks are loose */
-    unsigned count;
+    uint32_t site;
     struct iris_order_grant grants[IRIS_ORDER_GRANTS];
 };
 
@@ -100,8 +99,8 @@ struct iris_order_release {
 struct iris_order_write {
     uint64_t values[2]; /* its value is one of them */
     uint64_t id;        /* id of the operation, while its value is unknown */
-    uint64_t order;     /* number among the writes of the word */
-    uint32_t state;     /* enum iris_order_state */
+    uint32_t order;     /* number among the writes of the word */
+    uint8_t state;      /* enum iris_order_state */
     bool foreseen;      /* its value is known although it is pending */
     struct iris_order_release release;
 };
@@ -114,7 +113,7 @@ enum iris_order_state {
 
 struct iris_order_word {
     atomic_uint lock;
-    uint64_t num_writes;
+    uint32_t num_writes;
     bool lost; /* a write was dropped; `old` has its clock */
     struct iris_order_write writes[IRIS_ORDER_WRITES];
     struct iris_order_clock old;
@@ -377,7 +376,7 @@ bool iris_i_order_read(struct iris_order *order,
 
 /* A lane + 1; 0: there are too many. */
 uint32_t iris_i_order_add_lane(struct iris_order *order, int rank,
-                               uint32_t stream, uint32_t workgroup);
+                               uint32_t stream);
 
 /* The lane begins a run, after the operations of that clock. */
 void iris_i_order_begin(struct iris_order *order, uint32_t lane,
@@ -484,19 +483,26 @@ struct iris_race_range {
     size_t bytes;
 };
 
-/* Receives an access that races with an earlier one at `offset`. */
-typedef void (*iris_race_tell_t)(void *arg,
-                                 const struct iris_race_access *before,
-                                 const struct iris_race_access *now, int rank,
-                                 size_t offset);
+/* Races of one access, found while a granule was locked: one of each two
+ * sites. */
+#define IRIS_RACE_CAUGHT 16
+struct iris_race_caught {
+    unsigned count;
+    struct iris_race_caught_one {
+        struct iris_race_access before, now;
+        int rank;
+        size_t offset; /* of the word */
+        unsigned times;
+    } races[IRIS_RACE_CAUGHT];
+};
 
-/* Compares the access with the earlier ones and keeps it. All of its members
- * except the mask are set. Called by the thread that runs the access's lane, or
- * under the lock. `tell` takes no lock. */
+/* Compares the access with the earlier ones, keeps it, and adds its races. All of
+ * its members except the mask are set. Called by the thread that runs the
+ * access's lane, or under the lock. */
 void iris_i_race_touch(struct iris_order *order,
                        const struct iris_race_range *range,
                        const struct iris_race_access *access,
-                       iris_race_tell_t tell, void *arg);
+                       struct iris_race_caught *caught);
 
 /* The latest plain write of the 8 bytes there; false: unknown. */
 bool iris_i_race_last_plain(const struct iris_order *order, int rank,
@@ -603,64 +609,21 @@ iris_i_race_suppressions_open(const struct iris_log *log, const char *path,
                               struct iris_race_suppressions *list_p);
 void iris_i_race_suppressions_close(struct iris_race_suppressions *list);
 
-/* iris_race_tell_t, with the struct iris_race as its argument. */
-void iris_i_race_note(void *race, const struct iris_race_access *before,
-                      const struct iris_race_access *now, int rank,
-                      size_t offset);
+/* Keeps the races for reports. Under the lock. */
+void iris_i_race_note(struct iris_race *race,
+                      const struct iris_race_caught *caught);
 
 /* Logs the races that this rank has found and not logged yet. The lock is not
  * held. */
 void iris_i_race_print(struct iris_race *race);
 
-/* ---- race_stream.c ---- */
-
-/* All under the lock. */
-
-/* The stream; NULL means the default one. Returns NULL without memory. */
-struct iris_race_stream *iris_i_race_stream(struct iris_race *race,
-                                            const void *stream);
-
-/* The stream of a kernel's run; NULL: not found. */
-struct iris_race_stream *iris_i_race_stream_of(const struct iris_race *race,
-                                               uint64_t run);
+/* ---- race_access.c ---- */
 
 /* The lane of a workgroup + 1; it begins after the stream's earlier work. 0:
- * there are too many. */
+ * there are too many. Under the lock. */
 uint32_t iris_i_race_lane(struct iris_race *race,
                           struct iris_race_stream *stream, uint64_t run,
                           uint32_t workgroup);
-
-/* All under the lock. */
-
-struct iris_order_clock *iris_i_race_host_clock(const struct iris_race *race);
-
-/* The part of a heap that the range covers; false: it is on no heap. */
-bool iris_i_race_range_of(const struct iris_race *race, const void *address,
-                          size_t bytes, struct iris_race_range *range_p);
-
-/* An access by a host call, or by its work on a stream. */
-void iris_i_race_touch_by(struct iris_race *race,
-                          const struct iris_race_range *range, uint32_t lane,
-                          uint32_t site, unsigned kind);
-
-/* Before a launch, copy or fill, and after one that failed. */
-void iris_i_race_enqueue(struct iris_race *race,
-                         const struct iris_host_event *event);
-void iris_i_race_call_off(struct iris_race *race,
-                          const struct iris_host_event *event);
-void iris_i_race_enqueue_collective(struct iris_race *race,
-                                    const struct iris_host_event *event,
-                                    uint32_t site);
-
-/* The commands that a stream's thread runs. */
-void iris_i_race_run_kernel(struct iris_race *race,
-                            const struct iris_host_event *event);
-void iris_i_race_run_copy(struct iris_race *race,
-                          const struct iris_host_event *event);
-void iris_i_race_pass_mark(struct iris_race *race,
-                           const struct iris_host_event *event);
-
-/* ---- race_access.c ---- */
 
 /* The device function of an observer whose self is a struct iris_race. */
 iris_status_t iris_i_race_device(void *race,
@@ -797,14 +760,7 @@ struct iris_weak_schedule_params {
     struct iris_weak_choices_params choices;
 };
 
-/* A run of a kernel. */
-struct iris_weak_run {
-    uint64_t id;
-    unsigned grid;
-    bool is_own; /* a kernel of the library */
-};
-
-/* IRIS_ERR_NO_MEMORY, and the statuses of iris_i_weak_choices_open(). */
+/* IRIS_ERR_NO_MEMORY, IRIS_ERR_CONFIG */
 iris_status_t
 iris_i_weak_schedule_create(const struct iris_weak_schedule_params *params,
                             struct iris_weak_schedule **schedule_p);
@@ -818,17 +774,10 @@ void iris_i_weak_unlock(struct iris_weak_schedule *schedule);
 struct iris_weak_choices *
 iris_i_weak_choices(struct iris_weak_schedule *schedule);
 
-/* Operations of a rank's host: no workgroup is chosen while it may still add
- * work. */
-void iris_i_weak_enqueued(struct iris_weak_schedule *schedule, int rank,
-                          const void *stream, int by);
-void iris_i_weak_run_begins(struct iris_weak_schedule *schedule, int rank,
-                            const void *stream,
-                            const struct iris_weak_run *run);
-void iris_i_weak_run_ends(struct iris_weak_schedule *schedule, int rank,
-                          uint64_t run);
-/* The host waits for the stream; NULL: it no longer waits. */
-void iris_i_weak_host_waits(struct iris_weak_schedule *schedule, int rank,
+/* A launch, a wait for the stream, or a kernel's run: no workgroup is chosen while
+ * a rank's host may still add work. */
+void iris_i_weak_host_works(struct iris_weak_schedule *schedule,
+                            const struct iris_host_event *event,
                             const void *stream);
 /* The host is in a call that all ranks make, the rank's `number`th; 0: it has
  * returned. */

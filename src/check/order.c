@@ -64,12 +64,6 @@ static size_t size_shared(void)
     return round_bytes(sizeof(struct iris_order_shared));
 }
 
-static size_t size_shadow(size_t heap_bytes)
-{
-    return round_bytes(heap_bytes) / 8 * IRIS_RACE_CELLS *
-           sizeof(struct iris_race_access);
-}
-
 static iris_status_t make_file(size_t bytes, int *fd_p)
 {
     int fd = iris_i_fd_above_stdio(memfd_create("iris-race", MFD_CLOEXEC));
@@ -157,7 +151,8 @@ iris_status_t iris_i_order_open(struct iris_members *members, int rank,
     int fd = -1;
 
     memory_p->bytes = size_shared() + ARENA_BYTES +
-                      (size_t)num_ranks * size_shadow(heap_bytes);
+                      (size_t)num_ranks * round_bytes(heap_bytes) / 8 *
+                          IRIS_RACE_CELLS * sizeof(struct iris_race_access);
     if (rank == 0) {
         call.status = make_file(memory_p->bytes, &fd);
         call.status = call.status == IRIS_OK
@@ -406,7 +401,7 @@ bool iris_i_order_spans(const struct iris_order_shared *shared,
 /* ---- Lanes ---- */
 
 uint32_t iris_i_order_add_lane(struct iris_order *order, int rank,
-                               uint32_t stream, uint32_t workgroup)
+                               uint32_t stream)
 {
     struct iris_order_shared *shared = order->shared;
     uint32_t number = atomic_load(&shared->num_lanes);
@@ -418,7 +413,6 @@ uint32_t iris_i_order_add_lane(struct iris_order *order, int rank,
     }
     lane->rank = rank;
     lane->stream = stream;
-    lane->workgroup = workgroup;
     atomic_store(&shared->num_lanes, number + 1);
     iris_i_order_tick(order, number);
     return number + 1;
@@ -505,13 +499,14 @@ void iris_i_order_release(struct iris_order *order,
             ? IRIS_ORDER_LACKS_RELEASE_SCOPE
             : IRIS_ORDER_LACKS_RELEASE,
         op->site, 0};
-    struct iris_order_grant grant = {lane->rank, op->scope, lane->clock};
+    struct iris_order_grant grant = {(uint16_t)lane->rank, (uint16_t)op->scope,
+                                     lane->clock};
 
     for (unsigned i = 0; i < release->count; i++) {
         iris_i_order_clear(order, &release->grants[i].clock);
     }
     release->count = 0;
-    release->lane = op->lane;
+    release->lane = (uint16_t)op->lane;
     release->site = op->site;
     release->releases = is_one && op->scope != IRIS_SCOPE_WG;
     if (release->releases) {
@@ -522,7 +517,7 @@ void iris_i_order_release(struct iris_order *order,
         iris_scope_t scope = i == 0 ? IRIS_SCOPE_AGENT : IRIS_SCOPE_SYSTEM;
 
         if ((lane->fenced & 1u << i) != 0) {
-            grant.scope = scope < op->scope ? scope : op->scope;
+            grant.scope = (uint16_t)(scope < op->scope ? scope : op->scope);
             grant.clock = lane->fences[i];
             add_grant(order, release, &grant, 0);
             release->releases = true;
@@ -545,11 +540,11 @@ void iris_i_order_continue(struct iris_order *order,
         struct iris_order_grant grant = before->grants[i];
 
         if (!before->releases) {
-            grant.rank = rank;
+            grant.rank = (uint16_t)rank;
         } else if (is_both && is_wide(op->scope, rank, grant.rank) &&
-                   is_wide(grant.scope, grant.rank, rank)) {
-            grant.rank = rank;
-            grant.scope = op->scope;
+                   is_wide((iris_scope_t)grant.scope, grant.rank, rank)) {
+            grant.rank = (uint16_t)rank;
+            grant.scope = (uint16_t)op->scope;
         }
         add_grant(order, own, &grant, 0);
     }
@@ -569,7 +564,7 @@ void iris_i_order_acquire(struct iris_order *order,
         struct iris_order_edge edge = {IRIS_ORDER_LACKS_NOTHING, release->site,
                                        op->site};
 
-        if (!is_wide(grant->scope, grant->rank, lane->rank)) {
+        if (!is_wide((iris_scope_t)grant->scope, grant->rank, lane->rank)) {
             edge.lack = IRIS_ORDER_LACKS_RELEASE_SCOPE;
         } else if (!is_acquire(op->sem)) {
             edge.lack = IRIS_ORDER_LACKS_ACQUIRE;
@@ -722,25 +717,12 @@ static struct iris_order_write *add_write(struct iris_order *order,
     return write;
 }
 
-/* Records a release by the lane, whose next operation has a new time. */
-static void note_release(struct iris_order *order,
-                         const struct iris_order_atomic *atomic)
-{
-    struct iris_order_lane *lane = &order->shared->lanes[atomic->op.lane];
-    unsigned i = lane->num_releases % IRIS_ORDER_RELEASES;
-
-    iris_i_order_spin_lock(order->shared, &lane->lock);
-    lane->releases[i].clock = iris_i_order_now(order, atomic->op.lane);
-    lane->releases[i].site = atomic->op.site;
-    lane->num_releases++;
-    iris_i_order_tick(order, atomic->op.lane);
-    iris_i_order_spin_unlock(&lane->lock);
-}
-
 void iris_i_order_write(struct iris_order *order,
                         const struct iris_order_atomic *atomic)
 {
+    struct iris_order_lane *lane = &order->shared->lanes[atomic->op.lane];
     struct iris_order_word *word = atomic->word;
+    unsigned i;
     struct iris_order_write *write;
 
     if (word == NULL) {
@@ -755,7 +737,13 @@ void iris_i_order_write(struct iris_order *order,
         cut_value(atomic->value, atomic->bytes);
     iris_i_order_release(order, &atomic->op, &write->release);
     iris_i_order_spin_unlock(&word->lock);
-    note_release(order, atomic);
+    /* The lane's next operation has a new time. */
+    iris_i_order_spin_lock(order->shared, &lane->lock);
+    i = lane->num_releases++ % IRIS_ORDER_RELEASES;
+    lane->releases[i].clock = iris_i_order_now(order, atomic->op.lane);
+    lane->releases[i].site = atomic->op.site;
+    iris_i_order_tick(order, atomic->op.lane);
+    iris_i_order_spin_unlock(&lane->lock);
 }
 
 /* Whether the read may have seen this write. */
@@ -820,8 +808,8 @@ static void continue_release(struct iris_order *order,
                              uint64_t seen)
 {
     const struct iris_order_grant lost = {
-        order->shared->lanes[atomic->op.lane].rank, atomic->op.scope,
-        word->old};
+        (uint16_t)order->shared->lanes[atomic->op.lane].rank,
+        (uint16_t)atomic->op.scope, word->old};
 
     for (unsigned i = 0; i < IRIS_ORDER_WRITES; i++) {
         const struct iris_order_write *write = &word->writes[i];

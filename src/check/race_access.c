@@ -84,6 +84,44 @@ static bool knows_event(const struct iris_race *race,
 
 /* ---- Kernels ---- */
 
+/* ---- Lanes ---- */
+
+/* The stream of a kernel's run; NULL: not found. Under the lock. */
+static struct iris_race_stream *find_run(const struct iris_race *race,
+                                         uint64_t run)
+{
+    for (uint32_t i = 0; i < race->num_streams; i++) {
+        if (race->streams[i]->run == run) {
+            return race->streams[i];
+        }
+    }
+    return NULL;
+}
+
+uint32_t iris_i_race_lane(struct iris_race *race,
+                          struct iris_race_stream *stream, uint64_t run,
+                          uint32_t workgroup)
+{
+    uint32_t *lane_p1 = &stream->lanes[workgroup % IRIS_RACE_WGS];
+    struct iris_order_lane *lane;
+
+    if (*lane_p1 == 0) {
+        *lane_p1 = iris_i_order_add_lane(&race->order, race->heap->log->rank,
+                                         stream->number);
+    }
+    if (*lane_p1 == 0) {
+        return 0;
+    }
+    lane = &race->order.shared->lanes[*lane_p1 - 1];
+    if (lane->run != run) {
+        lane->run = run;
+        iris_i_order_begin(&race->order, *lane_p1 - 1, &stream->clock);
+    }
+    return *lane_p1;
+}
+
+/* ---- Accesses ---- */
+
 /* Finds the heap and the offset of the access; false: it is on no heap. */
 static bool locate_event(const struct iris_race *race,
                          const struct iris_cpu_event *event,
@@ -104,63 +142,6 @@ static bool locate_event(const struct iris_race *race,
            range_p->bytes <= iris_i_heap_bytes(memory) - range_p->offset;
 }
 
-/* ---- Accesses ---- */
-
-/* Races that were found while a granule was locked: one of each two sites. */
-struct caught {
-    unsigned count;
-    struct {
-        struct iris_race_access before, now;
-        int rank;
-        size_t offset;
-        unsigned times;
-    } races[8];
-};
-
-static void catch_race(void *arg, const struct iris_race_access *before,
-                       const struct iris_race_access *now, int rank,
-                       size_t offset)
-{
-    struct caught *caught = arg;
-    unsigned i = 0;
-
-    while (i < caught->count && (caught->races[i].before.site != before->site ||
-                                 caught->races[i].now.site != now->site)) {
-        i++;
-    }
-    if (i == sizeof caught->races / sizeof *caught->races) {
-        return;
-    }
-    if (i == caught->count) {
-        caught->races[i].before = *before;
-        caught->races[i].now = *now;
-        caught->races[i].rank = rank;
-        caught->races[i].offset = offset;
-        caught->races[i].times = 0;
-        caught->count++;
-    }
-    caught->races[i].times++;
-}
-
-static void note_caught(struct iris_race *race, const struct caught *caught)
-{
-    for (unsigned i = 0; i < caught->count; i++) {
-        for (unsigned j = 0; j < caught->races[i].times; j++) {
-            iris_i_race_note(race, &caught->races[i].before,
-                             &caught->races[i].now, caught->races[i].rank,
-                             caught->races[i].offset);
-        }
-    }
-}
-
-/* The accessing lane, and the receiver of reports of races. */
-struct by {
-    uint32_t lane;
-    uint32_t site;
-    iris_race_tell_t tell;
-    void *arg;
-};
-
 /* Whether the shadow gets the access now: before a plain access or an atomic,
  * and after a wait. */
 static bool is_access(const struct iris_cpu_event *event)
@@ -171,13 +152,14 @@ static bool is_access(const struct iris_cpu_event *event)
 
 static void touch_event(struct iris_race *race,
                         const struct iris_cpu_event *event,
-                        const struct iris_race_range *range, struct by by)
+                        const struct iris_race_range *range, uint32_t lane,
+                        uint32_t site, struct iris_race_caught *caught)
 {
     const struct iris_race_access access = {
-        .clock = iris_i_order_now(&race->order, by.lane),
-        .site = by.site,
+        .clock = iris_i_order_now(&race->order, lane),
+        .site = site,
         .workgroup = event->workgroup,
-        .lane = (uint16_t)by.lane,
+        .lane = (uint16_t)lane,
         .kind = (uint8_t)((event->write ? IRIS_RACE_IS_WRITE : 0) |
                           (event->atomic ? IRIS_RACE_IS_ATOMIC : 0) |
                           (unsigned)event->scope << IRIS_RACE_SCOPE_SHIFT),
@@ -185,7 +167,7 @@ static void touch_event(struct iris_race *race,
 
     if (range->bytes != 0 &&
         !iris_i_heap_is_own(&race->heap->names, range->offset)) {
-        iris_i_race_touch(&race->order, range, &access, by.tell, by.arg);
+        iris_i_race_touch(&race->order, range, &access, caught);
     }
 }
 
@@ -364,9 +346,11 @@ static void observe_in_lane(struct iris_race *race,
                             const struct iris_cpu_event *event, uint32_t lane,
                             uint32_t call)
 {
+    struct iris_race_caught caught;
     struct iris_race_range range;
     uint32_t site = call;
 
+    caught.count = 0;
     if (!is_observed(race, event, &range)) {
         return;
     }
@@ -380,8 +364,8 @@ static void observe_in_lane(struct iris_race *race,
         learn_site(race, event, site);
     }
     if (is_access(event)) {
-        touch_event(race, event, &range,
-                    (struct by){lane, site, iris_i_race_note, race});
+        touch_event(race, event, &range, lane, site, &caught);
+        iris_i_race_note(race, &caught);
     }
     if (!iris_d_is_plain(event)) {
         order_event(race, event, &range, lane, site);
@@ -394,13 +378,15 @@ static void observe_collective(struct iris_race *race,
                                const struct iris_cpu_event *event,
                                uint32_t lane)
 {
+    struct iris_race_caught caught;
     struct iris_race_range range;
     uint32_t site;
 
+    caught.count = 0;
     if (!event->after && locate_event(race, event, &range)) {
         site = iris_i_race_site(&race->order, &race->sites, event);
-        touch_event(race, event, &range,
-                    (struct by){lane, site, iris_i_race_note, race});
+        touch_event(race, event, &range, lane, site, &caught);
+        iris_i_race_note(race, &caught);
     }
 }
 
@@ -409,28 +395,28 @@ static void observe_collective(struct iris_race *race,
 static bool observe_known(struct iris_race *race,
                           const struct iris_cpu_event *event)
 {
-    struct caught caught;
-    struct by by = {0, 0, catch_race, &caught};
+    struct iris_race_caught caught;
     struct iris_race_range range;
+    uint32_t lane, site;
 
     caught.count = 0; /* without the time to clear the rest */
     if (event->op == IRIS_OP_COLLECTIVE ||
-        !knows_event(race, event, &by.lane, &by.site)) {
+        !knows_event(race, event, &lane, &site)) {
         return false;
     }
     if (!is_observed(race, event, &range)) {
         return true;
     }
     if (is_access(event)) {
-        touch_event(race, event, &range, by);
+        touch_event(race, event, &range, lane, site, &caught);
     }
     if (caught.count != 0) {
         iris_i_order_lock(race->order.shared);
-        note_caught(race, &caught);
+        iris_i_race_note(race, &caught);
         iris_i_order_unlock(race->order.shared);
     }
     if (!iris_d_is_plain(event)) {
-        order_event(race, event, &range, by.lane, by.site);
+        order_event(race, event, &range, lane, site);
     }
     return true;
 }
@@ -438,8 +424,7 @@ static bool observe_known(struct iris_race *race,
 static void observe_locked(struct iris_race *race,
                            const struct iris_cpu_event *event)
 {
-    struct iris_race_stream *stream =
-        iris_i_race_stream_of(race, event->launch);
+    struct iris_race_stream *stream = find_run(race, event->launch);
     uint32_t lane;
 
     if (stream == NULL || stream->exchange.is_one) {
@@ -471,15 +456,6 @@ iris_status_t iris_i_race_device(void *self, const struct iris_cpu_event *event)
     }
     iris_i_race_print(race);
     return IRIS_OK;
-}
-
-static void observe_host_access(struct iris_race *race,
-                                const struct iris_cpu_event *event)
-{
-    iris_i_order_lock(race->order.shared);
-    observe_in_lane(race, event, race->host.lane, 0);
-    iris_i_order_unlock(race->order.shared);
-    iris_i_race_print(race);
 }
 
 /* ---- Ordinary accesses ---- */
@@ -622,7 +598,10 @@ void iris_cpu_plain(const struct iris_cpu_event *access)
     }
     event.kernel = "";
     if (cpu == NULL) {
-        observe_host_access(race, &event);
+        iris_i_order_lock(race->order.shared);
+        observe_in_lane(race, &event, race->host.lane, 0);
+        iris_i_order_unlock(race->order.shared);
+        iris_i_race_print(race);
     } else {
         event.kernel = cpu->kernel;
         event.workgroup = cpu->workgroup;

@@ -31,7 +31,7 @@ struct iris_race_story {
     char place[256];
     char accesses[2][320]; /* the earlier one, the later one */
     const char *missing;   /* "release" */
-    char lack[320];        /* the necessary change */
+    char lack[480];        /* the necessary change */
 };
 
 /* ---- Suppressions ---- */
@@ -146,12 +146,6 @@ static void tell_unused(const struct iris_race_suppressions *list,
 
 /* ---- The missing order ---- */
 
-static bool is_host_access(const struct iris_order_shared *shared,
-                           const struct iris_race_access *access)
-{
-    return shared->sites[access->site].host_op >= 0;
-}
-
 /* No chain orders the two accesses. */
 static enum iris_order_lack judge_order(const struct iris_order_shared *shared,
                                         const struct iris_race_access *before,
@@ -230,25 +224,21 @@ static struct iris_order_edge find_lack(const struct iris_order *order,
     return edge;
 }
 
-static bool is_same_race(const struct iris_race_found *found, uint32_t a,
-                         uint32_t b)
+/* Adds `times` races of that kind. */
+static void note_race(struct iris_race *race,
+                      const struct iris_race_caught_one *one)
 {
-    uint32_t first = found->accesses[0].site, second = found->accesses[1].site;
-
-    return (first == a && second == b) || (first == b && second == a);
-}
-
-void iris_i_race_note(void *arg, const struct iris_race_access *before,
-                      const struct iris_race_access *now, int rank,
-                      size_t offset)
-{
-    struct iris_race *race = arg;
+    const struct iris_race_access *before = &one->before, *now = &one->now;
     struct iris_order_shared *shared = race->order.shared;
     unsigned i, count = atomic_load(&shared->num_found);
 
     for (i = 0; i < count; i++) {
-        if (is_same_race(&shared->found[i], before->site, now->site)) {
-            shared->found[i].count++;
+        uint32_t a = shared->found[i].accesses[0].site;
+        uint32_t b = shared->found[i].accesses[1].site;
+
+        if ((a == before->site && b == now->site) ||
+            (b == before->site && a == now->site)) {
+            shared->found[i].count += one->times;
             return;
         }
     }
@@ -258,16 +248,25 @@ void iris_i_race_note(void *arg, const struct iris_race_access *before,
     shared->found[i] = (struct iris_race_found){
         .accesses = {*before, *now},
         .edge = find_lack(&race->order, before, now),
-        .rank = rank,
+        .rank = one->rank,
         .finder = race->heap->log->rank,
-        .offset = offset,
-        .count = 1,
+        .offset = one->offset,
+        .count = one->times,
     };
-    while (((before->mask & now->mask) >> (shared->found[i].offset - offset) &
-            1) == 0) {
+    while (
+        ((before->mask & now->mask) >> (shared->found[i].offset - one->offset) &
+         1) == 0) {
         shared->found[i].offset++;
     }
     atomic_store(&shared->num_found, i + 1);
+}
+
+void iris_i_race_note(struct iris_race *race,
+                      const struct iris_race_caught *caught)
+{
+    for (unsigned i = 0; i < caught->count; i++) {
+        note_race(race, &caught->races[i]);
+    }
 }
 
 /* ---- Text ---- */
@@ -283,7 +282,7 @@ static void describe_access(const struct iris_race *race,
 
     iris_i_race_line(site, line, sizeof line);
     iris_i_race_deed(site, deed, sizeof deed);
-    if (is_host_access(shared, access)) {
+    if (site->host_op >= 0) {
         snprintf(text, bytes, "%s%s%s of rank %d", line,
                  line[0] == '\0' ? "" : ": ", deed,
                  shared->lanes[access->lane].rank);
@@ -317,111 +316,100 @@ static void describe_place(const struct iris_race *race,
     }
 }
 
-static const char *const lacks[] = {
-    [IRIS_ORDER_LACKS_NOTHING] = "order",
-    [IRIS_ORDER_LACKS_RELEASE] = "release",
-    [IRIS_ORDER_LACKS_ACQUIRE] = "acquire",
-    [IRIS_ORDER_LACKS_RELEASE_SCOPE] = "wider scope",
-    [IRIS_ORDER_LACKS_ACQUIRE_SCOPE] = "wider scope",
-    [IRIS_ORDER_LACKS_ATOMIC] = "atomic flag",
-    [IRIS_ORDER_LACKS_LIFE] = "life",
-    [IRIS_ORDER_LACKS_MIXED] = "atomic access",
-    [IRIS_ORDER_LACKS_SCOPE] = "wider scope",
-    [IRIS_ORDER_LACKS_SIZE] = "one size",
-    [IRIS_ORDER_LACKS_LATER] = "later release",
-    [IRIS_ORDER_LACKS_STREAM] = "stream order",
-    [IRIS_ORDER_LACKS_ANSWER] = "answer",
-    [IRIS_ORDER_LACKS_WRITERS] = "order of writers",
-    [IRIS_ORDER_LACKS_WAIT] = "wait",
+/* The names of the lacks, and the advice, at the line of the release or of the
+ * acquire, or at none. */
+static const struct {
+    const char *missing;
+    enum { NOWHERE, AT_RELEASE, AT_ACQUIRE } at;
+    const char *advice;
+    const char *behind; /* text behind the release's deed; NULL: without it */
+} lacks[] = {
+    [IRIS_ORDER_LACKS_NOTHING] = {"order", NOWHERE, NULL, NULL},
+    [IRIS_ORDER_LACKS_RELEASE] = {"release", AT_RELEASE, "the ",
+                                  " releases nothing; pass IRIS_RELEASE"},
+    [IRIS_ORDER_LACKS_ACQUIRE] = {"acquire", AT_ACQUIRE,
+                                  "it acquires nothing; pass IRIS_ACQUIRE, or "
+                                  "use iris_wait_until",
+                                  NULL},
+    [IRIS_ORDER_LACKS_RELEASE_SCOPE] = {"wider scope", AT_RELEASE, "the ",
+                                        " is too narrow; pass "
+                                        "IRIS_SCOPE_SYSTEM"},
+    [IRIS_ORDER_LACKS_ACQUIRE_SCOPE] = {"wider scope", AT_ACQUIRE,
+                                        "its scope is too narrow; pass "
+                                        "IRIS_SCOPE_SYSTEM",
+                                        NULL},
+    [IRIS_ORDER_LACKS_ATOMIC] = {"atomic flag", AT_RELEASE,
+                                 "the flag is written by a plain ",
+                                 "; use iris_signal_set"},
+    [IRIS_ORDER_LACKS_LIFE] = {"life", NOWHERE,
+                               "the memory is freed: synchronize every rank's "
+                               "streams, then iris_free",
+                               NULL},
+    [IRIS_ORDER_LACKS_MIXED] = {"atomic access", NOWHERE,
+                                "one is atomic, the other plain: make both "
+                                "atomic (iris_signal_set, iris_atomic_*)",
+                                NULL},
+    [IRIS_ORDER_LACKS_SCOPE] = {"wider scope", NOWHERE,
+                                "the scope of one does not span the other: "
+                                "pass IRIS_SCOPE_SYSTEM between ranks",
+                                NULL},
+    [IRIS_ORDER_LACKS_SIZE] = {"one size", NOWHERE,
+                               "atomics of one word must have its address and "
+                               "size",
+                               NULL},
+    [IRIS_ORDER_LACKS_LATER] = {"later release", AT_RELEASE,
+                                "that release comes before the access and does "
+                                "not cover it; move it behind",
+                                NULL},
+    [IRIS_ORDER_LACKS_STREAM] = {"stream order", NOWHERE,
+                                 "streams are not ordered with each other or "
+                                 "the host: call iris_stream_synchronize "
+                                 "between the two",
+                                 NULL},
+    [IRIS_ORDER_LACKS_ANSWER] = {"answer", NOWHERE,
+                                 "it overwrites what was read: the reader must "
+                                 "signal that it is done, and the writer wait "
+                                 "for that",
+                                 NULL},
+    [IRIS_ORDER_LACKS_WRITERS] = {"order of writers", NOWHERE,
+                                  "two write, in no order: give each bytes of "
+                                  "its own, or let one wait for the other's "
+                                  "signal",
+                                  NULL},
+    [IRIS_ORDER_LACKS_WAIT] = {"wait", NOWHERE, NULL, NULL},
 };
-
-/* The advice for a lack whose line is unknown. */
-static const char *advise_lack(enum iris_order_lack lack)
-{
-    switch (lack) {
-    case IRIS_ORDER_LACKS_LIFE:
-        return "the memory is freed: synchronize every rank's streams, then "
-               "iris_free";
-    case IRIS_ORDER_LACKS_MIXED:
-        return "one is atomic, the other plain: make both atomic "
-               "(iris_signal_set, iris_atomic_*)";
-    case IRIS_ORDER_LACKS_SCOPE:
-        return "the scope of one does not span the other: pass "
-               "IRIS_SCOPE_SYSTEM between ranks";
-    case IRIS_ORDER_LACKS_SIZE:
-        return "atomics of one word must have its address and size";
-    case IRIS_ORDER_LACKS_STREAM:
-        return "streams are not ordered with each other or the host: call "
-               "iris_stream_synchronize between the two";
-    case IRIS_ORDER_LACKS_ANSWER:
-        return "it overwrites what was read: the reader must signal that it "
-               "is done, and the writer wait for that";
-    case IRIS_ORDER_LACKS_WRITERS:
-        return "two write, in no order: give each bytes of its own, or let "
-               "one wait for the other's signal";
-    default:
-        return "no signal or barrier is between them: signal behind the "
-               "write, and wait for that ahead of the read";
-    }
-}
 
 static void describe_lack(const struct iris_race *race,
                           const struct iris_order_edge *edge, char *text,
                           size_t bytes)
 {
     const struct iris_race_site *sites = race->order.shared->sites;
-    char release[IRIS_RACE_LINE_BYTES], acquire[IRIS_RACE_LINE_BYTES], deed[80];
+    const char *advice = lacks[edge->lack].advice;
+    const char *behind = lacks[edge->lack].behind;
+    bool at = lacks[edge->lack].at != NOWHERE;
+    char line[IRIS_RACE_LINE_BYTES] = "", deed[80] = "";
 
-    iris_i_race_line(&sites[edge->release], release, sizeof release);
-    iris_i_race_line(&sites[edge->acquire], acquire, sizeof acquire);
-    iris_i_race_deed(&sites[edge->release], deed, sizeof deed);
-    switch (edge->lack) {
-    case IRIS_ORDER_LACKS_RELEASE:
-        snprintf(text, bytes,
-                 "change %s: the %s releases nothing; pass "
-                 "IRIS_RELEASE",
-                 release, deed);
-        break;
-    case IRIS_ORDER_LACKS_RELEASE_SCOPE:
-        snprintf(text, bytes,
-                 "change %s: the %s is too narrow; pass "
-                 "IRIS_SCOPE_SYSTEM",
-                 release, deed);
-        break;
-    case IRIS_ORDER_LACKS_ACQUIRE:
-        snprintf(text, bytes,
-                 "change %s: it acquires nothing; pass "
-                 "IRIS_ACQUIRE, or use iris_wait_until",
-                 acquire);
-        break;
-    case IRIS_ORDER_LACKS_ACQUIRE_SCOPE:
-        snprintf(text, bytes,
-                 "change %s: its scope is too narrow; pass "
-                 "IRIS_SCOPE_SYSTEM",
-                 acquire);
-        break;
-    case IRIS_ORDER_LACKS_ATOMIC:
-        snprintf(text, bytes,
-                 "change %s: the flag is written by a plain %s; "
-                 "use iris_signal_set",
-                 release, deed);
-        break;
-    case IRIS_ORDER_LACKS_LATER:
-        snprintf(text, bytes,
-                 "change %s: that release comes before the "
-                 "access and does not cover it; move it behind",
-                 release);
-        break;
-    case IRIS_ORDER_LACKS_ANSWER:
-        snprintf(text, bytes, "%s%s%s%s", advise_lack(edge->lack),
-                 edge->release == 0 ? "" : "; or change ", release,
-                 edge->release == 0
-                     ? ""
-                     : ": move it behind what should have been read");
-        break;
-    default:
-        snprintf(text, bytes, "%s", advise_lack(edge->lack));
+    if (at || (edge->lack == IRIS_ORDER_LACKS_ANSWER && edge->release != 0)) {
+        iris_i_race_line(
+            &sites[lacks[edge->lack].at == AT_ACQUIRE ? edge->acquire
+                                                      : edge->release],
+            line, sizeof line);
     }
+    if (behind != NULL) {
+        iris_i_race_deed(&sites[edge->release], deed, sizeof deed);
+    } else if (edge->lack == IRIS_ORDER_LACKS_ANSWER && edge->release != 0) {
+        snprintf(text, bytes,
+                 "%s; or change %s: move it behind what should have been read",
+                 advice, line);
+        return;
+    }
+    snprintf(text, bytes, "%s%s%s%s%s%s", at ? "change " : "", at ? line : "",
+             at ? ": " : "",
+             advice != NULL ? advice
+                            : "no signal or barrier is between them: signal "
+                              "behind the write, and wait for that ahead of "
+                              "the read",
+             deed, behind != NULL ? behind : "");
 }
 
 static void tell_race(const struct iris_race *race,
@@ -433,7 +421,7 @@ static void tell_race(const struct iris_race *race,
         describe_access(race, &found->accesses[i], story_p->accesses[i],
                         sizeof story_p->accesses[i]);
     }
-    story_p->missing = lacks[found->edge.lack];
+    story_p->missing = lacks[found->edge.lack].missing;
     describe_lack(race, &found->edge, story_p->lack, sizeof story_p->lack);
 }
 
@@ -571,7 +559,7 @@ static void write_result(struct iris_json_writer *json,
                          const struct iris_race_found *found)
 {
     struct iris_race_story story;
-    char text[640];
+    char text[800];
 
     tell_race(race, found, &story);
     snprintf(text, sizeof text, "data race on %s; missing: %s; %s", story.place,
@@ -663,12 +651,6 @@ static void write_file(const struct iris_race *race, const char *ending,
     }
 }
 
-static void write_files(const struct iris_race *race)
-{
-    write_file(race, "_races.json", write_races);
-    write_file(race, "_races.sarif", write_sarif);
-}
-
 /* ---- The verdict ---- */
 
 /* Number of lines in the suppressions file that some rank used. */
@@ -712,7 +694,8 @@ iris_status_t iris_i_race_verdict(struct iris_race *race)
         tell_unused(&race->suppressions, log, race->suppressions_path);
     }
     if (log->rank == 0 && race->prefix[0] != '\0') {
-        write_files(race);
+        write_file(race, "_races.json", write_races);
+        write_file(race, "_races.sarif", write_sarif);
     }
     return count == 0 ? IRIS_OK
                       : iris_i_fail(log, IRIS_ERR_RACE,

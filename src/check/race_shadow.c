@@ -19,8 +19,7 @@ struct walk {
     struct iris_order *order;
     const struct iris_order_clock *clock; /* of its lane */
     struct iris_race_access now;
-    iris_race_tell_t tell;
-    void *arg;
+    struct iris_race_caught *caught;
     int rank;
     size_t offset; /* of the word */
 };
@@ -106,6 +105,27 @@ static struct iris_race_access *pick_cell(const struct walk *walk,
     return victim != NULL ? victim : &cells[walk->now.clock % IRIS_RACE_CELLS];
 }
 
+static void catch_race(struct walk *walk, const struct iris_race_access *before)
+{
+    struct iris_race_caught *caught = walk->caught;
+    unsigned i = 0;
+
+    while (i < caught->count && (caught->races[i].before.site != before->site ||
+                                 caught->races[i].now.site != walk->now.site)) {
+        i++;
+    }
+    if (i == IRIS_RACE_CAUGHT) {
+        atomic_store(&walk->order->shared->blind, true);
+        return;
+    }
+    if (i == caught->count) {
+        caught->races[i] = (struct iris_race_caught_one){
+            *before, walk->now, walk->rank, walk->offset, 0};
+        caught->count++;
+    }
+    caught->races[i].times++;
+}
+
 static void touch_word(struct walk *walk, uint8_t mask)
 {
     struct iris_race_access *cells =
@@ -125,7 +145,7 @@ static void touch_word(struct walk *walk, uint8_t mask)
         races = races || (!ordered &&
                           is_conflict(walk->order->shared, before, &walk->now));
         if (races) {
-            walk->tell(walk->arg, before, &walk->now, walk->rank, walk->offset);
+            catch_race(walk, before);
         }
         if ((ordered || races) && is_stronger(&walk->now, before)) {
             before->mask &= (uint8_t)~mask;
@@ -150,14 +170,13 @@ static void touch_words(struct walk *walk, size_t at, size_t end, size_t stop)
 void iris_i_race_touch(struct iris_order *order,
                        const struct iris_race_range *range,
                        const struct iris_race_access *access,
-                       iris_race_tell_t tell, void *arg)
+                       struct iris_race_caught *caught)
 {
     struct walk walk = {
         .order = order,
         .clock = &order->shared->lanes[access->lane].clock,
         .now = *access,
-        .tell = tell,
-        .arg = arg,
+        .caught = caught,
         .rank = range->rank,
     };
     size_t at = range->offset, end = range->offset + range->bytes;

@@ -214,17 +214,6 @@ static bool is_own_line(const char *line, const char *own)
            (own[0] != '\0' && strncmp(line, own, strlen(own)) == 0);
 }
 
-/* Takes the folder from a line of this file, where lists of callers
- * begin. */
-static void find_own_folder(const char *line, char *own, size_t bytes)
-{
-    const char *end = strstr(line, "check/race_site.c:");
-
-    if (end != NULL) {
-        snprintf(own, bytes, "%.*s", (int)(end - line), line);
-    }
-}
-
 /* Turns "/build/../src/a.c:1" into "/src/a.c:1": compilers name the same file
  * in several ways. */
 static void shorten_line(char *line)
@@ -249,6 +238,7 @@ static bool read_lines(FILE *pipe, char *text, size_t bytes)
 {
     char line[1024], folder[1024] = "";
     bool found = false, own = true;
+    const char *end;
 
     while (fgets(line, sizeof line, pipe) != NULL) {
         line[strcspn(line, "\n(")] = '\0';
@@ -256,7 +246,10 @@ static bool read_lines(FILE *pipe, char *text, size_t bytes)
             continue;
         }
         shorten_line(line);
-        find_own_folder(line, folder, sizeof folder);
+        end = strstr(line, "check/race_site.c:");
+        if (end != NULL) { /* lists of callers begin in this file */
+            snprintf(folder, sizeof folder, "%.*s", (int)(end - line), line);
+        }
         own = is_own_line(line, folder);
         found = true;
         snprintf(text, bytes, "%s",

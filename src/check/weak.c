@@ -33,79 +33,6 @@ struct iris_weak {
     uint64_t meets; /* number of calls that all ranks make */
 };
 
-/* ---- Notes ---- */
-
-/* An operation of a kernel, after its execution. */
-struct iris_weak_deed {
-    const struct iris_weak_range *range; /* NULL: a fence */
-    bool reads;
-    bool writes;
-    uint64_t seen;    /* the value read, at most 8 bytes; else 0 */
-    uint64_t written; /* the value written, at most 8 bytes; else 0 */
-    unsigned behind;  /* number of writes newer than the value read */
-};
-/* "inbox"+8: the name of the allocation and the offset in it. Without a name,
- * the allocation's offset on the heap. */
-static void name_place(const struct iris_weak *weak,
-                       const struct iris_weak_range *range, char *text,
-                       size_t bytes)
-{
-    const struct iris_heap_names *names = &weak->params.heap->names;
-    char name[IRIS_NAME_BYTES + 4] = "";
-    size_t start = 0, size;
-
-    if (iris_i_heap_find(names, range->offset, &start, &size)) {
-        (void)iris_i_heap_describe(names, start, name);
-    }
-    if (name[0] != '\0') {
-        snprintf(text, bytes, "%s+%zu", name + 1, range->offset - start);
-    } else {
-        snprintf(text, bytes, "heap+%zu", range->offset);
-    }
-}
-
-static void print_value(FILE *record, const char *word, bool is_there,
-                        uint64_t value)
-{
-    if (is_there) {
-        fprintf(record, "\t%s %llu", word, (unsigned long long)value);
-    } else {
-        fprintf(record, "\t%s -", word);
-    }
-}
-
-static void note_deed(const struct iris_weak *weak,
-                      const struct iris_cpu_event *event,
-                      const struct iris_weak_deed *deed)
-{
-    static const struct iris_weak_range nowhere = {.rank = -1};
-    const struct iris_weak_range *range =
-        deed->range == NULL ? &nowhere : deed->range;
-    FILE *record = iris_i_weak_choices(weak->machine->schedule)->record;
-    char place[IRIS_NAME_BYTES + 32] = "-", text[128];
-    struct iris_race_site site = {.op = event->op,
-                                  .host_op = -1,
-                                  .sem = event->sem,
-                                  .scope = event->scope,
-                                  .atomic = event->atomic != 0};
-
-    if (record == NULL) {
-        return;
-    }
-    iris_i_race_find_file(event->site, 0, &site);
-    iris_i_race_deed(&site, text, sizeof text);
-    if (deed->range != NULL) {
-        name_place(weak, range, place, sizeof place);
-    }
-    fprintf(record, "did\t%d\t%u\t%s\t%d\t%zu\t%zu", event->rank,
-            event->workgroup, event->kernel, range->rank, range->offset,
-            range->bytes);
-    print_value(record, "read", deed->reads, deed->seen);
-    print_value(record, "wrote", deed->writes, deed->written);
-    fprintf(record, "\told %u\t%s\t%s\t0x%llx\t%s\n", deed->behind, text, place,
-            (unsigned long long)site.offsets[0], site.file);
-}
-
 /* All lanes see a write after this number of accesses. */
 #define AGE 200
 
@@ -233,31 +160,70 @@ static uint64_t read_value(const struct side *side)
     return value;
 }
 
-static void note_read(const struct iris_weak *weak,
-                      const struct iris_cpu_event *event,
-                      const struct side *side)
+/* "inbox"+8: the name of the allocation and the offset in it. Without a name,
+ * the allocation's offset on the heap. */
+static void name_place(const struct iris_weak *weak,
+                       const struct iris_weak_range *range, char *text,
+                       size_t bytes)
 {
-    const struct iris_weak_deed deed = {
-        .range = &side->range,
-        .reads = true,
-        .seen = has_two_sides(event) ? read_value(side) : event->seen,
-        .behind = self.behind};
+    const struct iris_heap_names *names = &weak->params.heap->names;
+    char name[IRIS_NAME_BYTES + 4] = "";
+    size_t start = 0, size;
 
-    note_deed(weak, event, &deed);
+    if (iris_i_heap_find(names, range->offset, &start, &size)) {
+        (void)iris_i_heap_describe(names, start, name);
+    }
+    if (name[0] != '\0') {
+        snprintf(text, bytes, "%s+%zu", name + 1, range->offset - start);
+    } else {
+        snprintf(text, bytes, "heap+%zu", range->offset);
+    }
 }
 
-static void note_write(const struct iris_weak *weak,
-                       const struct iris_cpu_event *event,
-                       const struct side *side, bool is_update)
+static void print_value(FILE *record, const char *word, bool is_there,
+                        uint64_t value)
 {
-    const struct iris_weak_deed deed = {.range = &side->range,
-                                        .reads = is_update,
-                                        .writes = true,
-                                        .seen = is_update ? event->seen : 0,
-                                        .written = read_value(side),
-                                        .behind = is_update ? self.behind : 0};
+    if (is_there) {
+        fprintf(record, "\t%s %llu", word, (unsigned long long)value);
+    } else {
+        fprintf(record, "\t%s -", word);
+    }
+}
 
-    note_deed(weak, event, &deed);
+/* An operation of a kernel, after its execution: a line of the recorded schedule,
+ * with fields separated by tabs, which tools/replay_file.c reads. A side is NULL
+ * for a fence. */
+static void note_deed(const struct iris_weak *weak,
+                      const struct iris_cpu_event *event,
+                      const struct side *side, bool reads, bool writes)
+{
+    const struct iris_weak_range range =
+        side != NULL ? side->range : (struct iris_weak_range){.rank = -1};
+    FILE *record = iris_i_weak_choices(weak->machine->schedule)->record;
+    char place[IRIS_NAME_BYTES + 32] = "-", text[128];
+    struct iris_race_site site = {.op = event->op,
+                                  .host_op = -1,
+                                  .sem = event->sem,
+                                  .scope = event->scope,
+                                  .atomic = event->atomic != 0};
+
+    if (record == NULL) {
+        return;
+    }
+    iris_i_race_find_file(event->site, 0, &site);
+    iris_i_race_deed(&site, text, sizeof text);
+    if (side != NULL) {
+        name_place(weak, &range, place, sizeof place);
+    }
+    fprintf(record, "did\t%d\t%u\t%s\t%d\t%zu\t%zu", event->rank,
+            event->workgroup, event->kernel, range.rank, range.offset,
+            range.bytes);
+    print_value(record, "read", reads,
+                !reads || !has_two_sides(event) ? event->seen
+                                                : read_value(side));
+    print_value(record, "wrote", writes, writes ? read_value(side) : 0);
+    fprintf(record, "\told %u\t%s\t%s\t0x%llx\t%s\n", reads ? self.behind : 0,
+            text, place, (unsigned long long)site.offsets[0], site.file);
 }
 
 static void end_write(struct iris_weak *weak,
@@ -270,7 +236,7 @@ static void end_write(struct iris_weak *weak,
         iris_i_weak_acquire(weak->machine->model, &side->range, how);
     }
     iris_i_weak_write(weak->machine->model, &side->range, how, side->memory);
-    note_write(weak, event, side, how->update);
+    note_deed(weak, event, side, how->update, true);
 }
 
 /* The write may overlap the bytes that were read. */
@@ -304,7 +270,7 @@ static void end_access(struct iris_weak *weak,
         if (event->write) {
             end_both(weak, event);
         } else if (side->range.bytes != 0) {
-            note_read(weak, event, side);
+            note_deed(weak, event, side, true, false);
         }
         return;
     }
@@ -323,18 +289,17 @@ static void end_access(struct iris_weak *weak,
     }
     if (event->op != IRIS_OP_WAIT || event->held) {
         iris_i_weak_acquire(weak->machine->model, &word, &how);
-        note_read(weak, event, side);
+        note_deed(weak, event, side, true, false);
     }
 }
 
 static void pass_fence(struct iris_weak *weak,
                        const struct iris_cpu_event *event)
 {
-    static const struct iris_weak_deed deed;
     const struct iris_weak_how how = find_how(event);
 
     iris_i_weak_fence(weak->machine->model, &how.op);
-    note_deed(weak, event, &deed);
+    note_deed(weak, event, NULL, false, false);
 }
 
 static iris_status_t observe_kernel(void *arg,
@@ -464,31 +429,19 @@ static void leave_call(struct iris_weak *weak,
 static void observe_host_call(struct iris_weak *weak,
                               const struct iris_host_event *event)
 {
-    struct iris_weak_schedule *schedule = weak->machine->schedule;
     const void *stream =
         event->stream == NULL ? weak->params.default_stream : event->stream;
 
-    const struct iris_weak_run run = {event->id, event->grid,
-                                      event->value == 0};
-
     switch (event->op) {
     case IRIS_HOST_LAUNCH:
-        if (!event->after || event->status != IRIS_OK) {
-            iris_i_weak_enqueued(schedule, event->rank, stream,
-                                 event->after ? -1 : 1);
+        if (event->after && event->status == IRIS_OK) {
+            break;
         }
-        break;
+        /* fall through */
     case IRIS_HOST_KERNEL:
-        if (event->after) {
-            iris_i_weak_run_ends(schedule, event->rank, event->id);
-        } else {
-            iris_i_weak_run_begins(schedule, event->rank, stream, &run);
-        }
-        break;
     case IRIS_HOST_SYNCHRONIZE:
-        iris_i_weak_host_waits(schedule, event->rank,
-                               event->after ? NULL : stream);
-        if (event->after) {
+        iris_i_weak_host_works(weak->machine->schedule, event, stream);
+        if (event->op == IRIS_HOST_SYNCHRONIZE && event->after) {
             iris_i_order_come(&weak->host);
         }
         break;
@@ -500,7 +453,7 @@ static void observe_host_call(struct iris_weak *weak,
     }
 }
 
-static void observe_host(void *arg, const struct iris_host_event *event)
+static void watch_host(void *arg, const struct iris_host_event *event)
 {
     struct iris_weak *weak = arg;
 
@@ -524,7 +477,9 @@ static unsigned decide_read(void *arg, unsigned count)
 static void drop_machine(struct iris_weak_machine *machine)
 {
     if (machine != NULL) {
-        iris_i_weak_model_destroy(machine->model);
+        if (machine->model != NULL) {
+            iris_i_weak_model_destroy(machine->model);
+        }
         iris_i_order_close(&machine->order);
         iris_i_weak_schedule_destroy(machine->schedule);
         free(machine);
@@ -633,11 +588,10 @@ iris_status_t iris_i_weak_create(const struct iris_weak_params *params,
     weak->host.group_key = params->group_key;
     iris_i_weak_lock(weak->machine->schedule);
     weak->host.lane =
-        iris_i_order_add_lane(weak->host.order, params->heap->log->rank, 0, 0) -
-        1;
+        iris_i_order_add_lane(weak->host.order, params->heap->log->rank, 0) - 1;
     iris_i_weak_unlock(weak->machine->schedule);
     weak->observer.device = observe_kernel;
-    weak->observer.host = observe_host;
+    weak->observer.host = watch_host;
     weak->observer.turn = take_turn;
     weak->observer.self = weak;
     *weak_p = weak;

@@ -212,16 +212,6 @@ static bool make_cell_room(struct iris_weak_words *words,
     return room;
 }
 
-static void close_words(struct iris_weak_words *words)
-{
-    for (size_t i = 0; i < words->max_cells; i++) {
-        forget_cell(words, &words->cells[i]);
-        free(words->cells[i].writes);
-        free(words->cells[i].looks);
-    }
-    free(words->cells);
-}
-
 struct iris_weak_model {
     struct iris_weak_chooser chooser;
     struct iris_order *order;
@@ -230,12 +220,6 @@ struct iris_weak_model {
 };
 
 /* ---- One word of a range ---- */
-
-static uint64_t make_key(int rank, size_t offset)
-{
-    return ((uint64_t)(unsigned)rank + 1) << 48 |
-           (uint64_t)(offset / WORD_BYTES);
-}
 
 /* The part of a range in one word. */
 struct part {
@@ -248,7 +232,8 @@ struct part {
 
 static struct part begin_parts(const struct iris_weak_range *range)
 {
-    return (struct part){.key = make_key(range->rank, range->offset),
+    return (struct part){.key = ((uint64_t)(unsigned)range->rank + 1) << 48 |
+                                (uint64_t)(range->offset / WORD_BYTES),
                          .within = range->offset % WORD_BYTES};
 }
 
@@ -512,8 +497,7 @@ uint32_t iris_i_weak_begin(struct iris_weak_model *model,
     uint32_t lane;
 
     if (model->lanes[slot] == 0) {
-        model->lanes[slot] =
-            iris_i_order_add_lane(model->order, cpu->rank, 0, cpu->workgroup);
+        model->lanes[slot] = iris_i_order_add_lane(model->order, cpu->rank, 0);
     }
     lane = model->lanes[slot] != 0 ? model->lanes[slot] - 1 : host->lane;
     lanes[lane].rank = cpu->rank;
@@ -544,9 +528,13 @@ iris_i_weak_model_create(struct iris_order *order,
 
 void iris_i_weak_model_destroy(struct iris_weak_model *model)
 {
-    if (model == NULL) {
-        return;
+    struct iris_weak_words *words = &model->words;
+
+    for (size_t i = 0; i < words->max_cells; i++) {
+        forget_cell(words, &words->cells[i]);
+        free(words->cells[i].writes);
+        free(words->cells[i].looks);
     }
-    close_words(&model->words);
+    free(words->cells);
     free(model);
 }

@@ -179,13 +179,6 @@ static void record_step(FILE *file, const struct iris_weak_question *question,
     fprintf(file, "\n");
 }
 
-static void record_early(const struct iris_weak_choices *choices)
-{
-    if (choices->record != NULL) {
-        fprintf(choices->record, "early\n");
-    }
-}
-
 void iris_i_weak_tell(const struct iris_weak_choices *choices, const char *text)
 {
     if (choices->explores && choices->record != NULL) {
@@ -525,18 +518,6 @@ static bool is_complete(const struct iris_weak_schedule *schedule)
     return true;
 }
 
-static int compare_slots(const struct iris_weak_slot *a,
-                         const struct iris_weak_slot *b)
-{
-    if (a->stream->rank != b->stream->rank) {
-        return a->stream->rank < b->stream->rank ? -1 : 1;
-    }
-    if (a->stream->number != b->stream->number) {
-        return a->stream->number < b->stream->number ? -1 : 1;
-    }
-    return a->workgroup < b->workgroup ? -1 : a->workgroup > b->workgroup;
-}
-
 /* The next waiting workgroup in line: from `slot` on, and then from the
  * first. */
 static struct iris_weak_slot *
@@ -626,7 +607,9 @@ static void wait_for_turn(struct iris_weak_schedule *schedule,
             slot->waits && steps == schedule->steps &&
             schedule->running == NULL) {
             schedule->steps++;
-            record_early(&schedule->choices);
+            if (schedule->choices.record != NULL) { /* it may not replay */
+                fprintf(schedule->choices.record, "early\n");
+            }
             choose_next(schedule);
         }
     }
@@ -652,7 +635,9 @@ struct iris_weak_slot *iris_i_weak_enter(struct iris_weak_schedule *schedule,
     slot->stream = stream;
     slot->workgroup = workgroup;
     pthread_cond_init(&slot->turn, NULL);
-    for (at = &schedule->slots; *at != NULL && compare_slots(*at, slot) < 0;) {
+    for (at = &schedule->slots;
+         *at != NULL &&
+         compare_who(iris_i_weak_who(*at), iris_i_weak_who(slot)) < 0;) {
         at = &(*at)->next;
     }
     slot->next = *at;
@@ -723,33 +708,9 @@ static struct stream *find_stream(struct iris_weak_schedule *schedule, int rank,
     return *at;
 }
 
-void iris_i_weak_enqueued(struct iris_weak_schedule *schedule, int rank,
-                          const void *stream, int by)
-{
-    struct stream *one = find_stream(schedule, rank, stream);
-
-    if (one != NULL) {
-        one->pending += (unsigned)by;
-    }
-    advance_schedule(schedule);
-}
-
-void iris_i_weak_run_begins(struct iris_weak_schedule *schedule, int rank,
-                            const void *stream, const struct iris_weak_run *run)
-{
-    struct stream *one = find_stream(schedule, rank, stream);
-
-    if (one != NULL) {
-        one->pending += run->is_own;
-        one->run = run->id;
-        one->is_own = run->is_own;
-        one->left = run->grid;
-    }
-    advance_schedule(schedule);
-}
-
-void iris_i_weak_run_ends(struct iris_weak_schedule *schedule, int rank,
-                          uint64_t run)
+/* Ends the run of a rank's stream. */
+static void end_weak_run(struct iris_weak_schedule *schedule, int rank,
+                         uint64_t run)
 {
     for (struct stream *one = schedule->streams; one != NULL; one = one->next) {
         if (one->rank == rank && one->run == run) {
@@ -757,13 +718,31 @@ void iris_i_weak_run_ends(struct iris_weak_schedule *schedule, int rank,
             one->pending -= one->pending != 0;
         }
     }
-    advance_schedule(schedule);
 }
 
-void iris_i_weak_host_waits(struct iris_weak_schedule *schedule, int rank,
+void iris_i_weak_host_works(struct iris_weak_schedule *schedule,
+                            const struct iris_host_event *event,
                             const void *stream)
 {
-    schedule->hosts[rank].waits = stream;
+    struct stream *one =
+        event->op == IRIS_HOST_LAUNCH ||
+                (event->op == IRIS_HOST_KERNEL && !event->after)
+            ? find_stream(schedule, event->rank, stream)
+            : NULL;
+    bool is_own = event->value == 0; /* a kernel of the library */
+
+    if (event->op == IRIS_HOST_SYNCHRONIZE) {
+        schedule->hosts[event->rank].waits = event->after ? NULL : stream;
+    } else if (event->op == IRIS_HOST_LAUNCH && one != NULL) {
+        one->pending += event->after ? -1u : 1u;
+    } else if (event->op == IRIS_HOST_KERNEL && event->after) {
+        end_weak_run(schedule, event->rank, event->id);
+    } else if (one != NULL) {
+        one->pending += is_own;
+        one->run = event->id;
+        one->is_own = is_own;
+        one->left = event->grid;
+    }
     advance_schedule(schedule);
 }
 
