@@ -17,27 +17,22 @@
 
 /* ---- order.c ---- */
 
-/* The state that all ranks of a job share while they look for races: one piece
- * of shared memory, mapped by each rank, without pointers. Its lock guards all
- * of it, with these exceptions. Spin locks guard the parts that kernels'
- * operations use: the shadow (`granules`), each word, the arena and the edges
- * (`tables`). The thread that runs a lane uses the lane without the common lock;
- * the lane's lock guards the members that reports read, while they change. Some
- * members are atomic. */
+/* The state that all ranks of a job share: one piece of shared memory, mapped by
+ * each rank, without pointers. Its lock guards all of it, with these exceptions.
+ * Spin locks guard the parts that kernels' operations use: each word, the arena
+ * and the edges (`tables`). The thread that runs a lane uses the lane without the
+ * common lock; the lane's lock guards the members that reports read, while they
+ * change. Some members are atomic. */
 
 #define IRIS_ORDER_LANES 4096
-#define IRIS_RACE_SITES 4096
 #define IRIS_ORDER_WORDS \
     32768 /* twice the words used by atomics; a power of two */
 #define IRIS_ORDER_GROUPS 1024
 #define IRIS_ORDER_MEETINGS 8
 #define IRIS_ORDER_EDGES 1024
-#define IRIS_RACE_REPORTS 256
 #define IRIS_ORDER_WRITES 4
-#define IRIS_RACE_CELLS 4
 #define IRIS_ORDER_RELEASES 8
 #define IRIS_ORDER_GRANTS 2
-#define IRIS_RACE_GRANULES 4096 /* locks of the shadow; a power of two */
 
 /* One lane's knowledge of another. Operations up to `strict` happen before its
  * next one. Those up to `loose` would, if every atomic were a release and an
@@ -159,69 +154,37 @@ struct iris_order_edge {
     uint32_t acquire;
 };
 
-/* One access to bytes of a word, in the shadow. mask 0: unused. */
-struct iris_race_access {
-    uint32_t clock;
-    uint32_t site;
-    uint32_t workgroup;
-    uint16_t lane;
-    uint8_t mask;
-    uint8_t kind; /* IRIS_RACE_IS_WRITE and so on, and scope << 4 */
-};
-
-#define IRIS_RACE_IS_WRITE 1u
-#define IRIS_RACE_IS_ATOMIC 2u
-#define IRIS_RACE_IS_FREE 4u
-#define IRIS_RACE_SCOPE_SHIFT 4
-
-struct iris_race_found {
-    struct iris_race_access accesses[2]; /* the earlier one, the later one */
-    struct iris_order_edge edge;
-    int32_t rank; /* the rank that owns the memory */
-    int32_t finder;
-    uint64_t offset;
-    uint64_t count;
-    atomic_bool suppressed; /* the finder decides this before its work ends */
-};
-
 struct iris_order_shared {
-    pthread_mutex_t lock;  /* the common lock; robust */
-    atomic_uint num_found; /* may be read without the lock */
-    atomic_bool blind;     /* a table was full: races may be missed */
-    atomic_uint granules[IRIS_RACE_GRANULES]; /* 1: taken */
+    pthread_mutex_t lock; /* the common lock; robust */
+    atomic_bool blind;    /* a table was full: races may be missed */
     atomic_uint num_lanes;
-    uint32_t num_sites;
     atomic_uint num_edges; /* edges below it never change */
     atomic_uint num_words;
     atomic_uint tables; /* lock of the arena's lists and for new edges */
     uint32_t arena_used;
     uint32_t arena_free[16]; /* free lists by size; 0: empty */
     struct iris_order_lane lanes[IRIS_ORDER_LANES];
-    struct iris_race_site sites[IRIS_RACE_SITES];
     /* Rank and offset of each word, + 1; 0: free. A separate array, for the
      * search. Set once. */
     _Atomic uint64_t word_keys[IRIS_ORDER_WORDS];
     struct iris_order_word words[IRIS_ORDER_WORDS];
     struct iris_order_group groups[IRIS_ORDER_GROUPS];
     struct iris_order_edge edges[IRIS_ORDER_EDGES];
-    struct iris_race_found found[IRIS_RACE_REPORTS];
 };
 
 /* A rank's mapping of the shared memory. */
 struct iris_order {
     struct iris_order_shared *shared;
     struct iris_order_moment *arena;
-    struct iris_race_access *shadow; /* CELLS for each 8 bytes of each heap */
-    size_t heap_bytes;
+    void *more; /* shared, for the user; zeroed */
     size_t bytes;
 };
 
 /* Rank 0 makes it and all ranks map it. Collective among `members`.
  * IRIS_ERR_NO_MEMORY, IRIS_ERR_SYSTEM, and the statuses of agreements */
 iris_status_t iris_i_order_open(struct iris_members *members, int rank,
-                                int num_ranks, size_t heap_bytes,
-                                struct iris_order *memory_p);
-/* In this process only, without a shadow. IRIS_ERR_NO_MEMORY */
+                                size_t more_bytes, struct iris_order *order_p);
+/* In this process only, without more. IRIS_ERR_NO_MEMORY */
 iris_status_t iris_i_order_open_own(struct iris_order *order);
 void iris_i_order_close(struct iris_order *order);
 
@@ -372,6 +335,18 @@ void iris_i_order_unwritten(struct iris_order *order,
 bool iris_i_order_read(struct iris_order *order,
                        const struct iris_order_atomic *atomic, uint64_t seen);
 
+/* A range of bytes on a rank's heap. */
+struct iris_order_range {
+    int rank;
+    size_t offset;
+    size_t bytes;
+};
+
+/* The range that the operation accesses; false: it is on no heap. */
+bool iris_i_order_locate(const struct iris_heap *heap,
+                         const struct iris_cpu_event *event,
+                         struct iris_order_range *range_p);
+
 /* All under the lock. */
 
 /* A lane + 1; 0: there are too many. */
@@ -423,6 +398,49 @@ bool iris_i_order_leave(struct iris_order_host *host);
  * members' later ones. */
 void iris_i_order_come(struct iris_order_host *host);
 
+/* ---- What the ranks' race checkers share ---- */
+
+#define IRIS_RACE_SITES 4096
+#define IRIS_RACE_REPORTS 256
+#define IRIS_RACE_CELLS 4
+#define IRIS_RACE_GRANULES 4096 /* locks of the shadow; a power of two */
+
+/* One access to bytes of a word, in the shadow. mask 0: unused. */
+struct iris_race_access {
+    uint32_t clock;
+    uint32_t site;
+    uint32_t workgroup;
+    uint16_t lane;
+    uint8_t mask;
+    uint8_t kind; /* IRIS_RACE_IS_WRITE and so on, and scope << 4 */
+};
+
+#define IRIS_RACE_IS_WRITE 1u
+#define IRIS_RACE_IS_ATOMIC 2u
+#define IRIS_RACE_IS_FREE 4u
+#define IRIS_RACE_SCOPE_SHIFT 4
+
+struct iris_race_found {
+    struct iris_race_access accesses[2]; /* the earlier one, the later one */
+    struct iris_order_edge edge;
+    int32_t rank; /* the rank that owns the memory */
+    int32_t finder;
+    uint64_t offset;
+    uint64_t count;
+    atomic_bool suppressed; /* the finder decides this before its work ends */
+};
+
+/* Under the common lock, except members that are atomic and `granules`. */
+struct iris_race_shared {
+    atomic_uint granules[IRIS_RACE_GRANULES]; /* spin locks of the shadow */
+    uint32_t num_sites;                       /* without number 0 */
+    struct iris_race_site sites[IRIS_RACE_SITES];
+    atomic_uint num_found; /* may be read without the lock */
+    struct iris_race_found found[IRIS_RACE_REPORTS];
+};
+
+struct iris_race;
+
 /* ---- race_site.c ---- */
 
 /* The place in the program that calls the library. */
@@ -457,12 +475,9 @@ struct iris_race_sites {
 };
 
 /* The site's number; 0: there are too many. */
-uint32_t iris_i_race_site(struct iris_order *order,
-                          struct iris_race_sites *sites,
+uint32_t iris_i_race_site(struct iris_race *race,
                           const struct iris_cpu_event *event);
-uint32_t iris_i_race_host_site(struct iris_order *order,
-                               struct iris_race_sites *sites,
-                               enum iris_host_op op,
+uint32_t iris_i_race_host_site(struct iris_race *race, enum iris_host_op op,
                                const struct iris_race_caller *caller);
 
 /* Sets element i of the site's files: the file that contains the code, and the
@@ -475,13 +490,6 @@ void iris_i_race_deed(const struct iris_race_site *site, char *text,
                       size_t bytes);
 
 /* ---- race_shadow.c ---- */
-
-/* A range of bytes on a rank's heap that is accessed. */
-struct iris_race_range {
-    int rank;
-    size_t offset;
-    size_t bytes;
-};
 
 /* Races of one access, found while a granule was locked: one of each two
  * sites. */
@@ -499,18 +507,18 @@ struct iris_race_caught {
 /* Compares the access with the earlier ones, keeps it, and adds its races. All of
  * its members except the mask are set. Called by the thread that runs the
  * access's lane, or under the lock. */
-void iris_i_race_touch(struct iris_order *order,
-                       const struct iris_race_range *range,
+void iris_i_race_touch(struct iris_race *race,
+                       const struct iris_order_range *range,
                        const struct iris_race_access *access,
                        struct iris_race_caught *caught);
 
 /* The latest plain write of the 8 bytes there; false: unknown. */
-bool iris_i_race_last_plain(const struct iris_order *order, int rank,
+bool iris_i_race_last_plain(const struct iris_race *race, int rank,
                             size_t offset, struct iris_race_access *plain_p);
 
 /* Removes all accesses to that range. */
-void iris_i_race_forget(struct iris_order *order,
-                        const struct iris_race_range *range);
+void iris_i_race_forget(struct iris_race *race,
+                        const struct iris_order_range *range);
 
 /* ---- The state of one rank while it looks for races ---- */
 
@@ -583,6 +591,9 @@ struct iris_race {
     struct iris_race_suppressions suppressions;
     struct iris_observer observer;
     struct iris_order order;
+    struct iris_race_shared *shared;
+    struct iris_race_access *shadow; /* CELLS for each word of each heap */
+    size_t num_words;                /* of 8 bytes, of a heap */
     struct iris_race_sites sites;
     struct iris_order_host host;
     struct iris_race_stream **streams;
@@ -642,13 +653,6 @@ void iris_i_race_plain_host(struct iris_race *race);
 
 struct iris_weak_model;
 
-/* A place on a rank's heap. */
-struct iris_weak_range {
-    int rank;
-    size_t offset;
-    size_t bytes;
-};
-
 /* The order of an access. */
 struct iris_weak_how {
     bool atomic;
@@ -681,23 +685,23 @@ void iris_i_weak_flush(struct iris_weak_model *model);
 /* Before any access of the lane: the current contents of memory. If memory was
  * written without the model, all lanes see that write. */
 void iris_i_weak_look(struct iris_weak_model *model, uint32_t lane,
-                      const struct iris_weak_range *range, const void *memory);
+                      const struct iris_order_range *range, const void *memory);
 
 /* A read: *seen gets the value that the lane sees, range->bytes long. Each
  * aligned word of 8 bytes is seen as a whole. Returns the number of writes that
  * are newer than the oldest word seen. */
 unsigned iris_i_weak_read(struct iris_weak_model *model,
-                          const struct iris_weak_range *range,
+                          const struct iris_order_range *range,
                           const struct iris_weak_how *how, void *seen);
 
 /* The latest read of that word acquires the release of its writer. */
 void iris_i_weak_acquire(struct iris_weak_model *model,
-                         const struct iris_weak_range *range,
+                         const struct iris_order_range *range,
                          const struct iris_weak_how *how);
 
 /* Call this after a write. */
 void iris_i_weak_write(struct iris_weak_model *model,
-                       const struct iris_weak_range *range,
+                       const struct iris_order_range *range,
                        const struct iris_weak_how *how, const void *written);
 
 void iris_i_weak_fence(struct iris_weak_model *model,

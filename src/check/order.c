@@ -83,8 +83,7 @@ static iris_status_t make_file(size_t bytes, int *fd_p)
     return IRIS_OK;
 }
 
-static iris_status_t map_file(int fd, size_t heap_bytes,
-                              struct iris_order *order)
+static iris_status_t map_file(int fd, struct iris_order *order)
 {
     int flags = fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
     char *at = mmap(NULL, order->bytes, PROT_READ | PROT_WRITE,
@@ -98,8 +97,7 @@ static iris_status_t map_file(int fd, size_t heap_bytes,
     }
     order->shared = (void *)at;
     order->arena = (void *)(at + size_shared());
-    order->shadow = (void *)(at + size_shared() + ARENA_BYTES);
-    order->heap_bytes = heap_bytes;
+    order->more = at + size_shared() + ARENA_BYTES;
     return IRIS_OK;
 }
 
@@ -113,12 +111,11 @@ static void init_shared(struct iris_order_shared *shared)
     pthread_mutex_init(&shared->lock, &attributes);
     pthread_mutexattr_destroy(&attributes);
     shared->arena_used = 1; /* 0 means no place */
-    shared->num_sites = 1;
     shared->num_edges = 1;
 }
 
 /* This rank's part: the others have received the place of rank 0's file. */
-static iris_status_t join_file(struct iris_members *members, size_t heap_bytes,
+static iris_status_t join_file(struct iris_members *members,
                                struct iris_order *order)
 {
     struct place place = {0, -1};
@@ -136,30 +133,26 @@ static iris_status_t join_file(struct iris_members *members, size_t heap_bytes,
                                  "ranks must see each other's processes",
                                  path);
     }
-    status = map_file(fd, heap_bytes, order);
+    status = map_file(fd, order);
     close(fd);
     return status;
 }
 
 iris_status_t iris_i_order_open(struct iris_members *members, int rank,
-                                int num_ranks, size_t heap_bytes,
-                                struct iris_order *memory_p)
+                                size_t more_bytes, struct iris_order *order_p)
 {
     struct iris_call call = {.type = &open_call};
     struct place place = {getpid(), -1};
     iris_status_t status;
     int fd = -1;
 
-    memory_p->bytes = size_shared() + ARENA_BYTES +
-                      (size_t)num_ranks * round_bytes(heap_bytes) / 8 *
-                          IRIS_RACE_CELLS * sizeof(struct iris_race_access);
+    order_p->bytes = size_shared() + ARENA_BYTES + more_bytes;
     if (rank == 0) {
-        call.status = make_file(memory_p->bytes, &fd);
-        call.status = call.status == IRIS_OK
-                          ? map_file(fd, heap_bytes, memory_p)
-                          : call.status;
+        call.status = make_file(order_p->bytes, &fd);
+        call.status =
+            call.status == IRIS_OK ? map_file(fd, order_p) : call.status;
         if (call.status == IRIS_OK) {
-            init_shared(memory_p->shared);
+            init_shared(order_p->shared);
             place.fd = fd;
             call.payload = &place;
             call.payload_bytes = sizeof place;
@@ -168,8 +161,7 @@ iris_status_t iris_i_order_open(struct iris_members *members, int rank,
     status = iris_i_agree(members, &call);
     if (status == IRIS_OK) {
         call = (struct iris_call){.type = &open_call};
-        call.status =
-            rank == 0 ? IRIS_OK : join_file(members, heap_bytes, memory_p);
+        call.status = rank == 0 ? IRIS_OK : join_file(members, order_p);
         status = iris_i_agree(members, &call);
     }
     if (fd >= 0) {
@@ -183,7 +175,7 @@ iris_status_t iris_i_order_open_own(struct iris_order *order)
     iris_status_t status;
 
     order->bytes = size_shared() + ARENA_BYTES;
-    status = map_file(-1, 0, order);
+    status = map_file(-1, order);
     if (status == IRIS_OK) {
         init_shared(order->shared);
     }
@@ -641,7 +633,7 @@ struct iris_order_word *iris_i_order_word(struct iris_order *order, int rank,
                                           size_t offset, bool make)
 {
     struct iris_order_shared *shared = order->shared;
-    uint64_t key = (uint64_t)rank * order->heap_bytes + offset + 1;
+    uint64_t key = ((uint64_t)(unsigned)rank + 1) << 48 | (uint64_t)offset;
     size_t at = (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 40);
     uint64_t seen;
 
@@ -865,6 +857,27 @@ void iris_i_order_unwritten(struct iris_order *order,
         own->state = IRIS_ORDER_NONE;
     }
     iris_i_order_spin_unlock(&word->lock);
+}
+
+/* ---- Places ---- */
+
+bool iris_i_order_locate(const struct iris_heap *heap,
+                         const struct iris_cpu_event *event,
+                         struct iris_order_range *range_p)
+{
+    const struct iris_heap_memory *memory = &heap->memory;
+
+    range_p->bytes = event->bytes;
+    if (iris_i_is_translated(event)) {
+        range_p->offset = iris_i_heap_offset(memory, event->address);
+        range_p->rank = event->target_rank;
+    } else {
+        range_p->rank =
+            iris_i_heap_owner(memory, event->address, &range_p->offset);
+    }
+    return range_p->rank >= 0 && range_p->rank < heap->log->num_ranks &&
+           range_p->offset < iris_i_heap_bytes(memory) &&
+           range_p->bytes <= iris_i_heap_bytes(memory) - range_p->offset;
 }
 
 /* ---- Calls of hosts ---- */

@@ -75,7 +75,7 @@ static struct iris_order_clock *get_host_clock(const struct iris_race *race)
 /* ---- Accesses ---- */
 
 static bool find_range(const struct iris_race *race, const void *address,
-                       size_t bytes, struct iris_race_range *range_p)
+                       size_t bytes, struct iris_order_range *range_p)
 {
     range_p->bytes = bytes;
     range_p->rank =
@@ -85,7 +85,7 @@ static bool find_range(const struct iris_race *race, const void *address,
 }
 
 static void touch_range(struct iris_race *race,
-                        const struct iris_race_range *range, uint32_t lane,
+                        const struct iris_order_range *range, uint32_t lane,
                         uint32_t site, unsigned kind)
 {
     const struct iris_race_access access = {
@@ -98,7 +98,7 @@ static void touch_range(struct iris_race *race,
 
     caught.count = 0;
     if (!iris_i_heap_is_own(&race->heap->names, range->offset)) {
-        iris_i_race_touch(&race->order, range, &access, &caught);
+        iris_i_race_touch(race, range, &access, &caught);
         iris_i_race_note(race, &caught);
     }
 }
@@ -107,7 +107,7 @@ static void touch_bytes(struct iris_race *race, const void *address,
                         size_t bytes, uint32_t lane, uint32_t site,
                         unsigned kind)
 {
-    struct iris_race_range range;
+    struct iris_order_range range;
 
     if (find_range(race, address, bytes, &range)) {
         touch_range(race, &range, lane, site, kind);
@@ -296,8 +296,7 @@ static void run_copy(struct iris_race *race,
         return; /* the bytes still count as those of the memory before */
     }
     if (stream->site == 0) { /* a graph's */
-        stream->site =
-            iris_i_race_host_site(&race->order, &race->sites, op, &nowhere);
+        stream->site = iris_i_race_host_site(race, op, &nowhere);
     }
     stream->run = event->id;
     lane = iris_i_race_lane(race, stream, event->id, 0);
@@ -370,7 +369,7 @@ static void clear_new(struct iris_race *race,
                       const struct iris_host_event *event)
 {
     struct iris_order_meeting *meeting;
-    struct iris_race_range range;
+    struct iris_order_range range;
 
     if (event->status != IRIS_OK || race->host.call.number == 0 ||
         !find_range(race, event->address, event->bytes, &range)) {
@@ -383,7 +382,7 @@ static void clear_new(struct iris_race *race,
     meeting->cleared = true;
     for (int rank = 0; rank < race->heap->log->num_ranks; rank++) {
         range.rank = rank;
-        iris_i_race_forget(&race->order, &range);
+        iris_i_race_forget(race, &range);
     }
 }
 
@@ -392,14 +391,14 @@ static void clear_new(struct iris_race *race,
 static void note_free(struct iris_race *race,
                       const struct iris_host_event *event, uint32_t site)
 {
-    struct iris_race_range range;
+    struct iris_order_range range;
 
     if (event->status != IRIS_OK ||
         !find_range(race, event->address, race->free_bytes, &range)) {
         return;
     }
     if (race->host.depth != 0) {
-        iris_i_race_forget(&race->order, &range);
+        iris_i_race_forget(race, &range);
     } else {
         touch_range(race, &range, race->host.lane, site,
                     IRIS_RACE_IS_WRITE | IRIS_RACE_IS_FREE);
@@ -520,8 +519,7 @@ static void observe_host_event(void *self, const struct iris_host_event *event)
     }
     iris_i_order_lock(race->order.shared);
     if (has_site(event)) {
-        site = iris_i_race_host_site(&race->order, &race->sites, event->op,
-                                     &caller);
+        site = iris_i_race_host_site(race, event->op, &caller);
     }
     if (event->op == IRIS_HOST_FREE && !event->after) {
         race->free_bytes = bytes;
@@ -546,9 +544,16 @@ static iris_status_t start_checker(struct iris_race *race)
                                                 &race->suppressions);
     status = iris_i_agree(race->heap->world, &call);
     if (status == IRIS_OK) {
-        status = iris_i_order_open(race->heap->world, log->rank, log->num_ranks,
-                                   iris_i_heap_bytes(&race->heap->memory),
+        size_t own = (sizeof *race->shared + 4095) & ~(size_t)4095, bytes;
+
+        race->num_words =
+            (iris_i_heap_bytes(&race->heap->memory) + 4095) / 4096 * 512;
+        bytes = own + (size_t)log->num_ranks * race->num_words *
+                          IRIS_RACE_CELLS * sizeof *race->shadow;
+        status = iris_i_order_open(race->heap->world, log->rank, bytes,
                                    &race->order);
+        race->shared = race->order.more;
+        race->shadow = (void *)((char *)race->order.more + own);
     }
     if (status != IRIS_OK) {
         return status;

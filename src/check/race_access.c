@@ -122,26 +122,6 @@ uint32_t iris_i_race_lane(struct iris_race *race,
 
 /* ---- Accesses ---- */
 
-/* Finds the heap and the offset of the access; false: it is on no heap. */
-static bool locate_event(const struct iris_race *race,
-                         const struct iris_cpu_event *event,
-                         struct iris_race_range *range_p)
-{
-    const struct iris_heap_memory *memory = &race->heap->memory;
-
-    range_p->bytes = event->bytes;
-    if (iris_i_is_translated(event)) {
-        range_p->offset = iris_i_heap_offset(memory, event->address);
-        range_p->rank = event->target_rank;
-    } else {
-        range_p->rank =
-            iris_i_heap_owner(memory, event->address, &range_p->offset);
-    }
-    return range_p->rank >= 0 && range_p->rank < race->heap->log->num_ranks &&
-           range_p->offset < iris_i_heap_bytes(memory) &&
-           range_p->bytes <= iris_i_heap_bytes(memory) - range_p->offset;
-}
-
 /* Whether the shadow gets the access now: before a plain access or an atomic,
  * and after a wait. */
 static bool is_access(const struct iris_cpu_event *event)
@@ -152,7 +132,7 @@ static bool is_access(const struct iris_cpu_event *event)
 
 static void touch_event(struct iris_race *race,
                         const struct iris_cpu_event *event,
-                        const struct iris_race_range *range, uint32_t lane,
+                        const struct iris_order_range *range, uint32_t lane,
                         uint32_t site, struct iris_race_caught *caught)
 {
     const struct iris_race_access access = {
@@ -167,7 +147,7 @@ static void touch_event(struct iris_race *race,
 
     if (range->bytes != 0 &&
         !iris_i_heap_is_own(&race->heap->names, range->offset)) {
-        iris_i_race_touch(&race->order, range, &access, caught);
+        iris_i_race_touch(race, range, &access, caught);
     }
 }
 
@@ -240,14 +220,15 @@ static void find_values(const struct iris_cpu_event *event, uint64_t values[2])
 
 /* A flag that plain stores write orders nothing, but the program expects it
  * to. */
-static void take_plain(struct iris_order *order,
+static void take_plain(struct iris_race *race,
                        const struct iris_order_atomic *reader)
 {
+    struct iris_order *order = &race->order;
     struct iris_order_lane *lane = &order->shared->lanes[reader->op.lane];
     struct iris_race_access plain;
     struct iris_order_edge edge = {IRIS_ORDER_LACKS_ATOMIC, 0, reader->op.site};
 
-    if (iris_i_race_last_plain(order, reader->rank, reader->offset, &plain) &&
+    if (iris_i_race_last_plain(race, reader->rank, reader->offset, &plain) &&
         plain.lane != reader->op.lane) {
         uint32_t why;
 
@@ -260,11 +241,11 @@ static void take_plain(struct iris_order *order,
     }
 }
 
-static void read_word(struct iris_order *order,
+static void read_word(struct iris_race *race,
                       const struct iris_order_atomic *atomic, uint64_t seen)
 {
-    if (!iris_i_order_read(order, atomic, seen)) {
-        take_plain(order, atomic);
+    if (!iris_i_order_read(&race->order, atomic, seen)) {
+        take_plain(race, atomic);
     }
 }
 
@@ -277,17 +258,17 @@ static void end_atomic(struct iris_race *race,
     uint64_t values[2];
 
     if (event->op == IRIS_OP_LOAD) {
-        read_word(order, atomic, event->seen);
+        read_word(race, atomic, event->seen);
     } else if (event->op == IRIS_OP_STORE) {
         values[0] = values[1] = event->value;
         iris_i_order_written(order, atomic, values, NULL);
     } else if (event->op == IRIS_OP_ATOMIC_CAS &&
                event->seen != event->expected) {
         iris_i_order_unwritten(order, atomic);
-        read_word(order, atomic, event->seen);
+        read_word(race, atomic, event->seen);
     } else {
         find_values(event, values);
-        read_word(order, atomic, event->seen);
+        read_word(race, atomic, event->seen);
         iris_i_order_written(order, atomic, values, &event->seen);
     }
 }
@@ -295,7 +276,7 @@ static void end_atomic(struct iris_race *race,
 /* The order by an atomic or a fence. */
 static void order_event(struct iris_race *race,
                         const struct iris_cpu_event *event,
-                        const struct iris_race_range *range, uint32_t lane,
+                        const struct iris_order_range *range, uint32_t lane,
                         uint32_t site)
 {
     bool fences = event->op == IRIS_OP_FENCE;
@@ -319,7 +300,7 @@ static void order_event(struct iris_race *race,
         iris_i_order_fence(&race->order, &atomic.op);
     } else if (event->op == IRIS_OP_WAIT) {
         if (event->after && event->held) {
-            read_word(&race->order, &atomic, event->seen);
+            read_word(race, &atomic, event->seen);
         }
     } else if (event->after) {
         end_atomic(race, event, &atomic);
@@ -333,11 +314,12 @@ static void order_event(struct iris_race *race,
 /* Whether the operation is one to observe. */
 static bool is_observed(const struct iris_race *race,
                         const struct iris_cpu_event *event,
-                        struct iris_race_range *range_p)
+                        struct iris_order_range *range_p)
 {
-    *range_p = (struct iris_race_range){-1, 0, 0};
+    *range_p = (struct iris_order_range){-1, 0, 0};
     return (event->atomic || !event->after) &&
-           (event->op == IRIS_OP_FENCE || locate_event(race, event, range_p));
+           (event->op == IRIS_OP_FENCE ||
+            iris_i_order_locate(race->heap, event, range_p));
 }
 
 /* An operation of `lane`. `call` is the site of the host call that launched the
@@ -347,7 +329,7 @@ static void observe_in_lane(struct iris_race *race,
                             uint32_t call)
 {
     struct iris_race_caught caught;
-    struct iris_race_range range;
+    struct iris_order_range range;
     uint32_t site = call;
 
     caught.count = 0;
@@ -355,7 +337,7 @@ static void observe_in_lane(struct iris_race *race,
         return;
     }
     if (call == 0) {
-        site = iris_i_race_site(&race->order, &race->sites, event);
+        site = iris_i_race_site(race, event);
     }
     if (site == 0) {
         return;
@@ -379,12 +361,12 @@ static void observe_collective(struct iris_race *race,
                                uint32_t lane)
 {
     struct iris_race_caught caught;
-    struct iris_race_range range;
+    struct iris_order_range range;
     uint32_t site;
 
     caught.count = 0;
-    if (!event->after && locate_event(race, event, &range)) {
-        site = iris_i_race_site(&race->order, &race->sites, event);
+    if (!event->after && iris_i_order_locate(race->heap, event, &range)) {
+        site = iris_i_race_site(race, event);
         touch_event(race, event, &range, lane, site, &caught);
         iris_i_race_note(race, &caught);
     }
@@ -396,7 +378,7 @@ static bool observe_known(struct iris_race *race,
                           const struct iris_cpu_event *event)
 {
     struct iris_race_caught caught;
-    struct iris_race_range range;
+    struct iris_order_range range;
     uint32_t lane, site;
 
     caught.count = 0; /* without the time to clear the rest */

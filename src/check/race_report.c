@@ -229,7 +229,7 @@ static void note_race(struct iris_race *race,
                       const struct iris_race_caught_one *one)
 {
     const struct iris_race_access *before = &one->before, *now = &one->now;
-    struct iris_order_shared *shared = race->order.shared;
+    struct iris_race_shared *shared = race->shared;
     unsigned i, count = atomic_load(&shared->num_found);
 
     for (i = 0; i < count; i++) {
@@ -276,7 +276,7 @@ static void describe_access(const struct iris_race *race,
                             const struct iris_race_access *access, char *text,
                             size_t bytes)
 {
-    const struct iris_order_shared *shared = race->order.shared;
+    const struct iris_race_shared *shared = race->shared;
     const struct iris_race_site *site = &shared->sites[access->site];
     char line[IRIS_RACE_LINE_BYTES], deed[80];
 
@@ -285,14 +285,14 @@ static void describe_access(const struct iris_race *race,
     if (site->host_op >= 0) {
         snprintf(text, bytes, "%s%s%s of rank %d", line,
                  line[0] == '\0' ? "" : ": ", deed,
-                 shared->lanes[access->lane].rank);
+                 race->order.shared->lanes[access->lane].rank);
     } else if (site->kernel[0] == '\0') {
         snprintf(text, bytes, "%s: %s by rank %d, host", line, deed,
-                 shared->lanes[access->lane].rank);
+                 race->order.shared->lanes[access->lane].rank);
     } else {
         snprintf(text, bytes, "%s: %s by rank %d, kernel %s, workgroup %u",
-                 line, deed, shared->lanes[access->lane].rank, site->kernel,
-                 access->workgroup);
+                 line, deed, race->order.shared->lanes[access->lane].rank,
+                 site->kernel, access->workgroup);
     }
 }
 
@@ -383,7 +383,7 @@ static void describe_lack(const struct iris_race *race,
                           const struct iris_order_edge *edge, char *text,
                           size_t bytes)
 {
-    const struct iris_race_site *sites = race->order.shared->sites;
+    const struct iris_race_site *sites = race->shared->sites;
     const char *advice = lacks[edge->lack].advice;
     const char *behind = lacks[edge->lack].behind;
     bool at = lacks[edge->lack].at != NOWHERE;
@@ -427,7 +427,7 @@ static void tell_race(const struct iris_race *race,
 
 void iris_i_race_print(struct iris_race *race)
 {
-    struct iris_order_shared *shared = race->order.shared;
+    struct iris_race_shared *shared = race->shared;
 
     unsigned seen = atomic_load(&race->num_seen);
 
@@ -461,12 +461,12 @@ static void write_access(struct iris_json_writer *json,
                          const struct iris_race *race,
                          const struct iris_race_access *access)
 {
-    const struct iris_order_shared *shared = race->order.shared;
+    const struct iris_race_shared *shared = race->shared;
     const struct iris_race_site *site = &shared->sites[access->site];
     char text[IRIS_RACE_LINE_BYTES];
 
     iris_i_json_begin(json, NULL, '{');
-    iris_i_json_int(json, "rank", shared->lanes[access->lane].rank);
+    iris_i_json_int(json, "rank", race->order.shared->lanes[access->lane].rank);
     iris_i_json_text(json, "kernel",
                      site->kernel[0] != '\0' ? site->kernel : NULL);
     iris_i_json_uint(json, "workgroup", access->workgroup);
@@ -503,7 +503,7 @@ static void write_race(struct iris_json_writer *json,
 static void write_races(struct iris_json_writer *json,
                         const struct iris_race *race)
 {
-    const struct iris_order_shared *shared = race->order.shared;
+    const struct iris_race_shared *shared = race->shared;
     unsigned count = atomic_load(&shared->num_found);
 
     iris_i_json_begin(json, NULL, '{');
@@ -534,8 +534,7 @@ static void write_location(struct iris_json_writer *json,
     char *colon;
     int number;
 
-    iris_i_race_line(&race->order.shared->sites[access->site], line,
-                     sizeof line);
+    iris_i_race_line(&race->shared->sites[access->site], line, sizeof line);
     colon = strrchr(line, ':');
     number = colon == NULL ? 0 : atoi(colon + 1);
     iris_i_json_begin(json, NULL, '{');
@@ -588,7 +587,7 @@ static void write_result(struct iris_json_writer *json,
 static void write_sarif(struct iris_json_writer *json,
                         const struct iris_race *race)
 {
-    const struct iris_order_shared *shared = race->order.shared;
+    const struct iris_race_shared *shared = race->shared;
     unsigned count = atomic_load(&shared->num_found);
 
     iris_i_json_begin(json, NULL, '{');
@@ -656,7 +655,7 @@ static void write_file(const struct iris_race *race, const char *ending,
 /* Number of lines in the suppressions file that some rank used. */
 static unsigned count_suppressed(struct iris_race *race)
 {
-    const struct iris_order_shared *shared = race->order.shared;
+    const struct iris_race_shared *shared = race->shared;
     unsigned num_found = atomic_load(&shared->num_found), count = 0;
 
     for (unsigned i = 0; i < num_found; i++) {
@@ -683,7 +682,7 @@ iris_status_t iris_i_race_verdict(struct iris_race *race)
     }
     log = race->heap->log;
     suppressed = count_suppressed(race);
-    count = atomic_load(&race->order.shared->num_found) - suppressed;
+    count = atomic_load(&race->shared->num_found) - suppressed;
     if (log->rank == 0 && race->order.shared->blind) {
         iris_i_warning(log, "IRIS_CHECK=race: there was more to keep than "
                             "there is room for; races may have been missed");

@@ -16,7 +16,7 @@
 
 /* An access, during the walk over its words. */
 struct walk {
-    struct iris_order *order;
+    struct iris_race *race;
     const struct iris_order_clock *clock; /* of its lane */
     struct iris_race_access now;
     struct iris_race_caught *caught;
@@ -24,23 +24,21 @@ struct walk {
     size_t offset; /* of the word */
 };
 
-static struct iris_race_access *find_cells(const struct iris_order *order,
+static struct iris_race_access *find_cells(const struct iris_race *race,
                                            int rank, size_t offset)
 {
-    size_t word =
-        ((size_t)rank * ((order->heap_bytes + 4095) & ~(size_t)4095) + offset) /
-        8;
+    size_t word = (size_t)rank * race->num_words + offset / 8;
 
-    return &order->shadow[word * IRIS_RACE_CELLS];
+    return &race->shadow[word * IRIS_RACE_CELLS];
 }
 
 /* The lock that guards the cells of a place. */
-static atomic_uint *find_granule(const struct iris_order *order, int rank,
+static atomic_uint *find_granule(const struct iris_race *race, int rank,
                                  size_t offset)
 {
     size_t number = offset / GRANULE_BYTES + (size_t)rank * 641;
 
-    return &order->shared->granules[number % IRIS_RACE_GRANULES];
+    return &race->shared->granules[number % IRIS_RACE_GRANULES];
 }
 
 static iris_scope_t get_scope(const struct iris_race_access *access)
@@ -70,7 +68,7 @@ static bool is_before(const struct walk *walk,
     if (access->lane == walk->now.lane) {
         return true;
     }
-    moment = iris_i_order_moment(walk->order, walk->clock, access->lane);
+    moment = iris_i_order_moment(&walk->race->order, walk->clock, access->lane);
     return moment != NULL && moment->strict >= access->clock;
 }
 
@@ -115,7 +113,7 @@ static void catch_race(struct walk *walk, const struct iris_race_access *before)
         i++;
     }
     if (i == IRIS_RACE_CAUGHT) {
-        atomic_store(&walk->order->shared->blind, true);
+        atomic_store(&walk->race->order.shared->blind, true);
         return;
     }
     if (i == caught->count) {
@@ -129,7 +127,7 @@ static void catch_race(struct walk *walk, const struct iris_race_access *before)
 static void touch_word(struct walk *walk, uint8_t mask)
 {
     struct iris_race_access *cells =
-        find_cells(walk->order, walk->rank, walk->offset);
+        find_cells(walk->race, walk->rank, walk->offset);
 
     walk->now.mask = mask;
     for (unsigned i = 0; i < IRIS_RACE_CELLS; i++) {
@@ -142,8 +140,8 @@ static void touch_word(struct walk *walk, uint8_t mask)
         ordered = is_before(walk, before);
         races = (before->kind & IRIS_RACE_IS_FREE) != 0 &&
                 (walk->now.kind & IRIS_RACE_IS_FREE) == 0;
-        races = races || (!ordered &&
-                          is_conflict(walk->order->shared, before, &walk->now));
+        races = races || (!ordered && is_conflict(walk->race->order.shared,
+                                                  before, &walk->now));
         if (races) {
             catch_race(walk, before);
         }
@@ -167,14 +165,14 @@ static void touch_words(struct walk *walk, size_t at, size_t end, size_t stop)
     }
 }
 
-void iris_i_race_touch(struct iris_order *order,
-                       const struct iris_race_range *range,
+void iris_i_race_touch(struct iris_race *race,
+                       const struct iris_order_range *range,
                        const struct iris_race_access *access,
                        struct iris_race_caught *caught)
 {
     struct walk walk = {
-        .order = order,
-        .clock = &order->shared->lanes[access->lane].clock,
+        .race = race,
+        .clock = &race->order.shared->lanes[access->lane].clock,
         .now = *access,
         .caught = caught,
         .rank = range->rank,
@@ -183,24 +181,24 @@ void iris_i_race_touch(struct iris_order *order,
 
     while (at < end) {
         size_t stop = (at / GRANULE_BYTES + 1) * GRANULE_BYTES;
-        atomic_uint *granule = find_granule(order, range->rank, at);
+        atomic_uint *granule = find_granule(race, range->rank, at);
 
-        iris_i_order_spin_lock(order->shared, granule);
+        iris_i_order_spin_lock(race->order.shared, granule);
         touch_words(&walk, at, end, stop);
         iris_i_order_spin_unlock(granule);
         at = stop;
     }
 }
 
-bool iris_i_race_last_plain(const struct iris_order *order, int rank,
+bool iris_i_race_last_plain(const struct iris_race *race, int rank,
                             size_t offset, struct iris_race_access *plain_p)
 {
     const struct iris_race_access *cells =
-        find_cells(order, rank, offset - offset % 8);
-    atomic_uint *granule = find_granule(order, rank, offset);
+        find_cells(race, rank, offset - offset % 8);
+    atomic_uint *granule = find_granule(race, rank, offset);
     bool found = false;
 
-    iris_i_order_spin_lock(order->shared, granule);
+    iris_i_order_spin_lock(race->order.shared, granule);
     for (unsigned i = 0; i < IRIS_RACE_CELLS; i++) {
         if (cells[i].mask != 0 &&
             (cells[i].kind & (IRIS_RACE_IS_WRITE | IRIS_RACE_IS_ATOMIC |
@@ -215,14 +213,14 @@ bool iris_i_race_last_plain(const struct iris_order *order, int rank,
 }
 
 /* Frees whole pages and zeroes the bytes beside them. */
-void iris_i_race_forget(struct iris_order *order,
-                        const struct iris_race_range *range)
+void iris_i_race_forget(struct iris_race *race,
+                        const struct iris_order_range *range)
 {
     uintptr_t page = 4096;
     uintptr_t from =
-        (uintptr_t)find_cells(order, range->rank, range->offset & ~(size_t)7);
+        (uintptr_t)find_cells(race, range->rank, range->offset & ~(size_t)7);
     uintptr_t to = (uintptr_t)find_cells(
-        order, range->rank, (range->offset + range->bytes + 7) & ~(size_t)7);
+        race, range->rank, (range->offset + range->bytes + 7) & ~(size_t)7);
     uintptr_t first = (from + page - 1) & ~(page - 1), last = to & ~(page - 1);
 
     if (first >= last ||

@@ -116,22 +116,23 @@ static uint32_t find_site_slot(const struct iris_race_sites *sites,
 }
 
 /* The number of an equal site, found by any rank. */
-static uint32_t number_site(struct iris_order_shared *shared,
+static uint32_t number_site(struct iris_race *race,
                             const struct iris_race_site *site)
 {
+    struct iris_race_shared *shared = race->shared;
     uint32_t i;
 
-    for (i = 1; i < shared->num_sites; i++) {
+    for (i = 1; i <= shared->num_sites; i++) {
         if (memcmp(&shared->sites[i], site, sizeof *site) == 0) {
             return i;
         }
     }
     if (i == IRIS_RACE_SITES) {
-        shared->blind = true;
+        race->order.shared->blind = true;
         return 0;
     }
     shared->sites[i] = *site;
-    shared->num_sites++;
+    shared->num_sites = i;
     return i;
 }
 
@@ -143,16 +144,15 @@ static uint32_t keep_site(struct iris_race_sites *sites, uint32_t at,
     return number;
 }
 
-uint32_t iris_i_race_site(struct iris_order *order,
-                          struct iris_race_sites *sites,
+uint32_t iris_i_race_site(struct iris_race *race,
                           const struct iris_cpu_event *event)
 {
     const struct iris_race_key key = iris_i_race_key(event);
-    uint32_t at = find_site_slot(sites, &key);
+    uint32_t at = find_site_slot(&race->sites, &key);
     struct iris_race_site site;
 
-    if (sites->known[at].number != 0) {
-        return sites->known[at].number;
+    if (race->sites.known[at].number != 0) {
+        return race->sites.known[at].number;
     }
     /* With the padding: sites are compared as bytes. */
     memset(&site, 0, sizeof site);
@@ -163,7 +163,7 @@ uint32_t iris_i_race_site(struct iris_order *order,
     site.atomic = event->atomic != 0;
     snprintf(site.kernel, sizeof site.kernel, "%s", event->kernel);
     iris_i_race_find_file(event->site, 0, &site);
-    return keep_site(sites, at, &key, number_site(order->shared, &site));
+    return keep_site(&race->sites, at, &key, number_site(race, &site));
 }
 
 /* A hash of all callers. Two that share it count as one. */
@@ -179,18 +179,16 @@ static const void *hash_caller(const struct iris_race_caller *caller)
     return (const void *)(uintptr_t)hash;
 }
 
-uint32_t iris_i_race_host_site(struct iris_order *order,
-                               struct iris_race_sites *sites,
-                               enum iris_host_op op,
+uint32_t iris_i_race_host_site(struct iris_race *race, enum iris_host_op op,
                                const struct iris_race_caller *caller)
 {
     const struct iris_race_key key = {hash_caller(caller), NULL,
                                       (uint64_t)1 << 32 | (uint64_t)op};
-    uint32_t at = find_site_slot(sites, &key);
+    uint32_t at = find_site_slot(&race->sites, &key);
     struct iris_race_site site;
 
-    if (sites->known[at].number != 0) {
-        return sites->known[at].number;
+    if (race->sites.known[at].number != 0) {
+        return race->sites.known[at].number;
     }
     memset(&site, 0, sizeof site);
     site.host_op = (int32_t)op;
@@ -198,7 +196,7 @@ uint32_t iris_i_race_host_site(struct iris_order *order,
          i++) {
         iris_i_race_find_file(caller->frames[i], i, &site);
     }
-    return keep_site(sites, at, &key, number_site(order->shared, &site));
+    return keep_site(&race->sites, at, &key, number_site(race, &site));
 }
 
 /* ---- Source lines ---- */

@@ -41,7 +41,7 @@ struct iris_weak {
 
 /* A side of the current operation. */
 struct side {
-    struct iris_weak_range range; /* bytes 0: the model does not contain this
+    struct iris_order_range range; /* bytes 0: the model does not contain this
                                    * side */
     char *memory;
     /* The newest value, while memory has an older one; NULL: it has not. */
@@ -65,17 +65,13 @@ static struct side find_side(const struct iris_weak *weak,
 {
     const struct iris_heap_memory *memory = &weak->params.heap->memory;
     struct side side = {.range = {.rank = -1}};
-    size_t offset = iris_i_heap_offset(memory, event->address);
-    int rank = iris_i_is_translated(event)
-                   ? event->target_rank
-                   : iris_i_heap_owner(memory, event->address, &offset);
+    struct iris_order_range range;
 
-    if (rank >= 0 && rank < weak->params.heap->log->num_ranks &&
-        event->bytes <= MAX_BYTES && offset < iris_i_heap_bytes(memory) &&
-        event->bytes <= iris_i_heap_bytes(memory) - offset &&
-        memory->bases[rank] != 0) {
-        side.range = (struct iris_weak_range){rank, offset, event->bytes};
-        side.memory = (char *)(uintptr_t)memory->bases[rank] + offset;
+    if (iris_i_order_locate(weak->params.heap, event, &range) &&
+        range.bytes <= MAX_BYTES && memory->bases[range.rank] != 0) {
+        side.range = range;
+        side.memory =
+            (char *)(uintptr_t)memory->bases[range.rank] + range.offset;
     }
     return side;
 }
@@ -163,7 +159,7 @@ static uint64_t read_value(const struct side *side)
 /* "inbox"+8: the name of the allocation and the offset in it. Without a name,
  * the allocation's offset on the heap. */
 static void name_place(const struct iris_weak *weak,
-                       const struct iris_weak_range *range, char *text,
+                       const struct iris_order_range *range, char *text,
                        size_t bytes)
 {
     const struct iris_heap_names *names = &weak->params.heap->names;
@@ -197,8 +193,8 @@ static void note_deed(const struct iris_weak *weak,
                       const struct iris_cpu_event *event,
                       const struct side *side, bool reads, bool writes)
 {
-    const struct iris_weak_range range =
-        side != NULL ? side->range : (struct iris_weak_range){.rank = -1};
+    const struct iris_order_range range =
+        side != NULL ? side->range : (struct iris_order_range){.rank = -1};
     FILE *record = iris_i_weak_choices(weak->machine->schedule)->record;
     char place[IRIS_NAME_BYTES + 32] = "-", text[128];
     struct iris_race_site site = {.op = event->op,
@@ -264,7 +260,7 @@ static void end_access(struct iris_weak *weak,
 {
     struct side *side = &self.sides[event->write != 0];
     const struct iris_weak_how how = find_how(event);
-    struct iris_weak_range word = side->range;
+    struct iris_order_range word = side->range;
 
     if (has_two_sides(event)) {
         if (event->write) {

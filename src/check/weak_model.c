@@ -230,14 +230,14 @@ struct part {
     size_t bytes;
 };
 
-static struct part begin_parts(const struct iris_weak_range *range)
+static struct part begin_parts(const struct iris_order_range *range)
 {
     return (struct part){.key = ((uint64_t)(unsigned)range->rank + 1) << 48 |
                                 (uint64_t)(range->offset / WORD_BYTES),
                          .within = range->offset % WORD_BYTES};
 }
 
-static bool next_part(const struct iris_weak_range *range, struct part *part)
+static bool next_part(const struct iris_order_range *range, struct part *part)
 {
     if (part->bytes != 0) {
         part->at += part->bytes;
@@ -354,7 +354,7 @@ static void choose_state(struct iris_weak_model *model,
 /* ---- Accesses ---- */
 
 void iris_i_weak_look(struct iris_weak_model *model, uint32_t lane,
-                      const struct iris_weak_range *range, const void *memory)
+                      const struct iris_order_range *range, const void *memory)
 {
     struct part part = begin_parts(range);
 
@@ -376,7 +376,7 @@ void iris_i_weak_look(struct iris_weak_model *model, uint32_t lane,
 }
 
 unsigned iris_i_weak_read(struct iris_weak_model *model,
-                          const struct iris_weak_range *range,
+                          const struct iris_order_range *range,
                           const struct iris_weak_how *how, void *seen)
 {
     struct part part = begin_parts(range);
@@ -424,7 +424,7 @@ find_seen(const struct iris_weak_cell *cell, uint32_t lane, uint64_t mask)
 }
 
 void iris_i_weak_acquire(struct iris_weak_model *model,
-                         const struct iris_weak_range *range,
+                         const struct iris_order_range *range,
                          const struct iris_weak_how *how)
 {
     struct part part = begin_parts(range);
@@ -441,7 +441,7 @@ void iris_i_weak_acquire(struct iris_weak_model *model,
 }
 
 void iris_i_weak_write(struct iris_weak_model *model,
-                       const struct iris_weak_range *range,
+                       const struct iris_order_range *range,
                        const struct iris_weak_how *how, const void *written)
 {
     struct part part = begin_parts(range);
