@@ -593,7 +593,7 @@ struct iris_race {
     struct iris_order order;
     struct iris_race_shared *shared;
     struct iris_race_access *shadow; /* CELLS for each word of each heap */
-    size_t num_words;                /* of 8 bytes, of a heap */
+    size_t num_words;                /* number of words of a heap */
     struct iris_race_sites sites;
     struct iris_order_host host;
     struct iris_race_stream **streams;
