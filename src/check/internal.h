@@ -238,10 +238,6 @@ void iris_i_order_join_one(struct iris_order *order,
                            struct iris_order_clock *to, uint32_t lane,
                            uint32_t moment, uint32_t why);
 
-/* Empties the clock, which keeps its room. */
-void iris_i_order_clear(struct iris_order *order,
-                        struct iris_order_clock *clock);
-
 /* Gives its room back. */
 void iris_i_order_free(struct iris_order *order,
                        struct iris_order_clock *clock);
@@ -398,7 +394,7 @@ bool iris_i_order_leave(struct iris_order_host *host);
  * members' later ones. */
 void iris_i_order_come(struct iris_order_host *host);
 
-/* ---- What the ranks' race checkers share ---- */
+/* ---- Shared by the ranks' race checkers ---- */
 
 #define IRIS_RACE_SITES 4096
 #define IRIS_RACE_REPORTS 256

@@ -322,7 +322,8 @@ void iris_i_order_join_one(struct iris_order *order,
     }
 }
 
-void iris_i_order_clear(struct iris_order *order,
+/* Empties the clock, which keeps its room. */
+static void clear_clock(struct iris_order *order,
                         struct iris_order_clock *clock)
 {
     memset(&order->arena[clock->at], 0, clock->capacity * sizeof *order->arena);
@@ -416,8 +417,8 @@ void iris_i_order_begin(struct iris_order *order, uint32_t number,
     struct iris_order_lane *lane = &order->shared->lanes[number];
 
     lane->fenced = 0;
-    iris_i_order_clear(order, &lane->reads[0]);
-    iris_i_order_clear(order, &lane->reads[1]);
+    clear_clock(order, &lane->reads[0]);
+    clear_clock(order, &lane->reads[1]);
     iris_i_order_join(order, &lane->clock, from, 0);
     iris_i_order_tick(order, number);
 }
@@ -495,7 +496,7 @@ void iris_i_order_release(struct iris_order *order,
                                      lane->clock};
 
     for (unsigned i = 0; i < release->count; i++) {
-        iris_i_order_clear(order, &release->grants[i].clock);
+        clear_clock(order, &release->grants[i].clock);
     }
     release->count = 0;
     release->lane = (uint16_t)op->lane;
@@ -603,7 +604,7 @@ void iris_i_order_fence(struct iris_order *order,
         return;
     }
     if (op->scope != IRIS_SCOPE_WG) {
-        iris_i_order_clear(order, fence);
+        clear_clock(order, fence);
         iris_i_order_join(order, fence, &lane->clock, 0);
     }
     /* A fence includes earlier ones of no wider scope. */
@@ -938,7 +939,7 @@ iris_i_order_meeting(struct iris_order *order,
         &group->meetings[call->number % IRIS_ORDER_MEETINGS];
 
     if (meeting->number < call->number) {
-        iris_i_order_clear(order, &meeting->clock);
+        clear_clock(order, &meeting->clock);
         meeting->number = call->number;
         meeting->cleared = false;
     }
