@@ -15,96 +15,508 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- race_clock.c ---- */
+/* ---- order.c ---- */
+
+/* The state that all ranks of a job share: one piece of shared memory, mapped by
+ * each rank, without pointers. Its lock guards all of it, with these exceptions.
+ * Spin locks guard the parts that kernels' operations use: each word, the arena
+ * and the edges (`tables`). The thread that runs a lane uses the lane without the
+ * common lock; the lane's lock guards the members that reports read, while they
+ * change. Some members are atomic. */
+
+#define IRIS_ORDER_LANES 4096
+#define IRIS_ORDER_WORDS \
+    32768 /* twice the words used by atomics; a power of two */
+#define IRIS_ORDER_GROUPS 1024
+#define IRIS_ORDER_MEETINGS 8
+#define IRIS_ORDER_EDGES 1024
+#define IRIS_ORDER_WRITES 4
+#define IRIS_ORDER_RELEASES 8
+#define IRIS_ORDER_GRANTS 2
+
+/* One lane's knowledge of another. Operations up to `strict` happen before its
+ * next one. Those up to `loose` would, if every atomic were a release and an
+ * acquire at system scope; `why` is the edge that lacked this. */
+struct iris_order_moment {
+    uint32_t strict;
+    uint32_t loose;
+    uint32_t why;
+};
+
+/* A clock: a moment for each lane from 0 on, without those of later lanes. */
+struct iris_order_clock {
+    uint32_t at; /* offset in the arena; 0: empty */
+    uint32_t capacity;
+};
+
+/* A lane: the consecutive workgroups of a stream with the same number, or a
+ * rank's host. */
+struct iris_order_lane {
+    int32_t rank;
+    uint32_t stream;  /* number in its context; 0: the host */
+    atomic_uint lock; /* guards the releases and the clock */
+    /* The latest releases: the lane's time at each, and the site. */
+    struct {
+        uint32_t clock;
+        uint32_t site;
+    } releases[IRIS_ORDER_RELEASES];
+    uint32_t num_releases;
+    uint64_t run; /* id of its current kernel run */
+    struct iris_order_clock clock;
+    /* Released by fences for later atomic writes: those of agent scope, and
+     * those of system scope. `fenced` has a bit for each. */
+    struct iris_order_clock fences[2];
+    uint32_t fenced;
+    /* For a later acquire fence: the moments from its rank, and from others. */
+    struct iris_order_clock reads[2];
+};
+
+#define IRIS_ORDER_FENCED_WG 4u /* a fence released at workgroup scope */
+
+/* A clock that one rank's lanes have released at one scope. */
+struct iris_order_grant {
+    uint16_t rank;
+    uint16_t scope; /* not the workgroup's, which is of one lane */
+    struct iris_order_clock clock;
+};
+
+/* The release of a write: the grants of its own lane, and those of the writes
+ * before it in a chain of updates. All zero: none. */
+struct iris_order_release {
+    uint16_t lane; /* of the write */
+    uint8_t count;
+    bool releases; /* false: the moments of its clocks are loose */
+    uint32_t site;
+    struct iris_order_grant grants[IRIS_ORDER_GRANTS];
+};
+
+/* A write of a word that atomics access. */
+struct iris_order_write {
+    uint64_t values[2]; /* its value is one of them */
+    uint64_t id;        /* id of the operation, while its value is unknown */
+    uint32_t order;     /* number among the writes of the word */
+    uint8_t state;      /* enum iris_order_state */
+    bool foreseen;      /* its value is known although it is pending */
+    struct iris_order_release release;
+};
+
+enum iris_order_state {
+    IRIS_ORDER_NONE,
+    IRIS_ORDER_PENDING,
+    IRIS_ORDER_KNOWN,
+};
+
+struct iris_order_word {
+    atomic_uint lock;
+    uint32_t num_writes;
+    bool lost; /* a write was dropped; `old` has its clock */
+    struct iris_order_write writes[IRIS_ORDER_WRITES];
+    struct iris_order_clock old;
+};
+
+/* One collective call of a group. */
+struct iris_order_meeting {
+    uint64_t number; /* number of the call, from 1 */
+    bool cleared;    /* the memory that it allocated counts as new */
+    struct iris_order_clock clock;
+};
+
+struct iris_order_group {
+    uint64_t key; /* key of the group; 0: free */
+    struct iris_order_meeting meetings[IRIS_ORDER_MEETINGS];
+};
+
+/* The property that an edge lacks. */
+enum iris_order_lack {
+    IRIS_ORDER_LACKS_NOTHING,
+    IRIS_ORDER_LACKS_RELEASE,
+    IRIS_ORDER_LACKS_ACQUIRE,
+    IRIS_ORDER_LACKS_RELEASE_SCOPE,
+    IRIS_ORDER_LACKS_ACQUIRE_SCOPE,
+    IRIS_ORDER_LACKS_ATOMIC, /* a plain store writes the flag */
+    /* Not edges, but properties of the two accesses: */
+    IRIS_ORDER_LACKS_LIFE,    /* the memory was freed */
+    IRIS_ORDER_LACKS_MIXED,   /* one is atomic, the other plain */
+    IRIS_ORDER_LACKS_SCOPE,   /* both are atomic, one at too narrow a scope */
+    IRIS_ORDER_LACKS_SIZE,    /* both are atomic, on different words */
+    IRIS_ORDER_LACKS_LATER,   /* the release came before the access */
+    IRIS_ORDER_LACKS_STREAM,  /* two streams of one rank, or a stream and the
+                              * host */
+    IRIS_ORDER_LACKS_ANSWER,  /* it overwrites data that another lane still
+                              * reads */
+    IRIS_ORDER_LACKS_WRITERS, /* two write */
+    IRIS_ORDER_LACKS_WAIT,
+};
+
+struct iris_order_edge {
+    enum iris_order_lack lack;
+    uint32_t release; /* sites */
+    uint32_t acquire;
+};
+
+struct iris_order_shared {
+    pthread_mutex_t lock; /* the common lock; robust */
+    atomic_bool blind;    /* a table was full: races may be missed */
+    atomic_uint num_lanes;
+    atomic_uint num_edges; /* edges below it never change */
+    atomic_uint num_words;
+    atomic_uint tables; /* lock of the arena's lists and for new edges */
+    uint32_t arena_used;
+    uint32_t arena_free[16]; /* free lists by size; 0: empty */
+    struct iris_order_lane lanes[IRIS_ORDER_LANES];
+    /* Rank and offset of each word, + 1; 0: free. A separate array, for the
+     * search. Set once. */
+    _Atomic uint64_t word_keys[IRIS_ORDER_WORDS];
+    struct iris_order_word words[IRIS_ORDER_WORDS];
+    struct iris_order_group groups[IRIS_ORDER_GROUPS];
+    struct iris_order_edge edges[IRIS_ORDER_EDGES];
+};
+
+/* A rank's mapping of the shared memory. */
+struct iris_order {
+    struct iris_order_shared *shared;
+    struct iris_order_moment *arena;
+    void *more; /* shared, for the user; zeroed */
+    size_t bytes;
+};
+
+/* Rank 0 makes it and all ranks map it. Collective among `members`.
+ * IRIS_ERR_NO_MEMORY, IRIS_ERR_SYSTEM, and the statuses of agreements */
+iris_status_t iris_i_order_open(struct iris_members *members, int rank,
+                                size_t more_bytes, struct iris_order *order_p);
+/* In this process only, without more. IRIS_ERR_NO_MEMORY */
+iris_status_t iris_i_order_open_own(struct iris_order *order);
+void iris_i_order_close(struct iris_order *order);
+
+/* If a rank dies with the lock, its update is incomplete: races may be missed
+ * from then on. */
+void iris_i_order_lock(struct iris_order_shared *shared);
+void iris_i_order_unlock(struct iris_order_shared *shared);
+
+/* Takes a spin lock, for a short time. A thread that holds one takes another
+ * only in this order: a word's, a granule's, a lane's, `tables`. It does not take
+ * the common lock. If a lock is not released for seconds, its holder has
+ * died. */
+static inline bool iris_i_order_spin_try(atomic_uint *lock)
+{
+    return atomic_load_explicit(lock, memory_order_relaxed) == 0 &&
+           atomic_exchange_explicit(lock, 1, memory_order_acquire) == 0;
+}
+
+void iris_i_order_spin(struct iris_order_shared *shared, atomic_uint *lock);
+
+static inline void iris_i_order_spin_lock(struct iris_order_shared *shared,
+                                          atomic_uint *lock)
+{
+    if (!iris_i_order_spin_try(lock)) {
+        iris_i_order_spin(shared, lock);
+    }
+}
+
+static inline void iris_i_order_spin_unlock(atomic_uint *lock)
+{
+    atomic_store_explicit(lock, 0, memory_order_release);
+}
 
 /* A clock's users exclude each other: by the lock, or by the word's or lane's. */
 
 /* The moment of a lane; NULL: the clock does not contain it. */
-static inline struct iris_race_moment *
-iris_i_race_moment(const struct iris_race_memory *memory,
-                   const struct iris_race_clock *clock, uint32_t lane)
+static inline struct iris_order_moment *
+iris_i_order_moment(const struct iris_order *order,
+                    const struct iris_order_clock *clock, uint32_t lane)
 {
-    return lane < clock->capacity ? &memory->arena[clock->at + lane] : NULL;
+    return lane < clock->capacity ? &order->arena[clock->at + lane] : NULL;
 }
 
 /* Adds the contents of `from`. For an edge that lacks something (`why` is not
  * 0), adds only loose moments. */
-void iris_i_race_join(struct iris_race_memory *memory,
-                      struct iris_race_clock *to,
-                      const struct iris_race_clock *from, uint32_t why);
+void iris_i_order_join(struct iris_order *order, struct iris_order_clock *to,
+                       const struct iris_order_clock *from, uint32_t why);
 
 /* The same for one lane's moment. */
-void iris_i_race_join_one(struct iris_race_memory *memory,
-                          struct iris_race_clock *to, uint32_t lane,
-                          uint32_t moment, uint32_t why);
-
-/* Empties the clock, which keeps its room. */
-void iris_i_race_clear(struct iris_race_memory *memory,
-                       struct iris_race_clock *clock);
+void iris_i_order_join_one(struct iris_order *order,
+                           struct iris_order_clock *to, uint32_t lane,
+                           uint32_t moment, uint32_t why);
 
 /* Gives its room back. */
-void iris_i_race_free(struct iris_race_memory *memory,
-                      struct iris_race_clock *clock);
+void iris_i_order_free(struct iris_order *order,
+                       struct iris_order_clock *clock);
 
 /* A lane's own time, and its next time. A new time separates its operations so
  * far from the later ones. */
-static inline uint32_t iris_i_race_now(const struct iris_race_memory *memory,
-                                       uint32_t lane)
+static inline uint32_t iris_i_order_now(const struct iris_order *order,
+                                        uint32_t lane)
 {
-    const struct iris_race_moment *own =
-        iris_i_race_moment(memory, &memory->shared->lanes[lane].clock, lane);
+    const struct iris_order_moment *own =
+        iris_i_order_moment(order, &order->shared->lanes[lane].clock, lane);
 
     return own == NULL ? 0 : own->strict;
 }
-void iris_i_race_tick(struct iris_race_memory *memory, uint32_t lane);
+void iris_i_order_tick(struct iris_order *order, uint32_t lane);
 
 /* The number of an edge that lacks something; 0 if it lacks nothing. */
-uint32_t iris_i_race_edge(struct iris_race_memory *memory,
-                          const struct iris_race_edge *edge);
+uint32_t iris_i_order_edge(struct iris_order *order,
+                           const struct iris_order_edge *edge);
 
 /* Whether the scope of an atomic by `lane` includes the other lane. */
-bool iris_i_race_spans(const struct iris_race_shared *shared,
-                       iris_scope_t scope, uint32_t lane, uint32_t other);
+bool iris_i_order_spans(const struct iris_order_shared *shared,
+                        iris_scope_t scope, uint32_t lane, uint32_t other);
 
-/* ---- race_shadow.c ---- */
+/* An atomic or a fence of a lane. */
+struct iris_order_op {
+    uint32_t lane;
+    uint32_t site;
+    iris_sem_t sem;
+    iris_scope_t scope;
+};
 
-/* A range of bytes on a rank's heap that is accessed. */
-struct iris_race_range {
+/* The following are called by the thread that runs the lane, or under the
+ * lock. */
+
+/* Before a write: its release; an update continues that of the write before
+ * it. */
+void iris_i_order_release(struct iris_order *order,
+                          const struct iris_order_op *op,
+                          struct iris_order_release *release);
+void iris_i_order_continue(struct iris_order *order,
+                           const struct iris_order_op *op,
+                           struct iris_order_release *own,
+                           const struct iris_order_release *before);
+
+/* After a read: the release of the write that it saw. */
+void iris_i_order_acquire(struct iris_order *order,
+                          const struct iris_order_op *op,
+                          const struct iris_order_release *release);
+
+void iris_i_order_fence(struct iris_order *order,
+                        const struct iris_order_op *op);
+
+/* Gives the release's room back; it is nothing then. */
+void iris_i_order_drop(struct iris_order *order,
+                       struct iris_order_release *release);
+
+/* An atomic of a word. */
+struct iris_order_atomic {
+    struct iris_order_op op;
+    struct iris_order_word *word; /* iris_i_order_word() */
+    int rank;                     /* whose word */
+    size_t offset;
+    size_t bytes;
+    uint64_t id;   /* number of the operation in its lane */
+    bool foreseen; /* before a write: its value is known */
+    uint64_t value;
+};
+
+/* The word at that place; `make`: creates it. NULL: not found. */
+struct iris_order_word *iris_i_order_word(struct iris_order *order, int rank,
+                                          size_t offset, bool make);
+
+/* Before a write or update: records its release. */
+void iris_i_order_write(struct iris_order *order,
+                        const struct iris_order_atomic *atomic);
+
+/* After it: the word's new value (one of two if it is unknown), and the value
+ * that an update saw. An update continues the release of the write that it
+ * saw. */
+void iris_i_order_written(struct iris_order *order,
+                          const struct iris_order_atomic *atomic,
+                          const uint64_t values[2], const uint64_t *seen);
+
+/* After a compare-and-swap that failed: there was no write. */
+void iris_i_order_unwritten(struct iris_order *order,
+                            const struct iris_order_atomic *atomic);
+
+/* After a read, or the read of an update: acquires the release of the value's
+ * writer. False: the writer is unknown. */
+bool iris_i_order_read(struct iris_order *order,
+                       const struct iris_order_atomic *atomic, uint64_t seen);
+
+/* A range of bytes on a rank's heap. */
+struct iris_order_range {
     int rank;
     size_t offset;
     size_t bytes;
 };
 
-/* Receives an access that races with an earlier one at `offset`. */
-typedef void (*iris_race_tell_t)(void *arg,
-                                 const struct iris_race_access *before,
-                                 const struct iris_race_access *now, int rank,
-                                 size_t offset);
+/* The range that the operation accesses; false: it is on no heap. */
+bool iris_i_order_locate(const struct iris_heap *heap,
+                         const struct iris_cpu_event *event,
+                         struct iris_order_range *range_p);
 
-/* Compares the access with the earlier ones and keeps it. All of its members
- * except the mask are set. Called by the thread that runs the access's lane, or
- * under the lock. `tell` takes no lock. */
-void iris_i_race_touch(struct iris_race_memory *memory,
-                       const struct iris_race_range *range,
+/* All under the lock. */
+
+/* A lane + 1; 0: there are too many. */
+uint32_t iris_i_order_add_lane(struct iris_order *order, int rank,
+                               uint32_t stream);
+
+/* The lane begins a run, after the operations of that clock. */
+void iris_i_order_begin(struct iris_order *order, uint32_t lane,
+                        const struct iris_order_clock *from);
+
+/* A collective call, by its group's number and its own number; number 0: no
+ * call. */
+struct iris_order_call {
+    uint32_t group;
+    uint64_t number;
+};
+
+/* A rank's host, in the collective calls that it makes. */
+struct iris_order_host {
+    struct iris_order *order;
+    /* A number that is equal for groups of the same ranks in the same order. */
+    uint64_t (*group_key)(const void *group);
+    uint32_t lane;
+    unsigned depth;                    /* number of nested calls in progress */
+    struct iris_order_call call;       /* the outermost one */
+    uint64_t calls[IRIS_ORDER_GROUPS]; /* number of calls made */
+};
+
+/* Calls that all members make on the host. */
+bool iris_i_order_is_collective(const struct iris_host_event *event);
+
+/* This rank's next call of the group; NULL: of all ranks. kind 0: on the host; 1:
+ * on streams; iris_i_order_pair(): messages from one member to another. */
+struct iris_order_call iris_i_order_next_call(struct iris_order_host *host,
+                                              const void *group, uint64_t kind);
+uint64_t iris_i_order_pair(int from, int to);
+
+/* The meeting of a call. It replaces one of long ago. */
+struct iris_order_meeting *
+iris_i_order_meeting(struct iris_order *order,
+                     const struct iris_order_call *call);
+
+/* The host enters a collective call, and leaves it. The outermost call orders
+ * the members' hosts. True: it is that one. */
+bool iris_i_order_enter(struct iris_order_host *host, const void *group);
+bool iris_i_order_leave(struct iris_order_host *host);
+
+/* In a collective call: the host's operations so far happen before the other
+ * members' later ones. */
+void iris_i_order_come(struct iris_order_host *host);
+
+/* ---- Shared by the ranks' race checkers ---- */
+
+#define IRIS_RACE_SITES 4096
+#define IRIS_RACE_REPORTS 256
+#define IRIS_RACE_CELLS 4
+#define IRIS_RACE_GRANULES 4096 /* locks of the shadow; a power of two */
+
+/* One access to bytes of a word, in the shadow. mask 0: unused. */
+struct iris_race_access {
+    uint32_t clock;
+    uint32_t site;
+    uint32_t workgroup;
+    uint16_t lane;
+    uint8_t mask;
+    uint8_t kind; /* IRIS_RACE_IS_WRITE and so on, and scope << 4 */
+};
+
+#define IRIS_RACE_IS_WRITE 1u
+#define IRIS_RACE_IS_ATOMIC 2u
+#define IRIS_RACE_IS_FREE 4u
+#define IRIS_RACE_SCOPE_SHIFT 4
+
+struct iris_race_found {
+    struct iris_race_access accesses[2]; /* the earlier one, the later one */
+    struct iris_order_edge edge;
+    int32_t rank; /* the rank that owns the memory */
+    int32_t finder;
+    uint64_t offset;
+    uint64_t count;
+    atomic_bool suppressed; /* the finder decides this before its work ends */
+};
+
+/* Under the common lock, except members that are atomic and `granules`. */
+struct iris_race_shared {
+    atomic_uint granules[IRIS_RACE_GRANULES]; /* spin locks of the shadow */
+    uint32_t num_sites;                       /* without number 0 */
+    struct iris_race_site sites[IRIS_RACE_SITES];
+    atomic_uint num_found; /* may be read without the lock */
+    struct iris_race_found found[IRIS_RACE_REPORTS];
+};
+
+struct iris_race;
+
+/* ---- race_site.c ---- */
+
+/* The place in the program that calls the library. */
+
+/* Return addresses of the calling thread, innermost first, followed by NULL. A
+ * shared library leaves out its own frames and keeps one: the program's call. A
+ * library that is linked into the program keeps all; later, symbols tell which
+ * are its own. */
+struct iris_race_caller {
+    const void *frames[IRIS_RACE_FRAMES];
+};
+
+void iris_i_race_caller(struct iris_race_caller *caller_p);
+
+/* A rank's own table of the sites that it has met. Under the lock. */
+#define IRIS_RACE_KNOWN_SITES (2 * IRIS_RACE_SITES)
+struct iris_race_key {
+    const void *address;
+    const char *kernel;
+    uint64_t how;
+};
+
+struct iris_race_key iris_i_race_key(const struct iris_cpu_event *event);
+bool iris_i_race_is_same_key(const struct iris_race_key *a,
+                             const struct iris_race_key *b);
+
+struct iris_race_sites {
+    struct {
+        struct iris_race_key key;
+        uint32_t number; /* 0: free */
+    } known[IRIS_RACE_KNOWN_SITES];
+};
+
+/* The site's number; 0: there are too many. */
+uint32_t iris_i_race_site(struct iris_race *race,
+                          const struct iris_cpu_event *event);
+uint32_t iris_i_race_host_site(struct iris_race *race, enum iris_host_op op,
+                               const struct iris_race_caller *caller);
+
+/* Sets element i of the site's files: the file that contains the code, and the
+ * offset in it. */
+void iris_i_race_find_file(const void *address, unsigned i,
+                           struct iris_race_site *site);
+
+/* The site's operation: "store", "atomic add, release, system scope". */
+void iris_i_race_deed(const struct iris_race_site *site, char *text,
+                      size_t bytes);
+
+/* ---- race_shadow.c ---- */
+
+/* Races of one access, found while a granule was locked: one of each two
+ * sites. */
+#define IRIS_RACE_CAUGHT 16
+struct iris_race_caught {
+    unsigned count;
+    struct iris_race_caught_one {
+        struct iris_race_access before, now;
+        int rank;
+        size_t offset; /* of the word */
+        unsigned times;
+    } races[IRIS_RACE_CAUGHT];
+};
+
+/* Compares the access with the earlier ones, keeps it, and adds its races. All of
+ * its members except the mask are set. Called by the thread that runs the
+ * access's lane, or under the lock. */
+void iris_i_race_touch(struct iris_race *race,
+                       const struct iris_order_range *range,
                        const struct iris_race_access *access,
-                       iris_race_tell_t tell, void *arg);
+                       struct iris_race_caught *caught);
 
 /* The latest plain write of the 8 bytes there; false: unknown. */
-bool iris_i_race_last_plain(const struct iris_race_memory *memory, int rank,
+bool iris_i_race_last_plain(const struct iris_race *race, int rank,
                             size_t offset, struct iris_race_access *plain_p);
 
 /* Removes all accesses to that range. */
-void iris_i_race_forget(struct iris_race_memory *memory,
-                        const struct iris_race_range *range);
+void iris_i_race_forget(struct iris_race *race,
+                        const struct iris_order_range *range);
 
-/* ---- race_suppress.c ---- */
-
-/* IRIS_CHECK_SUPPRESSIONS: a file of known races that are not reported. Each
- * line is `race:PATTERN`. The pattern may match any part of a report's lines
- * about the place and the two accesses; `*` matches any text. */
-
-struct iris_log;
-struct iris_race_story;
+/* ---- The state of one rank while it looks for races ---- */
 
 struct iris_race_suppression {
     char *pattern;
@@ -118,43 +530,16 @@ struct iris_race_suppressions {
     size_t count;
 };
 
-/* Reads the file; an empty path is allowed. Close *list_p in any case.
- * IRIS_ERR_CONFIG: the file cannot be read, or a line is malformed;
- * IRIS_ERR_NO_MEMORY. */
-iris_status_t
-iris_i_race_suppressions_open(const struct iris_log *log, const char *path,
-                              struct iris_race_suppressions *list_p);
-void iris_i_race_suppressions_close(struct iris_race_suppressions *list);
-
-/* Whether a line of the file matches the race. The line then counts as used. */
-bool iris_i_race_is_suppressed(const struct iris_race_suppressions *list,
-                               const struct iris_race_story *story);
-
-/* Warns about lines that were not used. */
-void iris_i_race_tell_unused(const struct iris_race_suppressions *list,
-                             const struct iris_log *log, const char *path);
-
-/* ---- Race state ---- */
-
-/* The state of one rank while it looks for races. */
-
 /* Workgroups of a launch that are distinguished. Those whose ids differ by a
  * multiple of this count as one. */
 #define IRIS_RACE_WGS 256
-
-/* A collective call, by its group's number and its own number; number 0: no
- * call. */
-struct iris_race_call {
-    uint32_t group;
-    uint64_t number;
-};
 
 /* A collective on a stream: the meeting by which others learn of this rank's
  * work, and the one by which this rank learns of theirs. */
 struct iris_race_exchange {
     bool is_one;
-    struct iris_race_call tells;
-    struct iris_race_call hears;
+    struct iris_order_call tells;
+    struct iris_order_call hears;
 };
 
 /* The buffers of an enqueued collective. */
@@ -171,18 +556,18 @@ struct iris_race_work {
     uint64_t id; /* id of the host's event */
     enum iris_host_op op;
     uint32_t site; /* site of the call; 0: its kernel is the program's */
-    struct iris_race_clock clock;       /* the host's clock at the call */
+    struct iris_order_clock clock;      /* the host's clock at the call */
     struct iris_race_exchange exchange; /* the collective that it is part of */
     struct iris_race_buffers buffers;   /* buffers of its first kernel */
 };
 
 struct iris_race_stream {
     const void *stream;
-    uint32_t number;              /* from 1 */
-    struct iris_race_clock clock; /* clock of the finished work */
-    uint64_t run;                 /* id of the running kernel; 0: none */
-    bool shares_lanes;            /* it has more workgroups than lanes */
-    uint32_t site;                /* site of the call that enqueued the
+    uint32_t number;               /* from 1 */
+    struct iris_order_clock clock; /* clock of the finished work */
+    uint64_t run;                  /* id of the running kernel; 0: none */
+    bool shares_lanes;             /* it has more workgroups than lanes */
+    uint32_t site;                 /* site of the call that enqueued the
                                    * running work */
     struct iris_race_exchange exchange;
     struct iris_race_buffers buffers; /* buffers of the running kernel */
@@ -196,21 +581,19 @@ struct iris_race {
     uint64_t serial; /* number among the checkers of this process, from 1 */
     const struct iris_heap *heap;
     const void *default_stream;
-    uint64_t (*group_key)(const void *group);
     const char *prefix;            /* prefix of the files of races; empty: no
                                     * files */
     const char *suppressions_path; /* empty: none */
     struct iris_race_suppressions suppressions;
     struct iris_observer observer;
-    struct iris_race_memory memory;
+    struct iris_order order;
+    struct iris_race_shared *shared;
+    struct iris_race_access *shadow; /* CELLS for each word of each heap */
+    size_t num_words;                /* number of words of a heap */
     struct iris_race_sites sites;
-    uint32_t host; /* its lane */
+    struct iris_order_host host;
     struct iris_race_stream **streams;
     uint32_t num_streams;
-    uint64_t calls[IRIS_RACE_GROUPS]; /* number of calls made */
-    unsigned depth;                   /* number of nested collective calls in
-                                       * progress */
-    struct iris_race_call call;       /* the outermost one */
     bool
         allocates; /* a nested call allocates: fills that nobody enqueued belong
                      * to it */
@@ -225,93 +608,33 @@ struct iris_race {
 
 /* The races found, each once, with the missing order and its place. */
 
-/* iris_race_tell_t, with the struct iris_race as its argument. */
-void iris_i_race_note(void *race, const struct iris_race_access *before,
-                      const struct iris_race_access *now, int rank,
-                      size_t offset);
+/* Reads the file; an empty path is allowed. Close *list_p in any case.
+ * IRIS_ERR_CONFIG: the file cannot be read, or a line is malformed;
+ * IRIS_ERR_NO_MEMORY. */
+iris_status_t
+iris_i_race_suppressions_open(const struct iris_log *log, const char *path,
+                              struct iris_race_suppressions *list_p);
+void iris_i_race_suppressions_close(struct iris_race_suppressions *list);
+
+/* Keeps the races for reports. Under the lock. */
+void iris_i_race_note(struct iris_race *race,
+                      const struct iris_race_caught *caught);
 
 /* Logs the races that this rank has found and not logged yet. The lock is not
  * held. */
 void iris_i_race_print(struct iris_race *race);
 
-#define IRIS_RACE_LINE_BYTES 160
-
-/* The texts of a race. */
-struct iris_race_story {
-    char place[256];
-    char accesses[2][320]; /* the earlier one, the later one */
-    const char *missing;   /* "release" */
-    char lack[320];        /* the necessary change */
-};
-
-/* May take about 10 ms. The lock is not held. */
-void iris_i_race_tell(const struct iris_race *race,
-                      const struct iris_race_found *found,
-                      struct iris_race_story *story_p);
-
-/* ---- race_lane.c ---- */
-
-/* All under the lock. */
-
-/* A lane + 1; 0: there are too many. */
-uint32_t iris_i_race_add_lane(struct iris_race *race, uint32_t stream,
-                              uint32_t workgroup);
-
-/* The stream; NULL means the default one. Returns NULL without memory. */
-struct iris_race_stream *iris_i_race_stream(struct iris_race *race,
-                                            const void *stream);
-
-/* The stream of a kernel's run; NULL: not found. */
-struct iris_race_stream *iris_i_race_stream_of(const struct iris_race *race,
-                                               uint64_t run);
+/* ---- race_access.c ---- */
 
 /* The lane of a workgroup + 1; it begins after the stream's earlier work. 0:
- * there are too many. */
+ * there are too many. Under the lock. */
 uint32_t iris_i_race_lane(struct iris_race *race,
                           struct iris_race_stream *stream, uint64_t run,
                           uint32_t workgroup);
 
-/* The run has ended: its workgroups' operations happen before later work of the
- * stream. */
-void iris_i_race_end_run(struct iris_race *race,
-                         struct iris_race_stream *stream);
-
-/* ---- race_device.c ---- */
-
 /* The device function of an observer whose self is a struct iris_race. */
 iris_status_t iris_i_race_device(void *race,
                                  const struct iris_cpu_event *event);
-
-/* An access of the rank's host. The event's kernel is "". */
-void iris_i_race_of_host(struct iris_race *race,
-                         const struct iris_cpu_event *event);
-
-/* ---- race_meet.c ---- */
-
-/* All under the lock. */
-
-/* The number of the group, which all members find by this key (not 0).
- * IRIS_RACE_GROUPS: there are too many. */
-uint32_t iris_i_race_group(struct iris_race *race, uint64_t key);
-
-/* The number that counts a group's calls on the host, or its calls on streams.
- * NULL: all ranks. */
-uint32_t iris_i_race_group_of(struct iris_race *race, const void *group,
-                              bool on_stream);
-
-/* The number that counts the messages from one member to another. */
-uint32_t iris_i_race_pair_of(struct iris_race *race, const void *group,
-                             int from, int to);
-
-/* This rank's next call of the group; IRIS_RACE_GROUPS: none. */
-struct iris_race_call iris_i_race_next_call(struct iris_race *race,
-                                            uint32_t group);
-
-/* The meeting of a call. It replaces one of long ago. */
-struct iris_race_meeting *
-iris_i_race_meeting(struct iris_race *race, const struct iris_race_call *call);
-
-/* ---- race_plain.c ---- */
 
 /* From here to the end, this checker receives accesses by the process, too. */
 void iris_i_race_plain_begin(struct iris_race *race);
@@ -320,228 +643,17 @@ void iris_i_race_plain_end(struct iris_race *race);
 /* The calling thread's accesses outside kernels belong to this rank's host. */
 void iris_i_race_plain_host(struct iris_race *race);
 
-/* ---- weak_word.c ---- */
-
-#define IRIS_WEAK_WORD_BYTES 8
-#define IRIS_WEAK_LANES 64
-
-/* The time of each lane that is known. */
-struct iris_weak_clock {
-    uint32_t of[IRIS_WEAK_LANES];
-};
-
-/* The time up to which one lane released at one scope. */
-struct iris_weak_edge {
-    int rank;
-    unsigned workgroup;
-    unsigned lane;
-    iris_scope_t scope;
-    struct iris_weak_clock clock;
-};
-
-/* The release of a write: the edges of its own lane, and those of the writes
- * before it in a chain of updates. */
-struct iris_weak_release {
-    unsigned users;
-    unsigned count;
-    struct iris_weak_edge edges[];
-};
-
-struct iris_weak_write {
-    uint64_t time;
-    uint64_t value;
-    uint64_t mask; /* bit mask of the bytes that it writes */
-    uint32_t clock;
-    uint8_t lane;
-    bool atomic;
-    iris_scope_t scope;
-    int rank;
-    unsigned workgroup;
-    struct iris_weak_release *release; /* NULL: it does not release */
-};
-
-/* A lane has seen the word's state at that time. */
-struct iris_weak_look {
-    uint64_t time;
-    uint64_t mask;
-    uint32_t clock;
-    uint8_t lane;
-};
-
-struct iris_weak_cell {
-    uint64_t key;  /* 0: free */
-    uint64_t base; /* value before all writes */
-    struct iris_weak_write *writes;
-    struct iris_weak_look *looks;
-    unsigned num_writes, max_writes;
-    unsigned num_looks, max_looks;
-};
-
-struct iris_weak_words {
-    struct iris_weak_cell *cells;
-    size_t num_cells, max_cells;
-    uint64_t now;     /* number of accesses so far */
-    uint64_t age;     /* a write is old after this number of accesses; 0:
-                       * never */
-    uint64_t flushed; /* all writes up to this time are old */
-    bool blind;       /* memory ran out */
-};
-
-void iris_i_weak_words_close(struct iris_weak_words *words);
-
-/* The word with that key, which is not 0; NULL: unknown, or there is no memory
- * for it. */
-struct iris_weak_cell *iris_i_weak_find(const struct iris_weak_words *words,
-                                        uint64_t key);
-struct iris_weak_cell *iris_i_weak_word(struct iris_weak_words *words,
-                                        uint64_t key);
-
-/* The word's value at `time`. */
-uint64_t iris_i_weak_value(const struct iris_weak_cell *cell, uint64_t time);
-
-/* Whether all lanes see a write of that time. */
-bool iris_i_weak_is_old(const struct iris_weak_words *words, uint64_t time);
-
-/* Drops writes whose successors all lanes have seen. */
-void iris_i_weak_prune(const struct iris_weak_words *words,
-                       struct iris_weak_cell *cell);
-
-/* Drops all of them. */
-void iris_i_weak_forget(struct iris_weak_cell *cell);
-
-/* Makes room for one more write and look; false: no memory. */
-bool iris_i_weak_room(struct iris_weak_words *words,
-                      struct iris_weak_cell *cell);
-
-/* Drops one reference; `release` may be NULL. */
-void iris_i_weak_drop(struct iris_weak_release *release);
-
-/* ---- race_file.c ---- */
-
-/* The files of races: <prefix>_races.json, and <prefix>_races.sarif for code
- * hosts and editors. */
-
-/* Writes both, with all races; a warning if it cannot. */
-void iris_i_race_write_file(const struct iris_race *race);
-
-/* ---- race_host.c ---- */
-
-/* The host function of an observer whose self is a struct iris_race. */
-void iris_i_race_host(void *race, const struct iris_host_event *event);
-
-/* ---- race_known.c ---- */
-
-/* Numbers that a thread has learned under the lock: those of its workgroup's
- * lane and of sites. With them it checks plain accesses without the lock. */
-
-/* Learns the lane of the event's workgroup. No other thread runs it
- * meanwhile. */
-void iris_i_race_learn_lane(const struct iris_race *race,
-                            const struct iris_cpu_event *event, uint32_t lane);
-void iris_i_race_learn_site(const struct iris_race *race,
-                            const struct iris_cpu_event *event, uint32_t site);
-
-/* False: the thread has not learned both. */
-bool iris_i_race_knows(const struct iris_race *race,
-                       const struct iris_cpu_event *event, uint32_t *lane_p,
-                       uint32_t *site_p);
-
-/* ---- race_stream.c ---- */
-
-/* All under the lock. */
-
-struct iris_race_clock *iris_i_race_host_clock(const struct iris_race *race);
-
-/* The part of a heap that the range covers; false: it is on no heap. */
-bool iris_i_race_range_of(const struct iris_race *race, const void *address,
-                          size_t bytes, struct iris_race_range *range_p);
-
-/* An access by a host call, or by its work on a stream. */
-void iris_i_race_touch_by(struct iris_race *race,
-                          const struct iris_race_range *range, uint32_t lane,
-                          uint32_t site, unsigned kind);
-
-/* Before a launch, copy or fill, and after one that failed. */
-void iris_i_race_enqueue(struct iris_race *race,
-                         const struct iris_host_event *event);
-void iris_i_race_call_off(struct iris_race *race,
-                          const struct iris_host_event *event);
-void iris_i_race_enqueue_collective(struct iris_race *race,
-                                    const struct iris_host_event *event,
-                                    uint32_t site);
-
-/* The commands that a stream's thread runs. */
-void iris_i_race_run_kernel(struct iris_race *race,
-                            const struct iris_host_event *event);
-void iris_i_race_run_copy(struct iris_race *race,
-                          const struct iris_host_event *event);
-void iris_i_race_pass_mark(struct iris_race *race,
-                           const struct iris_host_event *event);
-
-/* ---- race_sync.c ---- */
-
-/* An atomic or a fence of a lane. */
-struct iris_race_atomic {
-    struct iris_race_word *word; /* iris_i_race_word() */
-    uint32_t lane;
-    uint32_t site;
-    int rank; /* whose word */
-    size_t offset;
-    size_t bytes;
-    iris_sem_t sem;
-    iris_scope_t scope;
-    uint64_t id;   /* number of the operation in its lane */
-    bool foreseen; /* before a write: its value is known */
-    uint64_t value;
-};
-
-/* The word at that place; `make`: creates it. NULL: not found. */
-struct iris_race_word *iris_i_race_word(struct iris_race_memory *memory,
-                                        int rank, size_t offset, bool make);
-
-/* The following are called by the thread that runs the lane, or under the
- * lock. */
-
-/* Before a write or update: records its release. */
-void iris_i_race_write(struct iris_race_memory *memory,
-                       const struct iris_race_atomic *atomic);
-
-/* After it: the word's new value (one of two if it is unknown), and the value
- * that an update saw. An update continues the release of the write that it
- * saw. */
-void iris_i_race_written(struct iris_race_memory *memory,
-                         const struct iris_race_atomic *atomic,
-                         const uint64_t values[2], const uint64_t *seen);
-
-/* After a compare-and-swap that failed: there was no write. */
-void iris_i_race_unwritten(struct iris_race_memory *memory,
-                           const struct iris_race_atomic *atomic);
-
-/* After a read, or the read of an update: acquires the release of the value's
- * writer. */
-void iris_i_race_read(struct iris_race_memory *memory,
-                      const struct iris_race_atomic *atomic, uint64_t seen);
-
-void iris_i_race_fence(struct iris_race_memory *memory,
-                       const struct iris_race_atomic *atomic);
-
 /* ---- weak_model.c ---- */
+
+#define IRIS_WEAK_LANES 64
 
 struct iris_weak_model;
 
-/* A place on a rank's heap. */
-struct iris_weak_range {
-    int rank;
-    size_t offset;
-    size_t bytes;
-};
-
-/* The order and scope of an access or fence. */
+/* The order of an access. */
 struct iris_weak_how {
     bool atomic;
     bool update; /* the read of an atomic that also writes */
-    iris_sem_t sem;
-    iris_scope_t scope;
+    struct iris_order_op op;
 };
 
 /* Chooses one of `count` results, from 0 to count - 1; 0 is the newest. */
@@ -553,51 +665,91 @@ struct iris_weak_chooser {
 /* All lanes see a write at the latest `age` steps after it; 0: possibly never.
  * NULL: no memory. */
 struct iris_weak_model *
-iris_i_weak_model_create(struct iris_weak_chooser chooser, uint64_t age);
+iris_i_weak_model_create(struct iris_order *order,
+                         struct iris_weak_chooser chooser, uint64_t age);
 void iris_i_weak_model_destroy(struct iris_weak_model *model);
 
-/* The lane begins and ends. It begins with the clock of its rank's host, and
- * adds its own clock to the host's at its end. `lane` < IRIS_WEAK_LANES. */
-void iris_i_weak_begin(struct iris_weak_model *model, unsigned lane, int rank,
-                       unsigned workgroup);
-void iris_i_weak_end(struct iris_weak_model *model, unsigned lane);
-
-/* A rank's host enters the group's call with this number, which orders all
- * members' hosts, and returns from it. */
-void iris_i_weak_come(struct iris_weak_model *model, int rank, uint64_t group,
-                      uint64_t number);
-void iris_i_weak_leave(struct iris_weak_model *model, int rank, uint64_t group,
-                       uint64_t number);
+/* A workgroup begins, after its host's operations: its lane. Workgroups of a rank
+ * share the rank's part of IRIS_WEAK_LANES. */
+uint32_t iris_i_weak_begin(struct iris_weak_model *model,
+                           const struct iris_order_host *host, int num_ranks,
+                           const struct iris_cpu_wg *cpu);
 
 /* All lanes see all earlier writes. */
 void iris_i_weak_flush(struct iris_weak_model *model);
 
 /* Before any access of the lane: the current contents of memory. If memory was
  * written without the model, all lanes see that write. */
-void iris_i_weak_look(struct iris_weak_model *model, unsigned lane,
-                      const struct iris_weak_range *range, const void *memory);
+void iris_i_weak_look(struct iris_weak_model *model, uint32_t lane,
+                      const struct iris_order_range *range, const void *memory);
 
 /* A read: *seen gets the value that the lane sees, range->bytes long. Each
  * aligned word of 8 bytes is seen as a whole. Returns the number of writes that
  * are newer than the oldest word seen. */
-unsigned iris_i_weak_read(struct iris_weak_model *model, unsigned lane,
-                          const struct iris_weak_range *range,
+unsigned iris_i_weak_read(struct iris_weak_model *model,
+                          const struct iris_order_range *range,
                           const struct iris_weak_how *how, void *seen);
 
 /* The latest read of that word acquires the release of its writer. */
-void iris_i_weak_acquire(struct iris_weak_model *model, unsigned lane,
-                         const struct iris_weak_range *range,
+void iris_i_weak_acquire(struct iris_weak_model *model,
+                         const struct iris_order_range *range,
                          const struct iris_weak_how *how);
 
 /* Call this after a write. */
-void iris_i_weak_write(struct iris_weak_model *model, unsigned lane,
-                       const struct iris_weak_range *range,
+void iris_i_weak_write(struct iris_weak_model *model,
+                       const struct iris_order_range *range,
                        const struct iris_weak_how *how, const void *written);
 
-void iris_i_weak_fence(struct iris_weak_model *model, unsigned lane,
-                       const struct iris_weak_how *how);
+void iris_i_weak_fence(struct iris_weak_model *model,
+                       const struct iris_order_op *op);
 
 /* ---- weak_schedule.c ---- */
+
+/* A workgroup of the kernel that a stream runs. */
+struct iris_weak_who {
+    int rank;        /* -1: none */
+    unsigned stream; /* number in the rank */
+    unsigned workgroup;
+};
+
+struct iris_weak_choices {
+    uint64_t random;
+    bool newest;
+    unsigned stay; /* one turn in this number goes to another workgroup */
+    uint64_t num_decisions;
+    struct iris_weak_count *counts; /* number of each workgroup's decisions */
+    size_t num_counts;
+    struct iris_weak_decision *follow; /* sorted; NULL: the seed decides */
+    size_t num_follow;
+    FILE *record; /* NULL: do not record */
+    /* iris-replay --explore: these choices in this order, then the defaults */
+    bool explores;
+    struct iris_weak_step *script;
+    size_t num_script, next_script;
+};
+
+enum iris_weak_choice {
+    IRIS_WEAK_GO_ON, /* the next workgroup; 0: the one that ran last */
+    IRIS_WEAK_TURN,  /* the next one after a failed poll; 0: the next in line */
+    IRIS_WEAK_READ,  /* the age of a value; 0: the newest */
+};
+
+struct iris_weak_question {
+    enum iris_weak_choice choice;
+    struct iris_weak_who who;         /* the workgroup that ran last, or that
+                                       * reads */
+    unsigned count;                   /* of answers */
+    const struct iris_weak_who *next; /* the possible next workgroups; NULL
+                                       * for a read */
+};
+
+/* An answer, from 0 to count - 1; it is recorded. */
+unsigned iris_i_weak_decide(struct iris_weak_choices *choices,
+                            const struct iris_weak_question *question);
+
+/* Adds a line about the running workgroup, if iris-replay explores. */
+void iris_i_weak_tell(const struct iris_weak_choices *choices,
+                      const char *text);
 
 struct iris_weak_schedule;
 struct iris_weak_slot;
@@ -608,14 +760,7 @@ struct iris_weak_schedule_params {
     struct iris_weak_choices_params choices;
 };
 
-/* A run of a kernel. */
-struct iris_weak_run {
-    uint64_t id;
-    unsigned grid;
-    bool is_own; /* a kernel of the library */
-};
-
-/* IRIS_ERR_NO_MEMORY, and the statuses of iris_i_weak_choices_open(). */
+/* IRIS_ERR_NO_MEMORY, IRIS_ERR_CONFIG */
 iris_status_t
 iris_i_weak_schedule_create(const struct iris_weak_schedule_params *params,
                             struct iris_weak_schedule **schedule_p);
@@ -629,17 +774,10 @@ void iris_i_weak_unlock(struct iris_weak_schedule *schedule);
 struct iris_weak_choices *
 iris_i_weak_choices(struct iris_weak_schedule *schedule);
 
-/* Operations of a rank's host: no workgroup is chosen while it may still add
- * work. */
-void iris_i_weak_enqueued(struct iris_weak_schedule *schedule, int rank,
-                          const void *stream, int by);
-void iris_i_weak_run_begins(struct iris_weak_schedule *schedule, int rank,
-                            const void *stream,
-                            const struct iris_weak_run *run);
-void iris_i_weak_run_ends(struct iris_weak_schedule *schedule, int rank,
-                          uint64_t run);
-/* The host waits for the stream; NULL: it no longer waits. */
-void iris_i_weak_host_waits(struct iris_weak_schedule *schedule, int rank,
+/* A launch, a wait for the stream, or a kernel's run: no workgroup is chosen while
+ * a rank's host may still add work. */
+void iris_i_weak_host_works(struct iris_weak_schedule *schedule,
+                            const struct iris_host_event *event,
                             const void *stream);
 /* The host is in a call that all ranks make, the rank's `number`th; 0: it has
  * returned. */
@@ -664,54 +802,5 @@ struct iris_weak_who iris_i_weak_who(const struct iris_weak_slot *slot);
 
 /* Whether there is no workgroup. */
 bool iris_i_weak_is_idle(const struct iris_weak_schedule *schedule);
-
-/* ---- Weak state ---- */
-
-/* The state of a rank in the weak mode. */
-
-#define IRIS_WEAK_GROUPS 64
-
-/* The state that all ranks share. */
-struct iris_weak_machine {
-    struct iris_weak_schedule *schedule;
-    struct iris_weak_model *model;
-    int users; /* under the schedule's lock */
-};
-
-struct iris_weak {
-    struct iris_weak_params params;
-    struct iris_observer observer;
-    struct iris_weak_machine *machine;
-    int depth; /* number of nested collective calls in progress */
-    uint64_t meets;
-    struct {
-        uint64_t key;
-        uint64_t calls;
-    } groups[IRIS_WEAK_GROUPS];
-    uint64_t group, number; /* those of the call in progress */
-};
-
-/* ---- weak_host.c ---- */
-
-/* The host function of an observer whose self is a struct iris_weak. */
-void iris_i_weak_host(void *weak, const struct iris_host_event *event);
-
-/* ---- weak_note.c ---- */
-
-/* An operation of a kernel, after its execution. */
-struct iris_weak_deed {
-    const struct iris_weak_range *range; /* NULL: a fence */
-    bool reads;
-    bool writes;
-    uint64_t seen;    /* the value read, at most 8 bytes; else 0 */
-    uint64_t written; /* the value written, at most 8 bytes; else 0 */
-    unsigned behind;  /* number of writes newer than the value read */
-};
-
-/* Adds a line to the recorded schedule, if it is recorded. Under the schedule's
- * lock. */
-void iris_i_weak_note(const struct iris_weak *weak,
-                      const struct iris_cpu_event *event,
-                      const struct iris_weak_deed *deed);
 
 #endif /* IRIS_SRC_CHECK_INTERNAL_H */

@@ -32,7 +32,7 @@ void *__real_memmove(void *to, const void *from, size_t bytes);
 static const struct iris_cpu_range nothing;
 static const struct iris_cpu_range *checked = &nothing;
 
-static uintptr_t bound(const uintptr_t *bound)
+static uintptr_t load_bound(const uintptr_t *bound)
 {
     return atomic_load_explicit((const _Atomic uintptr_t *)bound,
                                 memory_order_relaxed);
@@ -40,8 +40,8 @@ static uintptr_t bound(const uintptr_t *bound)
 
 static int is_checked(const volatile void *address)
 {
-    return (uintptr_t)address < bound(&checked->high) &&
-           (uintptr_t)address >= bound(&checked->low);
+    return (uintptr_t)address < load_bound(&checked->high) &&
+           (uintptr_t)address >= load_bound(&checked->low);
 }
 
 void __tsan_init(void)
@@ -165,7 +165,7 @@ void __tsan_vptr_read(void **at)
 
 /* ---- The program's own atomics ---- */
 
-static iris_sem_t sem_of(int order)
+static iris_sem_t find_sem(int order)
 {
     switch (order) {
     case memory_order_relaxed:
@@ -180,14 +180,14 @@ static iris_sem_t sem_of(int order)
     }
 }
 
-static struct iris_cpu_event atomic_of(enum iris_op op, size_t bytes, int order,
-                                       const void *site)
+static struct iris_cpu_event make_atomic(enum iris_op op, size_t bytes,
+                                         int order, const void *site)
 {
     const struct iris_cpu_event event = {
         .op = op,
         .write = op != IRIS_OP_LOAD,
         .bytes = bytes,
-        .sem = sem_of(order),
+        .sem = find_sem(order),
         .scope = IRIS_SCOPE_SYSTEM,
         .atomic = 1,
         .site = site,
@@ -196,8 +196,8 @@ static struct iris_cpu_event atomic_of(enum iris_op op, size_t bytes, int order,
     return event;
 }
 
-static void before(struct iris_cpu_event *event, const volatile void *address,
-                   uint64_t value)
+static void tell_before(struct iris_cpu_event *event,
+                        const volatile void *address, uint64_t value)
 {
     event->address = (const void *)address;
     event->value = value;
@@ -206,7 +206,7 @@ static void before(struct iris_cpu_event *event, const volatile void *address,
     }
 }
 
-static void after(struct iris_cpu_event *event, uint64_t seen)
+static void tell_after(struct iris_cpu_event *event, uint64_t seen)
 {
     if (is_checked(event->address)) {
         event->after = 1;
@@ -224,12 +224,12 @@ static void after(struct iris_cpu_event *event, uint64_t seen)
                                  int order)                                  \
     {                                                                        \
         struct iris_cpu_event event =                                        \
-            atomic_of(op, sizeof value, order, SITE());                      \
+            make_atomic(op, sizeof value, order, SITE());                    \
         WORD(bits) seen;                                                     \
                                                                              \
-        before(&event, at, value);                                           \
+        tell_before(&event, at, value);                                      \
         seen = update((volatile _Atomic WORD(bits) *)at, value);             \
-        after(&event, seen);                                                 \
+        tell_after(&event, seen);                                            \
         return seen;                                                         \
     }
 #define EXCHANGE_IF(bits, name)                                            \
@@ -238,14 +238,14 @@ static void after(struct iris_cpu_event *event, uint64_t seen)
         int order)                                                         \
     {                                                                      \
         struct iris_cpu_event event =                                      \
-            atomic_of(IRIS_OP_ATOMIC_CAS, sizeof value, order, SITE());    \
+            make_atomic(IRIS_OP_ATOMIC_CAS, sizeof value, order, SITE());  \
         int same;                                                          \
                                                                            \
         event.expected = *expected;                                        \
-        before(&event, at, value);                                         \
+        tell_before(&event, at, value);                                    \
         same = atomic_compare_exchange_strong(                             \
             (volatile _Atomic WORD(bits) *)at, expected, value);           \
-        after(&event, *expected);                                          \
+        tell_after(&event, *expected);                                     \
         return same;                                                       \
     }
 #define ATOMICS_OF(bits)                                                    \
@@ -253,23 +253,23 @@ static void after(struct iris_cpu_event *event, uint64_t seen)
     __tsan_atomic##bits##_load(const volatile WORD(bits) * at, int order)   \
     {                                                                       \
         struct iris_cpu_event event =                                       \
-            atomic_of(IRIS_OP_LOAD, sizeof *at, order, SITE());             \
+            make_atomic(IRIS_OP_LOAD, sizeof *at, order, SITE());           \
         WORD(bits) seen;                                                    \
                                                                             \
-        before(&event, at, 0);                                              \
+        tell_before(&event, at, 0);                                         \
         seen = atomic_load((const volatile _Atomic WORD(bits) *)at);        \
-        after(&event, seen);                                                \
+        tell_after(&event, seen);                                           \
         return seen;                                                        \
     }                                                                       \
     void __tsan_atomic##bits##_store(volatile WORD(bits) * at,              \
                                      WORD(bits) value, int order)           \
     {                                                                       \
         struct iris_cpu_event event =                                       \
-            atomic_of(IRIS_OP_STORE, sizeof *at, order, SITE());            \
+            make_atomic(IRIS_OP_STORE, sizeof *at, order, SITE());          \
                                                                             \
-        before(&event, at, value);                                          \
+        tell_before(&event, at, value);                                     \
         atomic_store((volatile _Atomic WORD(bits) *)at, value);             \
-        after(&event, 0);                                                   \
+        tell_after(&event, 0);                                              \
     }                                                                       \
     WORD(bits)                                                              \
     __tsan_atomic##bits##_compare_exchange_val(volatile WORD(bits) * at,    \
@@ -277,13 +277,13 @@ static void after(struct iris_cpu_event *event, uint64_t seen)
                                                WORD(bits) value, int order) \
     {                                                                       \
         struct iris_cpu_event event =                                       \
-            atomic_of(IRIS_OP_ATOMIC_CAS, sizeof value, order, SITE());     \
+            make_atomic(IRIS_OP_ATOMIC_CAS, sizeof value, order, SITE());   \
                                                                             \
         event.expected = expected;                                          \
-        before(&event, at, value);                                          \
+        tell_before(&event, at, value);                                     \
         (void)atomic_compare_exchange_strong(                               \
             (volatile _Atomic WORD(bits) *)at, &expected, value);           \
-        after(&event, expected);                                            \
+        tell_after(&event, expected);                                       \
         return expected;                                                    \
     }                                                                       \
     EXCHANGE_IF(bits, strong)                                               \
@@ -307,12 +307,12 @@ void __tsan_atomic_thread_fence(int order)
 {
     const struct iris_cpu_event event = {
         .op = IRIS_OP_FENCE,
-        .sem = sem_of(order),
+        .sem = find_sem(order),
         .scope = IRIS_SCOPE_SYSTEM,
         .site = SITE(),
     };
 
-    if (bound(&checked->high) != 0) {
+    if (load_bound(&checked->high) != 0) {
         iris_cpu_plain(&event);
     }
     atomic_thread_fence(memory_order_seq_cst);

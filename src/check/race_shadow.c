@@ -16,70 +16,66 @@
 
 /* An access, during the walk over its words. */
 struct walk {
-    struct iris_race_memory *memory;
-    const struct iris_race_clock *clock; /* of its lane */
+    struct iris_race *race;
+    const struct iris_order_clock *clock; /* of its lane */
     struct iris_race_access now;
-    iris_race_tell_t tell;
-    void *arg;
+    struct iris_race_caught *caught;
     int rank;
     size_t offset; /* of the word */
 };
 
-static struct iris_race_access *cells_of(const struct iris_race_memory *memory,
-                                         int rank, size_t offset)
+static struct iris_race_access *find_cells(const struct iris_race *race,
+                                           int rank, size_t offset)
 {
-    size_t word =
-        ((size_t)rank * ((memory->heap_bytes + 4095) & ~(size_t)4095) +
-         offset) /
-        8;
+    size_t word = (size_t)rank * race->num_words + offset / 8;
 
-    return &memory->shadow[word * IRIS_RACE_CELLS];
+    return &race->shadow[word * IRIS_RACE_CELLS];
 }
 
 /* The lock that guards the cells of a place. */
-static atomic_uint *granule_of(const struct iris_race_memory *memory, int rank,
-                               size_t offset)
+static atomic_uint *find_granule(const struct iris_race *race, int rank,
+                                 size_t offset)
 {
     size_t number = offset / GRANULE_BYTES + (size_t)rank * 641;
 
-    return &memory->shared->granules[number % IRIS_RACE_GRANULES];
+    return &race->shared->granules[number % IRIS_RACE_GRANULES];
 }
 
-static iris_scope_t scope_of(const struct iris_race_access *access)
+static iris_scope_t get_scope(const struct iris_race_access *access)
 {
     return (iris_scope_t)(access->kind >> IRIS_RACE_SCOPE_SHIFT);
 }
 
 /* Whether two unordered accesses to a common byte are a race. */
-static bool conflict(const struct iris_race_shared *shared,
-                     const struct iris_race_access *a,
-                     const struct iris_race_access *b)
+static bool is_conflict(const struct iris_order_shared *shared,
+                        const struct iris_race_access *a,
+                        const struct iris_race_access *b)
 {
     if (((a->kind | b->kind) & IRIS_RACE_IS_WRITE) == 0) {
         return false;
     }
     return (a->kind & b->kind & IRIS_RACE_IS_ATOMIC) == 0 ||
            a->mask != b->mask ||
-           !iris_i_race_spans(shared, scope_of(a), a->lane, b->lane) ||
-           !iris_i_race_spans(shared, scope_of(b), b->lane, a->lane);
+           !iris_i_order_spans(shared, get_scope(a), a->lane, b->lane) ||
+           !iris_i_order_spans(shared, get_scope(b), b->lane, a->lane);
 }
 
 static bool is_before(const struct walk *walk,
                       const struct iris_race_access *access)
 {
-    const struct iris_race_moment *moment;
+    const struct iris_order_moment *moment;
 
     if (access->lane == walk->now.lane) {
         return true;
     }
-    moment = iris_i_race_moment(walk->memory, walk->clock, access->lane);
+    moment = iris_i_order_moment(&walk->race->order, walk->clock, access->lane);
     return moment != NULL && moment->strict >= access->clock;
 }
 
 /* Whether every access that races with the earlier access also races with this
  * one. */
-static bool replaces(const struct iris_race_access *now,
-                     const struct iris_race_access *before)
+static bool is_stronger(const struct iris_race_access *now,
+                        const struct iris_race_access *before)
 {
     bool plain = (now->kind & IRIS_RACE_IS_ATOMIC) == 0;
 
@@ -91,8 +87,8 @@ static bool replaces(const struct iris_race_access *now,
 }
 
 /* The cell for one more access: a free one, else the least useful one. */
-static struct iris_race_access *place(const struct walk *walk,
-                                      struct iris_race_access *cells)
+static struct iris_race_access *pick_cell(const struct walk *walk,
+                                          struct iris_race_access *cells)
 {
     struct iris_race_access *victim = NULL;
 
@@ -107,10 +103,31 @@ static struct iris_race_access *place(const struct walk *walk,
     return victim != NULL ? victim : &cells[walk->now.clock % IRIS_RACE_CELLS];
 }
 
+static void catch_race(struct walk *walk, const struct iris_race_access *before)
+{
+    struct iris_race_caught *caught = walk->caught;
+    unsigned i = 0;
+
+    while (i < caught->count && (caught->races[i].before.site != before->site ||
+                                 caught->races[i].now.site != walk->now.site)) {
+        i++;
+    }
+    if (i == IRIS_RACE_CAUGHT) {
+        atomic_store(&walk->race->order.shared->blind, true);
+        return;
+    }
+    if (i == caught->count) {
+        caught->races[i] = (struct iris_race_caught_one){
+            *before, walk->now, walk->rank, walk->offset, 0};
+        caught->count++;
+    }
+    caught->races[i].times++;
+}
+
 static void touch_word(struct walk *walk, uint8_t mask)
 {
     struct iris_race_access *cells =
-        cells_of(walk->memory, walk->rank, walk->offset);
+        find_cells(walk->race, walk->rank, walk->offset);
 
     walk->now.mask = mask;
     for (unsigned i = 0; i < IRIS_RACE_CELLS; i++) {
@@ -123,16 +140,16 @@ static void touch_word(struct walk *walk, uint8_t mask)
         ordered = is_before(walk, before);
         races = (before->kind & IRIS_RACE_IS_FREE) != 0 &&
                 (walk->now.kind & IRIS_RACE_IS_FREE) == 0;
-        races = races || (!ordered &&
-                          conflict(walk->memory->shared, before, &walk->now));
+        races = races || (!ordered && is_conflict(walk->race->order.shared,
+                                                  before, &walk->now));
         if (races) {
-            walk->tell(walk->arg, before, &walk->now, walk->rank, walk->offset);
+            catch_race(walk, before);
         }
-        if ((ordered || races) && replaces(&walk->now, before)) {
+        if ((ordered || races) && is_stronger(&walk->now, before)) {
             before->mask &= (uint8_t)~mask;
         }
     }
-    *place(walk, cells) = walk->now;
+    *pick_cell(walk, cells) = walk->now;
 }
 
 /* Handles the words of one granule, up to `stop`, for an access up to `end`. */
@@ -148,41 +165,40 @@ static void touch_words(struct walk *walk, size_t at, size_t end, size_t stop)
     }
 }
 
-void iris_i_race_touch(struct iris_race_memory *memory,
-                       const struct iris_race_range *range,
+void iris_i_race_touch(struct iris_race *race,
+                       const struct iris_order_range *range,
                        const struct iris_race_access *access,
-                       iris_race_tell_t tell, void *arg)
+                       struct iris_race_caught *caught)
 {
     struct walk walk = {
-        .memory = memory,
-        .clock = &memory->shared->lanes[access->lane].clock,
+        .race = race,
+        .clock = &race->order.shared->lanes[access->lane].clock,
         .now = *access,
-        .tell = tell,
-        .arg = arg,
+        .caught = caught,
         .rank = range->rank,
     };
     size_t at = range->offset, end = range->offset + range->bytes;
 
     while (at < end) {
         size_t stop = (at / GRANULE_BYTES + 1) * GRANULE_BYTES;
-        atomic_uint *granule = granule_of(memory, range->rank, at);
+        atomic_uint *granule = find_granule(race, range->rank, at);
 
-        iris_i_race_spin_lock(memory->shared, granule);
+        iris_i_order_spin_lock(race->order.shared, granule);
         touch_words(&walk, at, end, stop);
-        iris_i_race_spin_unlock(granule);
+        iris_i_order_spin_unlock(granule);
         at = stop;
     }
 }
 
-bool iris_i_race_last_plain(const struct iris_race_memory *memory, int rank,
+bool iris_i_race_last_plain(const struct iris_race *race, int rank,
                             size_t offset, struct iris_race_access *plain_p)
 {
     const struct iris_race_access *cells =
-        cells_of(memory, rank, offset - offset % 8);
-    atomic_uint *granule = granule_of(memory, rank, offset);
+        find_cells(race, rank, offset - offset % 8);
+    atomic_uint *granule = find_granule(race, rank, offset);
     bool found = false;
 
-    iris_i_race_spin_lock(memory->shared, granule);
+    iris_i_order_spin_lock(race->order.shared, granule);
     for (unsigned i = 0; i < IRIS_RACE_CELLS; i++) {
         if (cells[i].mask != 0 &&
             (cells[i].kind & (IRIS_RACE_IS_WRITE | IRIS_RACE_IS_ATOMIC |
@@ -192,19 +208,19 @@ bool iris_i_race_last_plain(const struct iris_race_memory *memory, int rank,
             break;
         }
     }
-    iris_i_race_spin_unlock(granule);
+    iris_i_order_spin_unlock(granule);
     return found;
 }
 
 /* Frees whole pages and zeroes the bytes beside them. */
-void iris_i_race_forget(struct iris_race_memory *memory,
-                        const struct iris_race_range *range)
+void iris_i_race_forget(struct iris_race *race,
+                        const struct iris_order_range *range)
 {
     uintptr_t page = 4096;
     uintptr_t from =
-        (uintptr_t)cells_of(memory, range->rank, range->offset & ~(size_t)7);
-    uintptr_t to = (uintptr_t)cells_of(
-        memory, range->rank, (range->offset + range->bytes + 7) & ~(size_t)7);
+        (uintptr_t)find_cells(race, range->rank, range->offset & ~(size_t)7);
+    uintptr_t to = (uintptr_t)find_cells(
+        race, range->rank, (range->offset + range->bytes + 7) & ~(size_t)7);
     uintptr_t first = (from + page - 1) & ~(page - 1), last = to & ~(page - 1);
 
     if (first >= last ||

@@ -1,20 +1,62 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sites. addr2line, a tool of the compiler's, knows the source lines: it names
- * all the functions that were inlined at an address, from the device API's to
- * the kernel's body, of which the first outside of the API is the program's.
+ * Places in the program: the caller of a host call, the site of an access.
+ *
+ * A site is constant once it has a number, and equal sites of all ranks have one
+ * number. A rank's own table finds the number from an address; the common lock
+ * guards both. addr2line, a tool of the compiler's, knows the source lines: it
+ * names all the functions that were inlined at an address, from the device API's
+ * to the kernel's body, of which the first outside of the API is the program's.
  */
 #define _GNU_SOURCE
 #include "config.h"
 
-#include "check/check.h"
+#include "check/internal.h"
 
 #include <dlfcn.h>
+#include <execinfo.h>
 #include <link.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* ---- Callers ---- */
+
+/* The file that contains the code; NULL: unknown. */
+static const struct link_map *find_map(const void *address)
+{
+    struct link_map *map = NULL;
+    Dl_info info;
+
+    return dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 ? NULL
+                                                                        : map;
+}
+
+void iris_i_race_caller(struct iris_race_caller *caller_p)
+{
+    void *frames[64];
+    int count = backtrace(frames, (int)(sizeof frames / sizeof *frames));
+    const struct link_map *own =
+        count == 0 ? NULL : find_map(frames[0]); /* this function */
+    bool is_shared =
+        own != NULL && own->l_name != NULL && own->l_name[0] != '\0';
+    int i = 0;
+
+    memset(caller_p, 0, sizeof *caller_p);
+    while (is_shared && i < count && find_map(frames[i]) == own) {
+        i++;
+    }
+    if (is_shared && i < count) {
+        caller_p->frames[0] = frames[i];
+    }
+    for (; !is_shared && i < count && i < IRIS_RACE_FRAMES &&
+           find_map(frames[i]) == own;
+         i++) {
+        caller_p->frames[i] = frames[i];
+    }
+}
 
 /* ---- Numbers ---- */
 
@@ -58,8 +100,8 @@ bool iris_i_race_is_same_key(const struct iris_race_key *a,
 }
 
 /* The slot of a key in the rank's table. */
-static uint32_t slot_of(const struct iris_race_sites *sites,
-                        const struct iris_race_key *key)
+static uint32_t find_site_slot(const struct iris_race_sites *sites,
+                               const struct iris_race_key *key)
 {
     uint64_t hash = ((uintptr_t)key->address ^ (uintptr_t)key->kernel << 20 ^
                      key->how << 40) *
@@ -74,43 +116,43 @@ static uint32_t slot_of(const struct iris_race_sites *sites,
 }
 
 /* The number of an equal site, found by any rank. */
-static uint32_t number_of(struct iris_race_shared *shared,
-                          const struct iris_race_site *site)
+static uint32_t number_site(struct iris_race *race,
+                            const struct iris_race_site *site)
 {
+    struct iris_race_shared *shared = race->shared;
     uint32_t i;
 
-    for (i = 1; i < shared->num_sites; i++) {
+    for (i = 1; i <= shared->num_sites; i++) {
         if (memcmp(&shared->sites[i], site, sizeof *site) == 0) {
             return i;
         }
     }
     if (i == IRIS_RACE_SITES) {
-        shared->blind = true;
+        race->order.shared->blind = true;
         return 0;
     }
     shared->sites[i] = *site;
-    shared->num_sites++;
+    shared->num_sites = i;
     return i;
 }
 
-static uint32_t know(struct iris_race_sites *sites, uint32_t at,
-                     const struct iris_race_key *key, uint32_t number)
+static uint32_t keep_site(struct iris_race_sites *sites, uint32_t at,
+                          const struct iris_race_key *key, uint32_t number)
 {
     sites->known[at].key = *key;
     sites->known[at].number = number;
     return number;
 }
 
-uint32_t iris_i_race_site(struct iris_race_memory *memory,
-                          struct iris_race_sites *sites,
+uint32_t iris_i_race_site(struct iris_race *race,
                           const struct iris_cpu_event *event)
 {
     const struct iris_race_key key = iris_i_race_key(event);
-    uint32_t at = slot_of(sites, &key);
+    uint32_t at = find_site_slot(&race->sites, &key);
     struct iris_race_site site;
 
-    if (sites->known[at].number != 0) {
-        return sites->known[at].number;
+    if (race->sites.known[at].number != 0) {
+        return race->sites.known[at].number;
     }
     /* With the padding: sites are compared as bytes. */
     memset(&site, 0, sizeof site);
@@ -121,11 +163,11 @@ uint32_t iris_i_race_site(struct iris_race_memory *memory,
     site.atomic = event->atomic != 0;
     snprintf(site.kernel, sizeof site.kernel, "%s", event->kernel);
     iris_i_race_find_file(event->site, 0, &site);
-    return know(sites, at, &key, number_of(memory->shared, &site));
+    return keep_site(&race->sites, at, &key, number_site(race, &site));
 }
 
 /* A hash of all callers. Two that share it count as one. */
-static const void *hash_of(const struct iris_race_caller *caller)
+static const void *hash_caller(const struct iris_race_caller *caller)
 {
     uint64_t hash = 0;
 
@@ -137,18 +179,16 @@ static const void *hash_of(const struct iris_race_caller *caller)
     return (const void *)(uintptr_t)hash;
 }
 
-uint32_t iris_i_race_host_site(struct iris_race_memory *memory,
-                               struct iris_race_sites *sites,
-                               enum iris_host_op op,
+uint32_t iris_i_race_host_site(struct iris_race *race, enum iris_host_op op,
                                const struct iris_race_caller *caller)
 {
-    const struct iris_race_key key = {hash_of(caller), NULL,
+    const struct iris_race_key key = {hash_caller(caller), NULL,
                                       (uint64_t)1 << 32 | (uint64_t)op};
-    uint32_t at = slot_of(sites, &key);
+    uint32_t at = find_site_slot(&race->sites, &key);
     struct iris_race_site site;
 
-    if (sites->known[at].number != 0) {
-        return sites->known[at].number;
+    if (race->sites.known[at].number != 0) {
+        return race->sites.known[at].number;
     }
     memset(&site, 0, sizeof site);
     site.host_op = (int32_t)op;
@@ -156,7 +196,7 @@ uint32_t iris_i_race_host_site(struct iris_race_memory *memory,
          i++) {
         iris_i_race_find_file(caller->frames[i], i, &site);
     }
-    return know(sites, at, &key, number_of(memory->shared, &site));
+    return keep_site(&race->sites, at, &key, number_site(race, &site));
 }
 
 /* ---- Source lines ---- */
@@ -172,20 +212,9 @@ static bool is_own_line(const char *line, const char *own)
            (own[0] != '\0' && strncmp(line, own, strlen(own)) == 0);
 }
 
-/* Takes the folder from a line of race_caller.c, where lists of callers
- * begin. */
-static void find_own_folder(const char *line, char *own, size_t bytes)
-{
-    const char *end = strstr(line, "check/race_caller.c:");
-
-    if (end != NULL) {
-        snprintf(own, bytes, "%.*s", (int)(end - line), line);
-    }
-}
-
 /* Turns "/build/../src/a.c:1" into "/src/a.c:1": compilers name the same file
  * in several ways. */
-static void shorten(char *line)
+static void shorten_line(char *line)
 {
     char *up = strstr(line, "/../"), *start;
 
@@ -207,14 +236,18 @@ static bool read_lines(FILE *pipe, char *text, size_t bytes)
 {
     char line[1024], folder[1024] = "";
     bool found = false, own = true;
+    const char *end;
 
     while (fgets(line, sizeof line, pipe) != NULL) {
         line[strcspn(line, "\n(")] = '\0';
         if (!own || strncmp(line, "??", 2) == 0) {
             continue;
         }
-        shorten(line);
-        find_own_folder(line, folder, sizeof folder);
+        shorten_line(line);
+        end = strstr(line, "check/race_site.c:");
+        if (end != NULL) { /* lists of callers begin in this file */
+            snprintf(folder, sizeof folder, "%.*s", (int)(end - line), line);
+        }
         own = is_own_line(line, folder);
         found = true;
         snprintf(text, bytes, "%s",
@@ -305,7 +338,7 @@ void iris_i_race_line(const struct iris_race_site *site, char *text,
 
 /* ---- The operation of a site ---- */
 
-static const char *host_deed(const struct iris_race_site *site)
+static const char *name_host_call(const struct iris_race_site *site)
 {
     switch ((enum iris_host_op)site->host_op) {
     case IRIS_HOST_COPY:
@@ -340,7 +373,7 @@ void iris_i_race_deed(const struct iris_race_site *site, char *text,
     const char *op = iris_i_op_name(site->op);
 
     if (site->host_op >= 0) {
-        snprintf(text, bytes, "%s", host_deed(site));
+        snprintf(text, bytes, "%s", name_host_call(site));
     } else if (site->atomic && (unsigned)site->sem < 4 &&
                (unsigned)site->scope < 3) {
         snprintf(text, bytes, "%s%s, %s, %s",

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Words of 8 bytes with their latest writes, and lanes with clocks. A lane's
- * clock says, for each lane, which operations happen before this lane's next
- * one. A read may see any write that is not older than the newest write that
- * happens before it. Writes to a word are ordered by the time of their
- * execution.
+ * The values that reads may see.
+ *
+ * Words of 8 bytes keep their latest writes in the order of their execution, and
+ * looks: the time of the newest write that a lane has seen. A read may see any
+ * write that is not older than the newest write, or look, that happens before it.
+ * A lane's clock says, for each lane, which operations happen before this lane's
+ * next one. Writes that all lanes see are dropped, so a word's base is the value
+ * before all writes that it keeps.
  */
 #include "config.h"
 
@@ -13,134 +16,210 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NUM_SCOPES 3
-#define MAX_RANKS 64
-#define NUM_MEETINGS 64
+/* ---- Words ---- */
 
-/* A call of hosts, identified by its number. Later calls reuse it. */
-struct meeting {
-    uint64_t key;
-    uint64_t number;
-    struct iris_weak_clock clock;
+#define WORD_BYTES 8
+
+struct iris_weak_write {
+    uint64_t time;
+    uint64_t value;
+    uint64_t mask; /* bit mask of the bytes that it writes */
+    uint32_t clock;
+    uint32_t lane;
+    bool atomic;
+    iris_scope_t scope;
+    struct iris_order_release release; /* an atomic write has one */
 };
 
-struct lane {
-    int rank;
-    unsigned workgroup;
-    struct iris_weak_clock clock;
-    struct iris_weak_clock
-        read[NUM_SCOPES]; /* for an acquire fence, indexed by the necessary
-                           * scope */
-    struct iris_weak_clock
-        released[NUM_SCOPES]; /* by release fences, indexed by their scope */
+/* A lane has seen the word's state at that time. */
+struct iris_weak_look {
+    uint64_t time;
+    uint64_t mask;
+    uint32_t clock;
+    uint32_t lane;
 };
+
+struct iris_weak_cell {
+    uint64_t key;  /* 0: free */
+    uint64_t base; /* value before all writes */
+    struct iris_weak_write *writes;
+    struct iris_weak_look *looks;
+    unsigned num_writes, max_writes;
+    unsigned num_looks, max_looks;
+};
+
+struct iris_weak_words {
+    struct iris_weak_cell *cells;
+    size_t num_cells, max_cells;
+    uint64_t now;     /* number of accesses so far */
+    uint64_t age;     /* a write is old after this number of accesses; 0:
+                       * never */
+    uint64_t flushed; /* all writes up to this time are old */
+    struct iris_order *order;
+};
+
+static struct iris_weak_cell *find_slot(struct iris_weak_cell *cells,
+                                        size_t max, uint64_t key)
+{
+    size_t i = (size_t)((key * UINT64_C(0x9E3779B97F4A7C15)) >> 20) & (max - 1);
+
+    while (cells[i].key != 0 && cells[i].key != key) {
+        i = (i + 1) & (max - 1);
+    }
+    return &cells[i];
+}
+
+static bool grow_words(struct iris_weak_words *words)
+{
+    size_t max = words->max_cells == 0 ? 256 : words->max_cells * 2;
+    struct iris_weak_cell *cells = calloc(max, sizeof *cells);
+
+    if (cells == NULL) {
+        words->order->shared->blind = true;
+        return false;
+    }
+    for (size_t i = 0; i < words->max_cells; i++) {
+        if (words->cells[i].key != 0) {
+            *find_slot(cells, max, words->cells[i].key) = words->cells[i];
+        }
+    }
+    free(words->cells);
+    words->cells = cells;
+    words->max_cells = max;
+    return true;
+}
+
+static struct iris_weak_cell *find_cell(const struct iris_weak_words *words,
+                                        uint64_t key)
+{
+    struct iris_weak_cell *cell;
+
+    if (words->max_cells == 0) {
+        return NULL;
+    }
+    cell = find_slot(words->cells, words->max_cells, key);
+    return cell->key == 0 ? NULL : cell;
+}
+
+/* The word, whose current value in memory is `content`; NULL: no memory for
+ * it. */
+static struct iris_weak_cell *add_cell(struct iris_weak_words *words,
+                                       uint64_t key)
+{
+    struct iris_weak_cell *cell = find_cell(words, key);
+
+    if (cell == NULL) {
+        if (2 * words->num_cells >= words->max_cells && !grow_words(words)) {
+            return NULL;
+        }
+        cell = find_slot(words->cells, words->max_cells, key);
+        cell->key = key;
+        words->num_cells++;
+    }
+    return cell;
+}
+
+static void forget_cell(const struct iris_weak_words *words,
+                        struct iris_weak_cell *cell)
+{
+    for (unsigned i = 0; i < cell->num_writes; i++) {
+        iris_i_order_drop(words->order, &cell->writes[i].release);
+    }
+    cell->num_writes = cell->num_looks = 0;
+}
+
+/* The word's value at `time`. */
+static uint64_t value_cell(const struct iris_weak_cell *cell, uint64_t time)
+{
+    uint64_t value = cell->base;
+
+    for (unsigned i = 0; i < cell->num_writes && cell->writes[i].time <= time;
+         i++) {
+        value = (value & ~cell->writes[i].mask) |
+                (cell->writes[i].value & cell->writes[i].mask);
+    }
+    return value;
+}
+
+static bool is_old_time(const struct iris_weak_words *words, uint64_t time)
+{
+    return time <= words->flushed ||
+           (words->age != 0 && time + words->age <= words->now);
+}
+
+/* Drops writes whose successors all lanes have seen. */
+static void prune_cell(const struct iris_weak_words *words,
+                       struct iris_weak_cell *cell)
+{
+    uint64_t covered = 0;
+    unsigned kept = cell->num_writes, looks = 0;
+
+    for (unsigned i = cell->num_writes; i-- > 0;) {
+        struct iris_weak_write *write = &cell->writes[i];
+        bool old = is_old_time(words, write->time);
+
+        if (old && (write->mask & ~covered) == 0) {
+            iris_i_order_drop(words->order, &write->release);
+            continue;
+        }
+        covered |= old ? write->mask : 0;
+        cell->writes[--kept] = *write;
+    }
+    cell->num_writes -= kept;
+    memmove(cell->writes, cell->writes + kept,
+            cell->num_writes * sizeof *cell->writes);
+    for (unsigned i = 0; i < cell->num_looks; i++) {
+        if (!is_old_time(words, cell->looks[i].time)) {
+            cell->looks[looks++] = cell->looks[i];
+        }
+    }
+    cell->num_looks = looks;
+}
+
+/* Makes room for one more of `count` items; false: no memory. */
+static bool make_room(void **items, size_t bytes, unsigned count, unsigned *max)
+{
+    unsigned more = *max * 2 + 4;
+    void *larger;
+
+    if (count < *max) {
+        return true;
+    }
+    larger = realloc(*items, more * bytes);
+    if (larger == NULL) {
+        return false;
+    }
+    *items = larger;
+    *max = more;
+    return true;
+}
+
+static bool make_cell_room(struct iris_weak_words *words,
+                           struct iris_weak_cell *cell)
+{
+    void *writes = cell->writes, *looks = cell->looks;
+    bool room = make_room(&writes, sizeof *cell->writes, cell->num_writes,
+                          &cell->max_writes);
+
+    cell->writes = writes;
+    room = make_room(&looks, sizeof *cell->looks, cell->num_looks,
+                     &cell->max_looks) &&
+           room;
+    cell->looks = looks;
+    if (!room) {
+        words->order->shared->blind = true;
+    }
+    return room;
+}
 
 struct iris_weak_model {
     struct iris_weak_chooser chooser;
+    struct iris_order *order;
     struct iris_weak_words words;
-    struct lane lanes[IRIS_WEAK_LANES];
-    struct iris_weak_clock hosts[MAX_RANKS];
-    struct meeting meetings[NUM_MEETINGS];
+    uint32_t lanes[IRIS_WEAK_LANES]; /* + 1; 0: not used yet */
 };
 
-/* ---- Clocks ---- */
-
-static void join(struct iris_weak_clock *into,
-                 const struct iris_weak_clock *from)
-{
-    for (size_t i = 0; i < IRIS_WEAK_LANES; i++) {
-        into->of[i] = into->of[i] > from->of[i] ? into->of[i] : from->of[i];
-    }
-}
-
-static bool is_zero(const struct iris_weak_clock *clock)
-{
-    static const struct iris_weak_clock zero;
-
-    return memcmp(clock, &zero, sizeof zero) == 0;
-}
-
-/* The narrowest scope that includes both. */
-static iris_scope_t scope_between(const struct lane *lane, int rank,
-                                  unsigned workgroup)
-{
-    return lane->rank != rank             ? IRIS_SCOPE_SYSTEM
-           : lane->workgroup != workgroup ? IRIS_SCOPE_AGENT
-                                          : IRIS_SCOPE_WG;
-}
-
-/* ---- Releases of writes ---- */
-
-/* Adds an edge of this lane. If the release has one with the same lane and
- * scope, extends it: its earlier operations happen before this one. */
-static void add_edge(struct iris_weak_release *release, const struct lane *lane,
-                     unsigned number, iris_scope_t scope,
-                     const struct iris_weak_clock *clock)
-{
-    struct iris_weak_edge *edge = release->edges;
-
-    if (is_zero(clock)) {
-        return;
-    }
-    while (edge < release->edges + release->count &&
-           (edge->lane != number || edge->scope != scope)) {
-        edge++;
-    }
-    if (edge == release->edges + release->count) {
-        *edge = (struct iris_weak_edge){.rank = lane->rank,
-                                        .workgroup = lane->workgroup,
-                                        .lane = number,
-                                        .scope = scope};
-        release->count++;
-    }
-    join(&edge->clock, clock);
-}
-
-static struct iris_weak_release *
-release_of(struct iris_weak_model *model, unsigned number,
-           const struct iris_weak_how *how,
-           const struct iris_weak_release *chain)
-{
-    const struct lane *lane = &model->lanes[number];
-    unsigned count = chain == NULL ? 0 : chain->count;
-    struct iris_weak_release *release;
-
-    if (!how->atomic) {
-        return NULL;
-    }
-    release =
-        malloc(sizeof *release + (count + NUM_SCOPES) * sizeof *release->edges);
-    if (release == NULL) {
-        model->words.blind = true;
-        return NULL;
-    }
-    release->users = 1;
-    release->count = count;
-    if (count != 0) {
-        memcpy(release->edges, chain->edges, count * sizeof *chain->edges);
-    }
-    if (how->sem == IRIS_RELEASE || how->sem == IRIS_ACQ_REL) {
-        add_edge(release, lane, number, how->scope, &lane->clock);
-    } else {
-        for (int scope = 0; scope <= (int)how->scope; scope++) {
-            add_edge(release, lane, number, (iris_scope_t)scope,
-                     &lane->released[scope]);
-        }
-    }
-    if (release->count == 0) {
-        iris_i_weak_drop(release);
-        return NULL;
-    }
-    return release;
-}
-
 /* ---- One word of a range ---- */
-
-static uint64_t key_of(int rank, size_t offset)
-{
-    return ((uint64_t)(unsigned)rank + 1) << 48 |
-           (uint64_t)(offset / IRIS_WEAK_WORD_BYTES);
-}
 
 /* The part of a range in one word. */
 struct part {
@@ -151,13 +230,14 @@ struct part {
     size_t bytes;
 };
 
-static struct part first_part(const struct iris_weak_range *range)
+static struct part begin_parts(const struct iris_order_range *range)
 {
-    return (struct part){.key = key_of(range->rank, range->offset),
-                         .within = range->offset % IRIS_WEAK_WORD_BYTES};
+    return (struct part){.key = ((uint64_t)(unsigned)range->rank + 1) << 48 |
+                                (uint64_t)(range->offset / WORD_BYTES),
+                         .within = range->offset % WORD_BYTES};
 }
 
-static bool next_part(const struct iris_weak_range *range, struct part *part)
+static bool next_part(const struct iris_order_range *range, struct part *part)
 {
     if (part->bytes != 0) {
         part->at += part->bytes;
@@ -167,7 +247,7 @@ static bool next_part(const struct iris_weak_range *range, struct part *part)
     if (part->at >= range->bytes) {
         return false;
     }
-    part->bytes = IRIS_WEAK_WORD_BYTES - part->within;
+    part->bytes = WORD_BYTES - part->within;
     if (part->bytes > range->bytes - part->at) {
         part->bytes = range->bytes - part->at;
     }
@@ -185,15 +265,18 @@ static uint64_t load_part(const struct part *part, const void *bytes)
 }
 
 /* Whether the write happens before the lane's next operation. */
-static bool knows(const struct iris_weak_model *model, unsigned lane,
-                  unsigned by, uint32_t clock)
+static bool knows_write(const struct iris_weak_model *model, uint32_t lane,
+                        uint32_t by, uint32_t clock)
 {
-    return by == lane || model->lanes[lane].clock.of[by] >= clock;
+    const struct iris_order_moment *moment = iris_i_order_moment(
+        model->order, &model->order->shared->lanes[lane].clock, by);
+
+    return by == lane || (moment != NULL && moment->strict >= clock);
 }
 
 /* The oldest state of the word that the lane may see. */
-static uint64_t oldest_for(const struct iris_weak_model *model, unsigned lane,
-                           const struct iris_weak_cell *cell, uint64_t mask)
+static uint64_t find_oldest(const struct iris_weak_model *model, uint32_t lane,
+                            const struct iris_weak_cell *cell, uint64_t mask)
 {
     uint64_t time = 0;
 
@@ -201,8 +284,8 @@ static uint64_t oldest_for(const struct iris_weak_model *model, unsigned lane,
         const struct iris_weak_write *write = &cell->writes[i];
 
         if ((write->mask & mask) != 0 &&
-            (knows(model, lane, write->lane, write->clock) ||
-             iris_i_weak_is_old(&model->words, write->time))) {
+            (knows_write(model, lane, write->lane, write->clock) ||
+             is_old_time(&model->words, write->time))) {
             time = write->time;
         }
     }
@@ -210,7 +293,7 @@ static uint64_t oldest_for(const struct iris_weak_model *model, unsigned lane,
         const struct iris_weak_look *look = &cell->looks[i];
 
         if ((look->mask & mask) != 0 && look->time > time &&
-            knows(model, lane, look->lane, look->clock)) {
+            knows_write(model, lane, look->lane, look->clock)) {
             time = look->time;
         }
     }
@@ -218,30 +301,30 @@ static uint64_t oldest_for(const struct iris_weak_model *model, unsigned lane,
 }
 
 /* Whether an update must see the write: each scope includes the other lane. */
-static bool is_ordered(const struct iris_weak_model *model, unsigned number,
-                       const struct iris_weak_how *how,
-                       const struct iris_weak_write *write)
+static bool must_see(const struct iris_weak_model *model,
+                     const struct iris_order_op *op,
+                     const struct iris_weak_write *write)
 {
-    iris_scope_t needed =
-        scope_between(&model->lanes[number], write->rank, write->workgroup);
+    const struct iris_order_shared *shared = model->order->shared;
 
-    return write->atomic && how->scope >= needed && write->scope >= needed;
+    return write->atomic &&
+           iris_i_order_spans(shared, op->scope, op->lane, write->lane) &&
+           iris_i_order_spans(shared, write->scope, write->lane, op->lane);
 }
 
 /* The choice of a state that a lane will see of a word. */
 struct choice {
-    unsigned lane;
     const struct iris_weak_cell *cell;
     uint64_t mask;
     uint64_t time;   /* time of the chosen state */
     unsigned behind; /* number of newer writes */
 };
 
-static void choose(struct iris_weak_model *model,
-                   const struct iris_weak_how *how, struct choice *choice)
+static void choose_state(struct iris_weak_model *model,
+                         const struct iris_weak_how *how, struct choice *choice)
 {
     const struct iris_weak_cell *cell = choice->cell;
-    uint64_t time = oldest_for(model, choice->lane, cell, choice->mask);
+    uint64_t time = find_oldest(model, how->op.lane, cell, choice->mask);
     unsigned later = 0;
 
     for (unsigned i = 0; i < cell->num_writes; i++) {
@@ -251,7 +334,7 @@ static void choose(struct iris_weak_model *model,
             continue;
         }
         later++;
-        if (how->update && is_ordered(model, choice->lane, how, write)) {
+        if (how->update && must_see(model, &how->op, write)) {
             time = write->time;
             later = 0;
         }
@@ -270,51 +353,50 @@ static void choose(struct iris_weak_model *model,
 
 /* ---- Accesses ---- */
 
-void iris_i_weak_look(struct iris_weak_model *model, unsigned lane,
-                      const struct iris_weak_range *range, const void *memory)
+void iris_i_weak_look(struct iris_weak_model *model, uint32_t lane,
+                      const struct iris_order_range *range, const void *memory)
 {
-    struct part part = first_part(range);
+    struct part part = begin_parts(range);
 
     model->words.now++;
-    model->lanes[lane].clock.of[lane]++;
+    iris_i_order_tick(model->order, lane);
     while (next_part(range, &part)) {
-        struct iris_weak_cell *cell = iris_i_weak_word(&model->words, part.key);
+        struct iris_weak_cell *cell = add_cell(&model->words, part.key);
         uint64_t content = load_part(&part, memory);
 
         if (cell == NULL) {
             return;
         }
-        iris_i_weak_prune(&model->words, cell);
-        if ((iris_i_weak_value(cell, UINT64_MAX) & part.mask) != content) {
-            cell->base =
-                (iris_i_weak_value(cell, UINT64_MAX) & ~part.mask) | content;
-            iris_i_weak_forget(cell);
+        prune_cell(&model->words, cell);
+        if ((value_cell(cell, UINT64_MAX) & part.mask) != content) {
+            cell->base = (value_cell(cell, UINT64_MAX) & ~part.mask) | content;
+            forget_cell(&model->words, cell);
         }
     }
 }
 
-unsigned iris_i_weak_read(struct iris_weak_model *model, unsigned lane,
-                          const struct iris_weak_range *range,
+unsigned iris_i_weak_read(struct iris_weak_model *model,
+                          const struct iris_order_range *range,
                           const struct iris_weak_how *how, void *seen)
 {
-    struct part part = first_part(range);
+    struct part part = begin_parts(range);
     unsigned most = 0;
 
     while (next_part(range, &part)) {
-        struct iris_weak_cell *cell = iris_i_weak_find(&model->words, part.key);
-        struct choice choice = {.lane = lane, .cell = cell, .mask = part.mask};
+        struct iris_weak_cell *cell = find_cell(&model->words, part.key);
+        struct choice choice = {.cell = cell, .mask = part.mask};
         uint64_t value;
 
-        if (cell == NULL || !iris_i_weak_room(&model->words, cell)) {
+        if (cell == NULL || !make_cell_room(&model->words, cell)) {
             continue;
         }
-        choose(model, how, &choice);
-        value = iris_i_weak_value(cell, choice.time);
+        choose_state(model, how, &choice);
+        value = value_cell(cell, choice.time);
         memcpy((char *)seen + part.at, (char *)&value + part.within,
                part.bytes);
         cell->looks[cell->num_looks++] = (struct iris_weak_look){
-            choice.time, part.mask, model->lanes[lane].clock.of[lane],
-            (uint8_t)lane};
+            choice.time, part.mask,
+            iris_i_order_now(model->order, how->op.lane), how->op.lane};
         most = most > choice.behind ? most : choice.behind;
     }
     return most;
@@ -322,7 +404,7 @@ unsigned iris_i_weak_read(struct iris_weak_model *model, unsigned lane,
 
 /* The write that the lane's latest read of the word saw; NULL: none. */
 static const struct iris_weak_write *
-seen_write(const struct iris_weak_cell *cell, unsigned lane, uint64_t mask)
+find_seen(const struct iris_weak_cell *cell, uint32_t lane, uint64_t mask)
 {
     const struct iris_weak_write *seen = NULL;
     uint64_t time = 0;
@@ -341,129 +423,86 @@ seen_write(const struct iris_weak_cell *cell, unsigned lane, uint64_t mask)
     return seen;
 }
 
-void iris_i_weak_acquire(struct iris_weak_model *model, unsigned number,
-                         const struct iris_weak_range *range,
+void iris_i_weak_acquire(struct iris_weak_model *model,
+                         const struct iris_order_range *range,
                          const struct iris_weak_how *how)
 {
-    struct lane *lane = &model->lanes[number];
-    struct part part = first_part(range);
-    bool acquires = how->sem == IRIS_ACQUIRE || how->sem == IRIS_ACQ_REL;
+    struct part part = begin_parts(range);
 
     while (how->atomic && next_part(range, &part)) {
-        const struct iris_weak_cell *cell =
-            iris_i_weak_find(&model->words, part.key);
+        const struct iris_weak_cell *cell = find_cell(&model->words, part.key);
         const struct iris_weak_write *write =
-            cell == NULL ? NULL : seen_write(cell, number, part.mask);
-        const struct iris_weak_release *release =
-            write == NULL ? NULL : write->release;
+            cell == NULL ? NULL : find_seen(cell, how->op.lane, part.mask);
 
-        for (unsigned i = 0; release != NULL && i < release->count; i++) {
-            const struct iris_weak_edge *edge = &release->edges[i];
-            iris_scope_t needed =
-                scope_between(lane, edge->rank, edge->workgroup);
-
-            if (edge->scope >= needed && how->scope >= needed) {
-                join(acquires ? &lane->clock : &lane->read[needed],
-                     &edge->clock);
-            }
+        if (write != NULL) {
+            iris_i_order_acquire(model->order, &how->op, &write->release);
         }
     }
 }
 
-void iris_i_weak_write(struct iris_weak_model *model, unsigned number,
-                       const struct iris_weak_range *range,
+void iris_i_weak_write(struct iris_weak_model *model,
+                       const struct iris_order_range *range,
                        const struct iris_weak_how *how, const void *written)
 {
-    const struct lane *lane = &model->lanes[number];
-    struct part part = first_part(range);
+    struct part part = begin_parts(range);
 
     while (next_part(range, &part)) {
-        struct iris_weak_cell *cell = iris_i_weak_find(&model->words, part.key);
+        struct iris_weak_cell *cell = find_cell(&model->words, part.key);
         const struct iris_weak_write *before;
+        struct iris_weak_write *write;
 
-        if (cell == NULL || !iris_i_weak_room(&model->words, cell)) {
+        if (cell == NULL || !make_cell_room(&model->words, cell)) {
             continue;
         }
-        before = how->update ? seen_write(cell, number, part.mask) : NULL;
-        cell->writes[cell->num_writes] = (struct iris_weak_write){
+        before = how->update ? find_seen(cell, how->op.lane, part.mask) : NULL;
+        write = &cell->writes[cell->num_writes++];
+        *write = (struct iris_weak_write){
             .time = model->words.now,
             .value = load_part(&part, written),
             .mask = part.mask,
-            .clock = lane->clock.of[number],
-            .lane = (uint8_t)number,
+            .clock = iris_i_order_now(model->order, how->op.lane),
+            .lane = how->op.lane,
             .atomic = how->atomic,
-            .scope = how->scope,
-            .rank = lane->rank,
-            .workgroup = lane->workgroup,
-            .release = release_of(model, number, how,
-                                  before == NULL ? NULL : before->release),
+            .scope = how->op.scope,
         };
-        cell->num_writes++;
+        if (how->atomic) {
+            iris_i_order_release(model->order, &how->op, &write->release);
+        }
+        if (how->atomic && before != NULL) {
+            iris_i_order_continue(model->order, &how->op, &write->release,
+                                  &before->release);
+        }
     }
 }
 
-void iris_i_weak_fence(struct iris_weak_model *model, unsigned number,
-                       const struct iris_weak_how *how)
+void iris_i_weak_fence(struct iris_weak_model *model,
+                       const struct iris_order_op *op)
 {
-    struct lane *lane = &model->lanes[number];
-    bool acquires = how->sem == IRIS_ACQUIRE || how->sem == IRIS_ACQ_REL;
-    bool releases = how->sem == IRIS_RELEASE || how->sem == IRIS_ACQ_REL;
-
     model->words.now++;
-    lane->clock.of[number]++;
-    for (int scope = 0; acquires && scope <= (int)how->scope; scope++) {
-        join(&lane->clock, &lane->read[scope]);
+    iris_i_order_tick(model->order, op->lane);
+    iris_i_order_fence(model->order, op);
+}
+
+/* ---- Lanes ---- */
+
+uint32_t iris_i_weak_begin(struct iris_weak_model *model,
+                           const struct iris_order_host *host, int num_ranks,
+                           const struct iris_cpu_wg *cpu)
+{
+    struct iris_order_lane *lanes = model->order->shared->lanes;
+    unsigned count =
+        num_ranks < IRIS_WEAK_LANES ? IRIS_WEAK_LANES / (unsigned)num_ranks : 1;
+    unsigned slot = ((unsigned)cpu->rank * count + cpu->workgroup % count) %
+                    IRIS_WEAK_LANES;
+    uint32_t lane;
+
+    if (model->lanes[slot] == 0) {
+        model->lanes[slot] = iris_i_order_add_lane(model->order, cpu->rank, 0);
     }
-    for (int scope = 0; releases && scope <= (int)how->scope; scope++) {
-        lane->released[scope] = lane->clock;
-    }
-}
-
-/* ---- Lanes and hosts ---- */
-
-void iris_i_weak_begin(struct iris_weak_model *model, unsigned number, int rank,
-                       unsigned workgroup)
-{
-    struct lane *lane = &model->lanes[number];
-
-    lane->rank = rank;
-    lane->workgroup = workgroup;
-    memset(lane->read, 0, sizeof lane->read);
-    memset(lane->released, 0, sizeof lane->released);
-    join(&lane->clock, &model->hosts[rank % MAX_RANKS]);
-    lane->clock.of[number]++;
-}
-
-void iris_i_weak_end(struct iris_weak_model *model, unsigned number)
-{
-    join(&model->hosts[model->lanes[number].rank % MAX_RANKS],
-         &model->lanes[number].clock);
-}
-
-static struct meeting *meeting_of(struct iris_weak_model *model, uint64_t key,
-                                  uint64_t number)
-{
-    struct meeting *meeting =
-        &model->meetings[(key * 5 + number) % NUM_MEETINGS];
-
-    if (meeting->key != key || meeting->number != number) {
-        *meeting = (struct meeting){.key = key, .number = number};
-    }
-    return meeting;
-}
-
-void iris_i_weak_come(struct iris_weak_model *model, int rank, uint64_t group,
-                      uint64_t number)
-{
-    join(&meeting_of(model, group, number)->clock,
-         &model->hosts[rank % MAX_RANKS]);
-}
-
-void iris_i_weak_leave(struct iris_weak_model *model, int rank, uint64_t group,
-                       uint64_t number)
-{
-    join(&model->hosts[rank % MAX_RANKS],
-         &meeting_of(model, group, number)->clock);
+    lane = model->lanes[slot] != 0 ? model->lanes[slot] - 1 : host->lane;
+    lanes[lane].rank = cpu->rank;
+    iris_i_order_begin(model->order, lane, &lanes[host->lane].clock);
+    return lane;
 }
 
 void iris_i_weak_flush(struct iris_weak_model *model)
@@ -474,12 +513,14 @@ void iris_i_weak_flush(struct iris_weak_model *model)
 /* ---- Creating and destroying ---- */
 
 struct iris_weak_model *
-iris_i_weak_model_create(struct iris_weak_chooser chooser, uint64_t age)
+iris_i_weak_model_create(struct iris_order *order,
+                         struct iris_weak_chooser chooser, uint64_t age)
 {
     struct iris_weak_model *model = calloc(1, sizeof *model);
 
     if (model != NULL) {
         model->chooser = chooser;
+        model->order = model->words.order = order;
         model->words.age = age;
     }
     return model;
@@ -487,9 +528,13 @@ iris_i_weak_model_create(struct iris_weak_chooser chooser, uint64_t age)
 
 void iris_i_weak_model_destroy(struct iris_weak_model *model)
 {
-    if (model == NULL) {
-        return;
+    struct iris_weak_words *words = &model->words;
+
+    for (size_t i = 0; i < words->max_cells; i++) {
+        forget_cell(words, &words->cells[i]);
+        free(words->cells[i].writes);
+        free(words->cells[i].looks);
     }
-    iris_i_weak_words_close(&model->words);
+    free(words->cells);
     free(model);
 }

@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
+ * The schedule of workgroups, and its choices.
+ *
  * The schedule chooses only when all candidates are present: each host waits
  * for an event that only kernels or other hosts cause, and all workgroups of
  * each running kernel wait for their turn. Then the choice does not depend on
- * time.
+ * time. A workgroup waits, runs, and waits again, until it leaves; at most one
+ * runs.
+ *
+ * Choices come from a seed, from a file, or from a script of iris-replay. Each
+ * has a name: the nth turn after one of the workgroup's, or its nth read. So it
+ * keeps its name if others are left out. Answers other than 0 are recorded.
  */
+#define _GNU_SOURCE
 #include "config.h"
 
 #include "check/internal.h"
@@ -16,6 +24,376 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+/* ---- Choices ---- */
+
+/* Identifies the nth turn after one of the workgroup's, or the workgroup's nth
+ * read with a choice. So a choice keeps its name if others are left out. */
+struct iris_weak_decision {
+    bool is_read;
+    struct iris_weak_who who;
+    uint64_t nth;
+    struct iris_weak_who next; /* of a turn */
+    unsigned behind;           /* for a read: number of newer writes */
+};
+
+struct iris_weak_count {
+    struct iris_weak_who who;
+    uint64_t of[2]; /* counts of turns and of reads */
+};
+
+/* A choice of a script. */
+struct iris_weak_step {
+    bool is_read;
+    struct iris_weak_who next;
+    unsigned behind;
+};
+
+static uint64_t draw_random(struct iris_weak_choices *choices)
+{
+    uint64_t z = choices->random += UINT64_C(0x9E3779B97F4A7C15);
+
+    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
+    return z ^ z >> 31;
+}
+
+static unsigned draw_answer(struct iris_weak_choices *choices,
+                            enum iris_weak_choice choice, unsigned count)
+{
+    unsigned one_in = choice == IRIS_WEAK_GO_ON  ? choices->stay
+                      : choice == IRIS_WEAK_READ ? 2
+                                                 : 1;
+
+    if (draw_random(choices) % one_in != 0) {
+        return 0;
+    }
+    return choice == IRIS_WEAK_TURN
+               ? (unsigned)(draw_random(choices) % count)
+               : 1 + (unsigned)(draw_random(choices) % (count - 1));
+}
+
+static int compare_who(struct iris_weak_who a, struct iris_weak_who b)
+{
+    return a.rank != b.rank ? (a.rank > b.rank) - (a.rank < b.rank)
+           : a.stream != b.stream
+               ? (a.stream > b.stream) - (a.stream < b.stream)
+               : (a.workgroup > b.workgroup) - (a.workgroup < b.workgroup);
+}
+
+/* The number of the decision among the workgroup's, from 1. */
+static uint64_t count_decision(struct iris_weak_choices *choices,
+                               struct iris_weak_who who, bool is_read)
+{
+    struct iris_weak_count *counts = choices->counts;
+    size_t i = 0;
+
+    while (i < choices->num_counts && compare_who(counts[i].who, who) != 0) {
+        i++;
+    }
+    if (i == choices->num_counts) {
+        counts = realloc(counts, (i + 1) * sizeof *counts);
+        if (counts == NULL) {
+            return 0;
+        }
+        counts[i] = (struct iris_weak_count){.who = who};
+        choices->counts = counts;
+        choices->num_counts++;
+    }
+    return ++counts[i].of[is_read];
+}
+
+static int compare_decisions(const void *left, const void *right)
+{
+    const struct iris_weak_decision *a = left, *b = right;
+    int who = compare_who(a->who, b->who);
+
+    return a->is_read != b->is_read ? a->is_read - b->is_read
+           : who != 0               ? who
+                                    : (a->nth > b->nth) - (a->nth < b->nth);
+}
+
+/* The index of the workgroup in the line; 0: it does not wait for its turn. */
+static unsigned find_index(const struct iris_weak_question *question,
+                           struct iris_weak_who who)
+{
+    unsigned i = question->count;
+
+    while (i > 0 && compare_who(question->next[i - 1], who) != 0) {
+        i--;
+    }
+    return i == 0 ? 0 : i - 1;
+}
+
+static unsigned follow_told(const struct iris_weak_choices *choices,
+                            const struct iris_weak_question *question,
+                            uint64_t nth)
+{
+    const struct iris_weak_decision key = {
+        .is_read = question->next == NULL, .who = question->who, .nth = nth};
+    const struct iris_weak_decision *told =
+        bsearch(&key, choices->follow, choices->num_follow, sizeof key,
+                compare_decisions);
+
+    if (told == NULL) {
+        return 0;
+    }
+    return told->is_read ? (told->behind < question->count ? told->behind : 0)
+                         : find_index(question, told->next);
+}
+
+/* The script's answer. */
+static unsigned explore_step(struct iris_weak_choices *choices,
+                             const struct iris_weak_question *question)
+{
+    const struct iris_weak_step *step =
+        choices->next_script < choices->num_script
+            ? &choices->script[choices->next_script]
+            : NULL;
+
+    if (step == NULL || step->is_read != (question->next == NULL)) {
+        return 0;
+    }
+    choices->next_script++;
+    return !step->is_read                   ? find_index(question, step->next)
+           : step->behind < question->count ? step->behind
+                                            : 0;
+}
+
+/* Records every answer, together with the possible ones. */
+static void record_step(FILE *file, const struct iris_weak_question *question,
+                        unsigned answer)
+{
+    const struct iris_weak_who *next = question->next;
+
+    if (next == NULL) {
+        fprintf(file, "step old %u of %u\n", answer, question->count);
+        return;
+    }
+    fprintf(file, "step run %d %u %u of", next[answer].rank,
+            next[answer].stream, next[answer].workgroup);
+    for (unsigned i = 0; i < question->count; i++) {
+        fprintf(file, " %d %u %u,", next[i].rank, next[i].stream,
+                next[i].workgroup);
+    }
+    fprintf(file, "\n");
+}
+
+void iris_i_weak_tell(const struct iris_weak_choices *choices, const char *text)
+{
+    if (choices->explores && choices->record != NULL) {
+        fprintf(choices->record, "step %s\n", text);
+    }
+}
+
+static void record_answer(FILE *file, const struct iris_weak_question *question,
+                          uint64_t nth, unsigned answer)
+{
+    const struct iris_weak_who *who = &question->who, *next;
+
+    fprintf(file, "%s %d %u %u %llu ", question->next == NULL ? "read" : "turn",
+            who->rank, who->stream, who->workgroup, (unsigned long long)nth);
+    if (question->next == NULL) {
+        fprintf(file, "old %u of %u\n", answer, question->count);
+    } else {
+        next = &question->next[answer];
+        fprintf(file, "to %d %u %u\n", next->rank, next->stream,
+                next->workgroup);
+    }
+}
+
+unsigned iris_i_weak_decide(struct iris_weak_choices *choices,
+                            const struct iris_weak_question *question)
+{
+    unsigned answer = choices->explores ? explore_step(choices, question) : 0;
+    uint64_t nth;
+
+    if (choices->explores && choices->record != NULL) {
+        record_step(choices->record, question, answer);
+    }
+    if (question->count <= 1 ||
+        (choices->newest && question->choice == IRIS_WEAK_READ)) {
+        return 0;
+    }
+    choices->num_decisions++;
+    nth = count_decision(choices, question->who, question->next == NULL);
+    if (!choices->explores) {
+        answer = choices->follow == NULL
+                     ? draw_answer(choices, question->choice, question->count)
+                     : follow_told(choices, question, nth);
+    }
+    if (choices->record != NULL && answer != 0) {
+        record_answer(choices->record, question, nth, answer);
+    }
+    return answer;
+}
+
+/* ---- Files ---- */
+
+static const char *name_check(const struct iris_weak_choices_params *params)
+{
+    return params->newest ? "race" : "weak";
+}
+
+/* Whether the first line of a file has this program's name, number of ranks and
+ * check. */
+static iris_status_t
+compare_header(const struct iris_weak_choices_params *params, const char *line)
+{
+    char check[16], program[256];
+    int ranks;
+
+    if (sscanf(line, "schedule seed %*u check %15s ranks %d program %255[^\n]",
+               check, &ranks, program) != 3 ||
+        (strcmp(check, name_check(params)) == 0 && ranks == params->num_ranks &&
+         strcmp(program, program_invocation_short_name) == 0)) {
+        return IRIS_OK;
+    }
+    return iris_i_fail(NULL, IRIS_ERR_CONFIG,
+                       "IRIS_REPLAY: %s was recorded by %s with %d ranks and "
+                       "IRIS_CHECK=%s; this is %s with %d ranks and "
+                       "IRIS_CHECK=%s",
+                       params->follow, program, ranks, check,
+                       program_invocation_short_name, params->num_ranks,
+                       name_check(params));
+}
+
+static bool read_decision(const char *line, struct iris_weak_decision *told)
+{
+    unsigned long long nth;
+
+    *told = (struct iris_weak_decision){.is_read = line[0] == 'r'};
+    if (sscanf(line, "turn %d %u %u %llu to %d %u %u", &told->who.rank,
+               &told->who.stream, &told->who.workgroup, &nth, &told->next.rank,
+               &told->next.stream, &told->next.workgroup) != 7 &&
+        sscanf(line, "read %d %u %u %llu old %u", &told->who.rank,
+               &told->who.stream, &told->who.workgroup, &nth,
+               &told->behind) != 5) {
+        return false;
+    }
+    told->nth = nth;
+    return true;
+}
+
+/* A line of a script: "step run 0 0 0", "step old 1". */
+static void read_step(struct iris_weak_choices *choices, const char *line)
+{
+    struct iris_weak_step step = {
+        .is_read = sscanf(line, "step old %u", &step.behind) == 1};
+    struct iris_weak_step *larger;
+
+    if (!step.is_read && sscanf(line, "step run %d %u %u", &step.next.rank,
+                                &step.next.stream, &step.next.workgroup) != 3) {
+        return;
+    }
+    larger = realloc(choices->script,
+                     (choices->num_script + 1) * sizeof *choices->script);
+    if (larger != NULL) {
+        choices->script = larger;
+        choices->script[choices->num_script++] = step;
+    }
+}
+
+/* Lines with other words are for people. */
+static iris_status_t read_choices(struct iris_weak_choices *choices,
+                                  const struct iris_weak_choices_params *params)
+{
+    const char *path = params->follow;
+    iris_status_t status = IRIS_OK;
+    FILE *file = fopen(path, "re");
+    size_t max = 16;
+    char line[512];
+
+    if (file == NULL) {
+        return iris_i_fail_errno(NULL, IRIS_ERR_CONFIG, errno,
+                                 "IRIS_REPLAY: cannot read %s", path);
+    }
+    choices->follow = malloc(max * sizeof *choices->follow);
+    while (choices->follow != NULL && fgets(line, sizeof line, file) != NULL) {
+        struct iris_weak_decision told;
+
+        if (strncmp(line, "schedule ", 9) == 0) {
+            status = compare_header(params, line);
+        }
+        choices->explores |= strcmp(line, "explore\n") == 0;
+        read_step(choices, line);
+        if (!read_decision(line, &told)) {
+            continue;
+        }
+        if (choices->num_follow == max) {
+            void *larger =
+                realloc(choices->follow, (max *= 2) * sizeof *choices->follow);
+
+            if (larger == NULL) {
+                free(choices->follow);
+            }
+            choices->follow = larger;
+        }
+        if (choices->follow != NULL) {
+            choices->follow[choices->num_follow++] = told;
+        }
+    }
+    fclose(file);
+    if (choices->follow != NULL) {
+        qsort(choices->follow, choices->num_follow, sizeof *choices->follow,
+              compare_decisions);
+    }
+    return choices->follow != NULL
+               ? status
+               : iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
+                             "no memory for the choices in %s", path);
+}
+
+static iris_status_t open_choices(const struct iris_weak_choices_params *params,
+                                  struct iris_weak_choices *choices)
+{
+    choices->newest = params->newest;
+    choices->random = params->seed;
+    choices->stay = 1 + (unsigned)(draw_random(choices) % 4);
+    if (params->follow[0] != '\0') {
+        iris_status_t status = read_choices(choices, params);
+
+        if (status != IRIS_OK) {
+            return status;
+        }
+    }
+    if (params->record[0] == '\0') {
+        return IRIS_OK;
+    }
+    choices->record = fopen(params->record, "we");
+    if (choices->record == NULL) {
+        return iris_i_fail_errno(NULL, IRIS_ERR_CONFIG, errno,
+                                 "IRIS_SCHEDULE: cannot write %s",
+                                 params->record);
+    }
+    /* After a crash, the file has complete lines. */
+    setvbuf(choices->record, NULL, _IOLBF, 0);
+    fprintf(choices->record,
+            "schedule seed %llu check %s ranks %d program %s\n",
+            (unsigned long long)params->seed, name_check(params),
+            params->num_ranks, program_invocation_short_name);
+    return IRIS_OK;
+}
+
+static void close_choices(struct iris_weak_choices *choices)
+{
+    if (choices->record != NULL) {
+        int failed;
+
+        fprintf(choices->record, "end %llu\n",
+                (unsigned long long)choices->num_decisions);
+        failed = ferror(choices->record);
+        if (fclose(choices->record) != 0 || failed) {
+            iris_i_warning(NULL, "IRIS_SCHEDULE: the file is not complete; "
+                                 "is the disk full?");
+        }
+    }
+    free(choices->follow);
+    free(choices->counts);
+    free(choices->script);
+}
+
+/* ---- Schedule ---- */
 
 /* If nothing has happened for this time, the schedule chooses among the
  * workgroups that are present. The run may then not replay. */
@@ -140,22 +518,11 @@ static bool is_complete(const struct iris_weak_schedule *schedule)
     return true;
 }
 
-static int compare(const struct iris_weak_slot *a,
-                   const struct iris_weak_slot *b)
-{
-    if (a->stream->rank != b->stream->rank) {
-        return a->stream->rank < b->stream->rank ? -1 : 1;
-    }
-    if (a->stream->number != b->stream->number) {
-        return a->stream->number < b->stream->number ? -1 : 1;
-    }
-    return a->workgroup < b->workgroup ? -1 : a->workgroup > b->workgroup;
-}
-
 /* The next waiting workgroup in line: from `slot` on, and then from the
  * first. */
-static struct iris_weak_slot *in_line(const struct iris_weak_schedule *schedule,
-                                      struct iris_weak_slot *slot)
+static struct iris_weak_slot *
+find_in_line(const struct iris_weak_schedule *schedule,
+             struct iris_weak_slot *slot)
 {
     while (slot != NULL && !slot->waits) {
         slot = slot->next;
@@ -190,19 +557,19 @@ static void choose_next(struct iris_weak_schedule *schedule)
     if (question.count == 0) {
         return;
     }
-    slot = in_line(schedule, goes_on || last == NULL ? last : last->next);
+    slot = find_in_line(schedule, goes_on || last == NULL ? last : last->next);
     next = malloc(question.count * sizeof *next);
     if (next != NULL) { /* otherwise the first in line is next */
         for (unsigned i = 0; i < question.count; i++) {
             next[i] = iris_i_weak_who(slot);
-            slot = in_line(schedule, slot->next);
+            slot = find_in_line(schedule, slot->next);
         }
         question.next = next;
         chosen = iris_i_weak_decide(&schedule->choices, &question);
         free(next);
     }
     for (; chosen > 0; chosen--) {
-        slot = in_line(schedule, slot->next);
+        slot = find_in_line(schedule, slot->next);
     }
     if (slot->stream->is_own) {
         iris_i_weak_tell(&schedule->choices, "own");
@@ -213,7 +580,7 @@ static void choose_next(struct iris_weak_schedule *schedule)
     pthread_cond_signal(&slot->turn);
 }
 
-static void advance(struct iris_weak_schedule *schedule)
+static void advance_schedule(struct iris_weak_schedule *schedule)
 {
     schedule->steps++;
     if (schedule->running == NULL && is_complete(schedule)) {
@@ -226,7 +593,7 @@ static void wait_for_turn(struct iris_weak_schedule *schedule,
 {
     slot->waits = true;
     slot->stream->waiting++;
-    advance(schedule);
+    advance_schedule(schedule);
     while (slot->waits) {
         uint64_t steps = schedule->steps;
         struct timespec until;
@@ -240,7 +607,9 @@ static void wait_for_turn(struct iris_weak_schedule *schedule,
             slot->waits && steps == schedule->steps &&
             schedule->running == NULL) {
             schedule->steps++;
-            iris_i_weak_early(&schedule->choices);
+            if (schedule->choices.record != NULL) { /* it may not replay */
+                fprintf(schedule->choices.record, "early\n");
+            }
             choose_next(schedule);
         }
     }
@@ -266,7 +635,9 @@ struct iris_weak_slot *iris_i_weak_enter(struct iris_weak_schedule *schedule,
     slot->stream = stream;
     slot->workgroup = workgroup;
     pthread_cond_init(&slot->turn, NULL);
-    for (at = &schedule->slots; *at != NULL && compare(*at, slot) < 0;) {
+    for (at = &schedule->slots;
+         *at != NULL &&
+         compare_who(iris_i_weak_who(*at), iris_i_weak_who(slot)) < 0;) {
         at = &(*at)->next;
     }
     slot->next = *at;
@@ -275,8 +646,8 @@ struct iris_weak_slot *iris_i_weak_enter(struct iris_weak_schedule *schedule,
     return slot;
 }
 
-static void stop_running(struct iris_weak_schedule *schedule,
-                         struct iris_weak_slot *slot, bool polls)
+static void stop_slot(struct iris_weak_schedule *schedule,
+                      struct iris_weak_slot *slot, bool polls)
 {
     if (schedule->running == slot) {
         schedule->running = NULL;
@@ -288,7 +659,7 @@ static void stop_running(struct iris_weak_schedule *schedule,
 void iris_i_weak_yield(struct iris_weak_schedule *schedule,
                        struct iris_weak_slot *slot, bool polls)
 {
-    stop_running(schedule, slot, polls);
+    stop_slot(schedule, slot, polls);
     wait_for_turn(schedule, slot);
 }
 
@@ -297,7 +668,7 @@ void iris_i_weak_exit(struct iris_weak_schedule *schedule,
 {
     struct iris_weak_slot **at = &schedule->slots;
 
-    stop_running(schedule, slot, true);
+    stop_slot(schedule, slot, true);
     while (*at != slot) {
         at = &(*at)->next;
     }
@@ -306,7 +677,7 @@ void iris_i_weak_exit(struct iris_weak_schedule *schedule,
     slot->stream->left -= slot->stream->left != 0;
     pthread_cond_destroy(&slot->turn);
     free(slot);
-    advance(schedule);
+    advance_schedule(schedule);
 }
 
 bool iris_i_weak_is_idle(const struct iris_weak_schedule *schedule)
@@ -316,8 +687,8 @@ bool iris_i_weak_is_idle(const struct iris_weak_schedule *schedule)
 
 /* ---- Hosts ---- */
 
-static struct stream *stream_of(struct iris_weak_schedule *schedule, int rank,
-                                const void *stream)
+static struct stream *find_stream(struct iris_weak_schedule *schedule, int rank,
+                                  const void *stream)
 {
     struct stream **at = &schedule->streams;
     unsigned number = 0;
@@ -337,33 +708,9 @@ static struct stream *stream_of(struct iris_weak_schedule *schedule, int rank,
     return *at;
 }
 
-void iris_i_weak_enqueued(struct iris_weak_schedule *schedule, int rank,
-                          const void *stream, int by)
-{
-    struct stream *one = stream_of(schedule, rank, stream);
-
-    if (one != NULL) {
-        one->pending += (unsigned)by;
-    }
-    advance(schedule);
-}
-
-void iris_i_weak_run_begins(struct iris_weak_schedule *schedule, int rank,
-                            const void *stream, const struct iris_weak_run *run)
-{
-    struct stream *one = stream_of(schedule, rank, stream);
-
-    if (one != NULL) {
-        one->pending += run->is_own;
-        one->run = run->id;
-        one->is_own = run->is_own;
-        one->left = run->grid;
-    }
-    advance(schedule);
-}
-
-void iris_i_weak_run_ends(struct iris_weak_schedule *schedule, int rank,
-                          uint64_t run)
+/* Ends the run of a rank's stream. */
+static void end_weak_run(struct iris_weak_schedule *schedule, int rank,
+                         uint64_t run)
 {
     for (struct stream *one = schedule->streams; one != NULL; one = one->next) {
         if (one->rank == rank && one->run == run) {
@@ -371,14 +718,32 @@ void iris_i_weak_run_ends(struct iris_weak_schedule *schedule, int rank,
             one->pending -= one->pending != 0;
         }
     }
-    advance(schedule);
 }
 
-void iris_i_weak_host_waits(struct iris_weak_schedule *schedule, int rank,
+void iris_i_weak_host_works(struct iris_weak_schedule *schedule,
+                            const struct iris_host_event *event,
                             const void *stream)
 {
-    schedule->hosts[rank].waits = stream;
-    advance(schedule);
+    struct stream *one =
+        event->op == IRIS_HOST_LAUNCH ||
+                (event->op == IRIS_HOST_KERNEL && !event->after)
+            ? find_stream(schedule, event->rank, stream)
+            : NULL;
+    bool is_own = event->value == 0; /* a kernel of the library */
+
+    if (event->op == IRIS_HOST_SYNCHRONIZE) {
+        schedule->hosts[event->rank].waits = event->after ? NULL : stream;
+    } else if (event->op == IRIS_HOST_LAUNCH && one != NULL) {
+        one->pending += event->after ? -1u : 1u;
+    } else if (event->op == IRIS_HOST_KERNEL && event->after) {
+        end_weak_run(schedule, event->rank, event->id);
+    } else if (one != NULL) {
+        one->pending += is_own;
+        one->run = event->id;
+        one->is_own = is_own;
+        one->left = event->grid;
+    }
+    advance_schedule(schedule);
 }
 
 void iris_i_weak_host_meets(struct iris_weak_schedule *schedule, int rank,
@@ -388,14 +753,14 @@ void iris_i_weak_host_meets(struct iris_weak_schedule *schedule, int rank,
 
     host->meets = number;
     host->met = number > host->met ? number : host->met;
-    advance(schedule);
+    advance_schedule(schedule);
 }
 
 void iris_i_weak_host_left(struct iris_weak_schedule *schedule, int rank)
 {
     schedule->hosts[rank].left = true;
     schedule->hosts[rank].met = UINT64_MAX;
-    advance(schedule);
+    advance_schedule(schedule);
 }
 
 /* ---- Creating and destroying ---- */
@@ -418,7 +783,7 @@ iris_i_weak_schedule_create(const struct iris_weak_schedule_params *params,
     schedule->num_ranks = params->num_ranks;
     schedule->threads = params->threads;
     pthread_mutex_init(&schedule->lock, NULL);
-    status = iris_i_weak_choices_open(&params->choices, &schedule->choices);
+    status = open_choices(&params->choices, &schedule->choices);
     if (status != IRIS_OK) {
         iris_i_weak_schedule_destroy(schedule);
         return status;
@@ -438,7 +803,7 @@ void iris_i_weak_schedule_destroy(struct iris_weak_schedule *schedule)
         free(schedule->streams);
         schedule->streams = next;
     }
-    iris_i_weak_choices_close(&schedule->choices);
+    close_choices(&schedule->choices);
     free(schedule->hosts);
     pthread_mutex_destroy(&schedule->lock);
     free(schedule);

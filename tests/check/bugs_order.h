@@ -256,6 +256,18 @@ BUG(release_fence_of_agent)
     }
 }
 
+BUG(release_fences_of_agent)
+{
+    if (d.rank == 0) {
+        produce(d, x);
+        iris_fence(REL, wrong ? AGENT : SYS);
+        iris_fence(REL, AGENT);
+        CHANGE(iris_atomic_store(d, f, 1, 1, RLX, SYS));
+    } else if (d.rank == 1) {
+        receive(d, x, f);
+    }
+}
+
 BUG(release_fence_is_acquire)
 {
     if (d.rank == 0) {
@@ -476,6 +488,7 @@ BUG(lock_acquires_nothing)
     X(release_fence_missing,      "release",     1, 2)                         \
     X(release_fence_of_workgroup, "wider scope", 1, 2)                         \
     X(release_fence_of_agent,     "wider scope", 1, 2)                         \
+    X(release_fences_of_agent,    "wider scope", 1, 2)                         \
     X(release_fence_is_acquire,   "release",     1, 2)                         \
     X(release_fence_late,         "release",     1, 2)                         \
     X(release_fence_early,        NULL,          1, 2)                         \
