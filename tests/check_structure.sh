@@ -217,7 +217,7 @@ src/backend_sim/sim_team.c pthread_cond_wait: workers, for a kernel and its end
 src/backend_sim/sim_queue.c pthread_cond_wait: a worker, for a command
 src/backend_sim/sim_queue.c pthread_cond_timedwait: the same; a wait's sleep
 src/check/weak_schedule.c pthread_cond_timedwait: a workgroup, for its turn
-src/control/place.c iris_i_futex_wait: a wait's sleep
+src/control/table.c iris_i_futex_wait: a wait's sleep
 src/control/endpoint.c poll: a wait's sleep
 src/control/hub.c poll: a thread that serves connections until it is told to end
 src/transport/bell.c ppoll: the same, the proxy

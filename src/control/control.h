@@ -71,8 +71,8 @@ struct iris_shown {
     unsigned streams;         /* threads that wait for a stream */
     unsigned long long calls; /* collective calls it has begun */
     char name[8 * IRIS_CALL_NAME_WORDS + 1]; /* name of the last one */
-    uint64_t waits;        /* the awaited rank and agreement (circle.c) */
-    unsigned long long id; /* id of rank 0's control plane, unique on the
+    uint64_t waits;               /* the awaited rank and agreement (agree.c) */
+    unsigned long long id;        /* id of rank 0's control plane, unique on the
                             * machine */
     unsigned long long elsewhere; /* the id of another context that its thread
                                    * is finalizing before this one; 0: none */
@@ -636,7 +636,7 @@ void iris_i_rendezvous_close(int *fd_p);
 void iris_i_rendezvous_key(const struct iris_rendezvous *rendezvous,
                            const char *label, struct iris_secret *key_p);
 
-/* ---- call.c ---- */
+/* ---- agree.c ---- */
 
 /* How messages print a field of a call. */
 enum iris_field_kind {
@@ -712,26 +712,6 @@ struct iris_drafts {
     unsigned next; /* index of the draft to replace */
 };
 
-/* Makes the draft of this call; valid until the next call of this function. */
-const struct iris_draft *iris_i_call_draft(struct iris_drafts *drafts,
-                                           const struct iris_call *call);
-
-/* Parses the first IRIS_DRAFT_BYTES of a post of `bytes` bytes; returns the
- * offset of its payload. A malformed post becomes a call without a name or
- * payload. */
-size_t iris_i_call_take_apart(const void *data, size_t bytes,
-                              struct iris_posted_call *call_p);
-
-/* Whether two calls have the same name and fields. */
-int iris_i_call_is_same(const struct iris_posted_call *a,
-                        const struct iris_posted_call *b);
-
-/* The call as text: "iris_malloc(bytes 64, alignment 256)". */
-void iris_i_call_describe(const struct iris_posted_call *call, char *text,
-                          size_t bytes);
-
-/* ---- posts.c ---- */
-
 /* The members of a group, as agreements use them. Part of a struct of the
  * user. */
 struct iris_members {
@@ -744,20 +724,6 @@ struct iris_members {
     const struct iris_draft *draft; /* the latest call's; NULL: none */
 };
 
-struct iris_post_id iris_i_posts_id(const struct iris_members *members,
-                                    int rank);
-
-/* Copies a piece of a member's post; returns the post's length. */
-size_t iris_i_posts_collect(const struct iris_members *members, int rank,
-                            size_t at, void *to, size_t bytes);
-
-/* Parses a member's call; returns the offset of its payload. */
-size_t iris_i_posts_take_apart(const struct iris_members *members, int rank,
-                               struct iris_posted_call *call_p);
-
-/* Whether a member has posted its call of the latest agreement. */
-int iris_i_agree_has_come(const struct iris_members *members, int rank);
-
 /* Copies up to `bytes` of the payload that the member with rank `rank` posted
  * in the latest agreement; returns the payload's length. Valid until this
  * rank's next agreement. */
@@ -768,8 +734,6 @@ size_t iris_i_agree_payload(const struct iris_members *members, int rank,
  * different fields. Then all of them can go on to another agreement of that
  * call, with any result of this one. The same on all members. */
 int iris_i_agree_all_called(const struct iris_members *members);
-
-/* ---- agree.c ---- */
 
 /* Agreement, the primitive under every collective host call: a rank posts its
  * call, waits until all members have posted, and compares. */

@@ -12,7 +12,7 @@
 
 #include <pthread.h>
 
-/* ---- place.c ---- */
+/* ---- table.c: places ---- */
 
 /* A place: the memory in which the members of one group post, private to this
  * process or shared. */
@@ -55,7 +55,7 @@ void iris_i_place_release(struct iris_place *place);
 /* Wakes the ranks that sleep there. */
 void iris_i_place_wake(struct iris_place *place);
 
-/* ---- segment.c ---- */
+/* ---- table.c: memory ---- */
 
 /* The control segment: a small piece of shared memory with the records of a
  * node's ranks, followed by the places where they post. */
@@ -98,7 +98,7 @@ struct iris_place *iris_i_segment_place(struct iris_segment *segment,
 iris_status_t iris_i_segment_commit_place(struct iris_segment *segment,
                                           int place);
 
-/* ---- board.c ---- */
+/* ---- table.c: boards ---- */
 
 /* A board: the published state of one rank (struct iris_shown), in memory that
  * others read while the rank writes. */
@@ -116,6 +116,9 @@ struct iris_board {
     _Atomic uint64_t reason[IRIS_REASON_WORDS];
     _Atomic uint64_t waits;
 };
+
+/* The offset of a rank's board. */
+size_t iris_i_board_at(int rank);
 
 /* Writes parts (enum iris_show) of the rank's state. The state itself is stored
  * last, as a release of the parts that belong to it. The waits are stored with
@@ -458,7 +461,7 @@ iris_i_rendezvous_open_arrivals(struct iris_rendezvous *rendezvous);
 iris_status_t iris_i_rendezvous_meet_host(struct iris_rendezvous *rendezvous,
                                           int fd);
 
-/* ---- circle.c ---- */
+/* ---- agree.c ---- */
 
 /* This rank waits for `absent` in the members' current agreement; its board
  * shows that from now on. IRIS_ERR_MISMATCH: that rank waits for this one,
@@ -466,13 +469,6 @@ iris_status_t iris_i_rendezvous_meet_host(struct iris_rendezvous *rendezvous,
  * members are told. */
 iris_status_t iris_i_circle_check(const struct iris_members *members,
                                   const char *call, int absent);
-
-/* The error of a member that learned of a circle from `rank`, or of its
- * leaving. */
-iris_status_t iris_i_circle_told(const struct iris_members *members, int rank);
-
-/* This rank no longer waits. */
-void iris_i_circle_leave(const struct iris_members *members);
 
 /* ---- hub_accept.c ---- */
 

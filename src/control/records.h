@@ -277,7 +277,7 @@ void iris_i_record_forget(struct iris_record *record);
 /* Whether `seen` satisfies the wait. */
 int iris_i_record_holds(const struct iris_record_wait *wait, int64_t seen);
 
-/* ---- records.c ---- */
+/* ---- table.c ---- */
 
 /* The records of all ranks of one machine, in one unnamed file: boards and
  * flight records, for reports of this and other processes. Readers need only a
@@ -319,14 +319,7 @@ struct iris_records {
 
 /* ---- For the ranks, each of which writes its own record ---- */
 
-/* Writes the header. The first page must be committed. */
-void iris_i_records_init(const struct iris_records *records);
-
 size_t iris_i_records_bytes(int num_ranks);
-
-/* The offset of the first record. Everything before it must be committed from
- * the start. */
-size_t iris_i_records_head_bytes(int num_ranks);
 
 /* The offset of a rank's record. */
 size_t iris_i_records_at(int num_ranks, int rank);
@@ -387,7 +380,7 @@ struct iris_query {
 void iris_i_records_ask(int fd, struct iris_query *query_p);
 int iris_i_records_is_elsewhere(const struct iris_query *query, int rank);
 
-/* ---- For readers ---- */
+/* ---- reader.c ---- */
 
 /* IRIS_ERR_INVALID: not a file of records; IRIS_ERR_MISMATCH: from another
  * version of Iris. *num_ranks_p: its number of ranks. */
@@ -421,37 +414,6 @@ int iris_i_records_take_call(struct iris_record_copy *copy, size_t i,
                              struct iris_record_call *call_p);
 int iris_i_records_take_stream(const struct iris_record_copy *copy, size_t i,
                                struct iris_record_stream *stream_p);
-
-/* ---- record_read.c ---- */
-
-/* A call's cell, copied. */
-struct iris_call_copy {
-    uint64_t mark;
-    uint64_t words[IRIS_CALL_WORDS];
-};
-
-/* Converts the copy, with the names in `record`. 0: it was not complete, or
- * contains no call. */
-int iris_i_record_call(const struct iris_record *record,
-                       const struct iris_ticks_scale *scale,
-                       const struct iris_call_copy *copy,
-                       struct iris_record_call *call_p);
-
-/* Converts the copy of a stream's cell. */
-void iris_i_record_stream(const struct iris_record *record,
-                          const struct iris_ticks_scale *scale,
-                          const struct iris_stream_now *now,
-                          struct iris_record_stream *stream_p);
-
-/* The number of the copied call's kernel; 0: none. */
-unsigned iris_i_record_kernel_number(const struct iris_call_copy *copy);
-
-/* A call of this process's own record (one of IRIS_RECORD_CALLS), with its
- * times in ticks. 0: no call, or it is being written. */
-int iris_i_record_own_call(const struct iris_record *record, size_t i,
-                           struct iris_record_call *call_p);
-
-/* ---- record_names.c ---- */
 
 /* The names of kernels that may be running: those launched after the rank's
  * last synchronize of their streams. Text such as "step or iris_k_wait" */

@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * The file of records: its layout, its words for the choice of the reporting
- * rank, and its reading.
+ * Reads boards and flight records from a descriptor of the table, for reports
+ * in any process, and a rank's own record.
+ *
+ * - A reader does not map the table, so a truncated file cannot kill it, and
+ *   untouched pages stay untouched.
+ * - It never stops a writer. It reads a record three times; a cell counts if
+ *   its counter or mark is the same each time. Otherwise the cell is read again.
+ * - The record belongs to another process, so its numbers may be anything.
  */
 #include "config.h"
 
 #include "control/internal.h"
+
+#include <iris/types.h>
 
 #include "base/base.h"
 #include "control/records.h"
@@ -17,123 +25,206 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PAGE ((size_t)4096)
-
 /* How often a reader tries again to read a cell that was being written. */
 #define TRIES 100
 
-/* Flag in the word that names the reporting rank: the report is not
- * finished. */
-#define WRITING ((uint64_t)1 << 32)
+/* ---- Entries ---- */
 
-_Static_assert(sizeof(struct iris_records_header) <= PAGE, "one page");
+/* A call's cell, copied. */
+struct call_copy {
+    uint64_t mark;
+    uint64_t words[IRIS_CALL_WORDS];
+};
 
-/* ---- Layout ---- */
-
-static size_t pages(size_t bytes)
+static void copy_kernel_name(const struct iris_record *record, unsigned number,
+                             char name[IRIS_RECORD_NAME])
 {
-    return (bytes + PAGE - 1) / PAGE * PAGE;
-}
+    static const char not_kept[] = "(name not kept)";
+    int is_kept = number != 0 && number <= IRIS_RECORD_KERNELS &&
+                  atomic_load_explicit(&record->kernels[number - 1].known,
+                                       memory_order_acquire) != 0;
 
-static size_t board_at(int rank)
-{
-    return PAGE + (size_t)rank * sizeof(struct iris_board);
-}
-
-size_t iris_i_records_at(int num_ranks, int rank)
-{
-    return iris_i_records_head_bytes(num_ranks) +
-           (size_t)rank * pages(sizeof(struct iris_record));
-}
-
-size_t iris_i_records_head_bytes(int num_ranks)
-{
-    return pages(board_at(num_ranks));
-}
-
-size_t iris_i_records_bytes(int num_ranks)
-{
-    return iris_i_records_at(num_ranks, num_ranks);
-}
-
-static struct iris_records_header *header_of(const struct iris_records *records)
-{
-    return records->base;
-}
-
-void iris_i_records_init(const struct iris_records *records)
-{
-    *header_of(records) = (struct iris_records_header){
-        .magic = IRIS_RECORDS_MAGIC,
-        .version = IRIS_RECORDS_VERSION,
-        .num_ranks = (uint32_t)records->num_ranks,
-        .bytes = iris_i_records_bytes(records->num_ranks),
-        .record_bytes = sizeof(struct iris_record),
-        .start_ns = iris_i_now_ns(),
-    };
-}
-
-struct iris_board *iris_i_records_board(const struct iris_records *records,
-                                        int rank)
-{
-    return (void *)((char *)records->base + board_at(rank));
-}
-
-struct iris_record *iris_i_records_open(const struct iris_records *records,
-                                        int rank)
-{
-    size_t at = iris_i_records_at(records->num_ranks, rank);
-
-    return iris_i_shm_commit(records->fd, at,
-                             pages(sizeof(struct iris_record))) == IRIS_OK
-               ? (void *)((char *)records->base + at)
-               : NULL;
-}
-
-/* ---- The reporting rank ---- */
-
-int iris_i_records_claim(const struct iris_records *records, int rank)
-{
-    uint64_t nobody = 0;
-
-    return atomic_compare_exchange_strong(
-        &header_of(records)->reported, &nobody, ((uint64_t)rank + 1) | WRITING);
-}
-
-void iris_i_records_reported(const struct iris_records *records, int rank)
-{
-    atomic_store(&header_of(records)->reported, (uint64_t)rank + 1);
-}
-
-int iris_i_records_is_reporting(const struct iris_records *records)
-{
-    return (atomic_load(&header_of(records)->reported) & WRITING) != 0;
-}
-
-void iris_i_records_forget(const struct iris_records *records, int rank)
-{
-    uint64_t ours = (uint64_t)rank + 1;
-
-    if (records != NULL) {
-        atomic_compare_exchange_strong(&header_of(records)->reported, &ours, 0);
+    memset(name, 0, IRIS_RECORD_NAME);
+    if (is_kept) {
+        memcpy(name, record->kernels[number - 1].name, IRIS_RECORD_NAME - 1);
+    } else if (number != 0) {
+        memcpy(name, not_kept, sizeof not_kept);
     }
 }
 
-int iris_i_records_take_turn(const struct iris_records *records, int64_t ns)
+static struct iris_call_what read_what(const struct call_copy *copy)
 {
-    struct iris_records_header *header = header_of(records);
-    int64_t now = iris_i_now_ns(), last = atomic_load(&header->last_ns);
+    struct iris_call_what what;
 
-    return (last == 0 || now - last > ns) &&
-           atomic_compare_exchange_strong(&header->last_ns, &last, now);
+    memcpy(&what, &copy->words[IRIS_CALL_WHAT], sizeof what);
+    return what;
 }
 
-unsigned long long iris_i_records_number(const struct iris_records *records)
+static unsigned get_kernel_number(const struct call_copy *copy)
 {
-    return atomic_fetch_add(&header_of(records)->num_reports, 1);
+    return read_what(copy).kernel;
 }
 
-/* ---- Reading ---- */
+static int convert_call(const struct iris_record *record,
+                        const struct iris_ticks_scale *scale,
+                        const struct call_copy *copy,
+                        struct iris_record_call *call_p)
+{
+    uint64_t state = copy->mark % (1u << IRIS_MARK_STATUS);
+    const uint64_t *words = copy->words;
+    struct iris_call_what what = read_what(copy);
+
+    if (state != IRIS_CALL_IN && state != IRIS_CALL_DONE) {
+        return 0;
+    }
+    *call_p = (struct iris_record_call){
+        .id = copy->mark >> IRIS_MARK_ID,
+        .begin_ns = iris_i_ticks_ns(scale, words[IRIS_CALL_BEGIN]),
+        .stream = words[IRIS_CALL_STREAM],
+        .offset = words[IRIS_CALL_OFFSET],
+        .bytes = words[IRIS_CALL_BYTES],
+        .value = words[IRIS_CALL_VALUE],
+        .op = what.op,
+        .cmp = what.cmp,
+        .target_rank = what.op == IRIS_HOST_LAUNCH ? -1 : (int32_t)what.number,
+        .grid = what.op == IRIS_HOST_LAUNCH ? what.number : 0,
+    };
+    if (state == IRIS_CALL_DONE) {
+        call_p->status = (int8_t)(copy->mark >> IRIS_MARK_STATUS);
+        call_p->end_ns = words[IRIS_CALL_END] == 0
+                             ? call_p->begin_ns
+                             : iris_i_ticks_ns(scale, words[IRIS_CALL_END]);
+    }
+    copy_kernel_name(record, what.kernel, call_p->kernel);
+    return 1;
+}
+
+static void convert_stream(const struct iris_record *record,
+                           const struct iris_ticks_scale *scale,
+                           const struct iris_stream_now *now,
+                           struct iris_record_stream *stream_p)
+{
+    stream_p->number = now->number;
+    stream_p->begun = now->begun;
+    stream_p->done = now->done;
+    stream_p->begin_ns = iris_i_ticks_ns(scale, now->begin_ticks);
+    stream_p->grid = now->what.number;
+    copy_kernel_name(record, now->what.kernel, stream_p->kernel);
+}
+
+static int read_own_call(const struct iris_record *record, size_t i,
+                         struct iris_record_call *call_p)
+{
+    static const struct iris_ticks_scale ticks = {.ns_per_tick = UINT64_C(1)
+                                                                 << 32};
+    const struct iris_call_cell *cell = &record->calls_ring[i];
+    struct call_copy copy;
+
+    copy.mark = atomic_load_explicit(&cell->mark, memory_order_acquire);
+    for (int w = 0; w < IRIS_CALL_WORDS; w++) {
+        copy.words[w] =
+            atomic_load_explicit(&cell->words[w], memory_order_relaxed);
+    }
+    atomic_thread_fence(memory_order_acquire);
+    return atomic_load_explicit(&cell->mark, memory_order_relaxed) ==
+               copy.mark &&
+           convert_call(record, &ticks, &copy, call_p);
+}
+
+/* ---- Kernels that may be running ---- */
+
+struct last {
+    uint64_t stream[IRIS_RECORD_STREAMS]; /* 0: the default stream */
+    uint64_t synchronized[IRIS_RECORD_STREAMS];
+    int count;
+};
+
+static void note_synchronized(struct last *last,
+                              const struct iris_record_call *call)
+{
+    int i = 0;
+
+    while (i < last->count && last->stream[i] != call->stream) {
+        i++;
+    }
+    if (i == last->count && i < IRIS_RECORD_STREAMS) {
+        last->count++;
+        last->stream[i] = call->stream;
+        last->synchronized[i] = 0;
+    }
+    if (i < last->count && last->synchronized[i] < call->id) {
+        last->synchronized[i] = call->id;
+    }
+}
+
+static int was_synchronized(const struct last *last,
+                            const struct iris_record_call *call)
+{
+    for (int i = 0; i < last->count; i++) {
+        if (last->stream[i] == call->stream) {
+            return call->id < last->synchronized[i];
+        }
+    }
+    return 0;
+}
+
+/* The kernel that the call launches; NULL: none. */
+static const char *find_kernel(const struct iris_record_call *call)
+{
+    switch (call->op) {
+    case IRIS_HOST_LAUNCH:
+    case IRIS_HOST_COLLECTIVE:
+        return call->kernel;
+    case IRIS_HOST_BARRIER:
+        return call->stream != 0 ? "iris_k_barrier" : NULL;
+    case IRIS_HOST_WAIT:
+        return "iris_k_wait";
+    case IRIS_HOST_GRAPH:
+        return "of a graph";
+    default:
+        return NULL;
+    }
+}
+
+static void add_name(char names[IRIS_RECORD_NAME], const char *name)
+{
+    size_t used = strlen(names), length = strlen(name);
+    const char *at = strstr(names, name);
+
+    if (length == 0 || (at != NULL && (at == names || at[-1] == ' ') &&
+                        (at[length] == ' ' || at[length] == '\0'))) {
+        return;
+    }
+    snprintf(names + used, IRIS_RECORD_NAME - used, "%s%s",
+             used == 0 ? "" : " or ", name);
+}
+
+void iris_i_record_launched_names(const struct iris_record *record,
+                                  char names[IRIS_RECORD_NAME])
+{
+    struct last last = {.count = 0};
+    struct iris_record_call call;
+
+    names[0] = '\0';
+    for (size_t i = 0; record != NULL && i < IRIS_RECORD_CALLS; i++) {
+        if (read_own_call(record, i, &call) &&
+            call.op == IRIS_HOST_SYNCHRONIZE && call.end_ns != 0 &&
+            call.status == IRIS_OK) {
+            note_synchronized(&last, &call);
+        }
+    }
+    for (size_t i = 0; record != NULL && i < IRIS_RECORD_CALLS; i++) {
+        if (read_own_call(record, i, &call) && find_kernel(&call) != NULL &&
+            !was_synchronized(&last, &call)) {
+            add_name(names, find_kernel(&call));
+        }
+    }
+    if (names[0] == '\0') {
+        snprintf(names, IRIS_RECORD_NAME, "of a GPU");
+    }
+}
+
+/* ---- The file ---- */
 
 static int read_at(int fd, void *to, size_t bytes, size_t at)
 {
@@ -186,7 +277,7 @@ int iris_i_records_shown(int fd, int rank, struct iris_shown *shown_p)
 {
     struct iris_board board;
 
-    if (!read_at(fd, &board, sizeof board, board_at(rank))) {
+    if (!read_at(fd, &board, sizeof board, iris_i_board_at(rank))) {
         return 0;
     }
     iris_i_board_read(&board, IRIS_SHOW_ALL, shown_p);
@@ -205,38 +296,6 @@ int iris_i_records_start(int fd, int64_t *start_ns_p)
 }
 
 /* ---- Ranks of other hosts ---- */
-
-void iris_i_records_mark_elsewhere(const struct iris_records *records, int rank)
-{
-    atomic_fetch_or(&header_of(records)->elsewhere[rank / 64],
-                    (uint64_t)1 << rank % 64);
-}
-
-uint64_t iris_i_records_take_query(const struct iris_records *records)
-{
-    struct iris_records_header *header =
-        records == NULL ? NULL : header_of(records);
-    uint64_t query = header == NULL ? 0 : atomic_load(&header->query);
-    uint64_t asked = header == NULL ? 0 : atomic_load(&header->asked);
-
-    return query != asked &&
-                   atomic_compare_exchange_strong(&header->asked, &asked, query)
-               ? query
-               : 0;
-}
-
-void iris_i_records_note_wanted(const struct iris_records *records)
-{
-    atomic_store(&header_of(records)->wanted_ns, iris_i_now_ns());
-}
-
-int iris_i_records_are_wanted(const struct iris_records *records)
-{
-    int64_t last_ns = atomic_load(&header_of(records)->wanted_ns);
-
-    return last_ns != 0 &&
-           iris_i_now_ns() - last_ns < IRIS_WANTED_MS * IRIS_NS_PER_MS;
-}
 
 int iris_i_records_is_elsewhere(const struct iris_query *query, int rank)
 {
@@ -307,7 +366,7 @@ void iris_i_records_ask(int fd, struct iris_query *query_p)
     }
 }
 
-/* ---- Reading of cells ---- */
+/* ---- Cells ---- */
 
 /* Reads it in less time than its writer takes between two writes. */
 static int read_cell(int fd, size_t at, void *value_p, size_t bytes)
@@ -391,10 +450,10 @@ int iris_i_records_copy(int fd, int num_ranks, int rank,
 }
 
 /* The name may be newer than the copy, like the call. */
-static int read_name(struct iris_record_copy *copy,
-                     const struct iris_call_copy *call)
+static int read_kernel_name(struct iris_record_copy *copy,
+                            const struct call_copy *call)
 {
-    unsigned number = iris_i_record_kernel_number(call);
+    unsigned number = get_kernel_number(call);
     size_t at = copy->at + offsetof(struct iris_record, kernels);
 
     return number == 0 || number > IRIS_RECORD_KERNELS ||
@@ -406,7 +465,7 @@ static int read_name(struct iris_record_copy *copy,
 /* Reads again a call that was being written. No mark occurs twice, and the
  * words after a mark that says "in" are complete. */
 static int read_call(struct iris_record_copy *copy, size_t i,
-                     struct iris_call_copy *call_p)
+                     struct call_copy *call_p)
 {
     size_t at = copy->at + offsetof(struct iris_record, calls_ring[i]);
     uint64_t first;
@@ -420,7 +479,7 @@ static int read_call(struct iris_record_copy *copy, size_t i,
         }
         if (first == call_p->mark &&
             first % (1u << IRIS_MARK_STATUS) != IRIS_CALL_WRITING) {
-            return read_name(copy, call_p);
+            return read_kernel_name(copy, call_p);
         }
     }
     return 0;
@@ -429,13 +488,13 @@ static int read_call(struct iris_record_copy *copy, size_t i,
 int iris_i_records_take_call(struct iris_record_copy *copy, size_t i,
                              struct iris_record_call *call_p)
 {
-    struct iris_call_copy call;
+    struct call_copy call;
 
     memcpy(&call, &copy->record.calls_ring[i], sizeof call);
     return ((copy->first.calls_ring[i].mark == call.mark &&
              copy->last.calls_ring[i].mark == call.mark) ||
             read_call(copy, i, &call)) &&
-           iris_i_record_call(&copy->record, &copy->scale, &call, call_p) &&
+           convert_call(&copy->record, &copy->scale, &call, call_p) &&
            call_p->id != 0 && call_p->id % IRIS_RECORD_CALLS == i;
 }
 
@@ -449,6 +508,6 @@ int iris_i_records_take_stream(const struct iris_record_copy *copy, size_t i,
                              &now, sizeof now)) {
         return 0;
     }
-    iris_i_record_stream(&copy->record, &copy->scale, &now, stream_p);
+    convert_stream(&copy->record, &copy->scale, &now, stream_p);
     return 1;
 }
