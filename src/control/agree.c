@@ -185,7 +185,7 @@ static int has_posted(const struct iris_members *members, int rank)
 {
     const struct iris_post_id id = make_post_id(members, rank);
 
-    return members->control->ops->posted(members->control, &id);
+    return iris_i_control_posted(members->control, &id);
 }
 
 static size_t collect_post(const struct iris_members *members, int rank,
@@ -193,7 +193,7 @@ static size_t collect_post(const struct iris_members *members, int rank,
 {
     const struct iris_post_id id = make_post_id(members, rank);
 
-    return members->control->ops->collect(members->control, &id, at, to, bytes);
+    return iris_i_control_collect(members->control, &id, at, to, bytes);
 }
 
 static size_t parse_post(const struct iris_members *members, int rank,
@@ -271,7 +271,7 @@ static void show_wait(const struct iris_members *members, uint64_t word)
         return;
     }
     control->own.waits = word;
-    control->ops->publish(control, IRIS_SHOW_WAITS, &control->own);
+    iris_i_control_publish(control, IRIS_SHOW_WAITS, &control->own);
 }
 
 static void leave_circle(const struct iris_members *members)
@@ -293,11 +293,11 @@ static int find_awaited(struct iris_control *control, int rank,
     struct iris_shown shown;
     struct iris_post_id id;
 
-    control->ops->read(control, rank, IRIS_SHOW_WAITS, &shown);
+    iris_i_control_read(control, rank, IRIS_SHOW_WAITS, &shown);
     id = (struct iris_post_id){get_place(shown.waits), get_rank(shown.waits),
                                shown.waits >> (PLACE_BITS + RANK_BITS)};
     if (shown.waits == 0 || id.rank < 0 || id.rank >= control->num_ranks ||
-        id.place >= IRIS_PLACES || control->ops->posted(control, &id)) {
+        id.place >= IRIS_PLACES || iris_i_control_posted(control, &id)) {
         return -1;
     }
     *word_p = shown.waits;
@@ -362,7 +362,7 @@ static iris_status_t fail_circle(const struct iris_members *members,
                               "rank %d waits in %s of %s for rank %d",
                               control->rank, call, group, absent);
     for (int i = 0; i < circle->count; i++) {
-        control->ops->read(control, absent, IRIS_SHOW_NAME, &shown);
+        iris_i_control_read(control, absent, IRIS_SHOW_NAME, &shown);
         absent = get_rank(circle->words[i]);
         if (length + 100 < sizeof text) {
             length += (size_t)snprintf(
@@ -373,9 +373,9 @@ static iris_status_t fail_circle(const struct iris_members *members,
     }
     /* Marks our own place first: a member that learns of another place may go
      * on to this one. */
-    control->ops->fail(control, members->place, mark);
+    iris_i_control_fail(control, members->place, mark);
     for (int i = 0; i < circle->count; i++) {
-        control->ops->fail(control, get_place(circle->words[i]), mark);
+        iris_i_control_fail(control, get_place(circle->words[i]), mark);
     }
     return iris_i_fail(control->log, IRIS_ERR_MISMATCH,
                        "%s: these calls are of different groups, and none of "
@@ -437,7 +437,7 @@ static void show_busy(struct iris_control *control,
                       const struct iris_call_type *type, unsigned also)
 {
     control->own.busy = 1;
-    control->ops->publish(
+    iris_i_control_publish(
         control, show_call(control, type->name) | IRIS_SHOW_BUSY | also,
         &control->own);
 }
@@ -451,8 +451,8 @@ void iris_i_agree_begin(struct iris_control *control,
 void iris_i_agree_reset(struct iris_control *control)
 {
     control->own.calls = 0;
-    control->ops->publish(control, show_call(control, "") | IRIS_SHOW_CALLS,
-                          &control->own);
+    iris_i_control_publish(control, show_call(control, "") | IRIS_SHOW_CALLS,
+                           &control->own);
 }
 
 static void post_call(struct iris_members *members,
@@ -473,7 +473,7 @@ static void post_call(struct iris_members *members,
     }
     control->own.calls++;
     show_busy(control, call->type, IRIS_SHOW_CALLS);
-    control->ops->post(control, &id, parts, members->count);
+    iris_i_control_post(control, &id, parts, members->count);
 }
 
 /* The first member that has not posted, or -1. Members that have posted are not
@@ -501,8 +501,7 @@ static int are_all_here(void *arg)
 static int given_up_on(const struct iris_members *members,
                        iris_status_t *status_p)
 {
-    unsigned mark =
-        members->control->ops->fail(members->control, members->place, 0);
+    unsigned mark = iris_i_control_fail(members->control, members->place, 0);
 
     *status_p = (iris_status_t)(-(int)(mark >> 16));
     return (int)(mark & 0xffff) - 1;
@@ -545,9 +544,8 @@ static iris_status_t check_gave_up(const struct iris_members *members)
 static iris_status_t give_up(const struct iris_members *members, int rank,
                              iris_status_t status)
 {
-    members->control->ops->fail(members->control, members->place,
-                                ((unsigned)-status << 16) |
-                                    ((unsigned)rank + 1));
+    iris_i_control_fail(members->control, members->place,
+                        ((unsigned)-status << 16) | ((unsigned)rank + 1));
     return status;
 }
 
@@ -557,10 +555,10 @@ static void describe_absent(struct iris_control *control, int rank, char *text,
 {
     struct iris_shown late;
 
-    control->ops->read(control, rank,
-                       IRIS_SHOW_BUSY | IRIS_SHOW_STREAMS | IRIS_SHOW_CALLS |
-                           IRIS_SHOW_NAME,
-                       &late);
+    iris_i_control_read(control, rank,
+                        IRIS_SHOW_BUSY | IRIS_SHOW_STREAMS | IRIS_SHOW_CALLS |
+                            IRIS_SHOW_NAME,
+                        &late);
     snprintf(text, bytes, "after %llu collective calls it is %s %s%s",
              late.calls,
              late.busy      ? "busy in"
@@ -577,10 +575,10 @@ static iris_status_t fail_late(const struct waiting *waiting, int rank)
     char what[200], name[IRIS_RANK_NAME_BYTES];
     struct iris_shown late;
 
-    control->ops->read(control, rank, IRIS_SHOW_STREAMS, &late);
+    iris_i_control_read(control, rank, IRIS_SHOW_STREAMS, &late);
     describe_absent(control, rank, what, sizeof what);
     if (stopped >= 0) { /* maybe the one that connects the others */
-        control->ops->name(control, stopped, name);
+        iris_i_control_name(control, stopped, name);
         return iris_i_fail(
             control->log, IRIS_ERR_TIMEOUT,
             "rank %d has not come to %s within %lld ms (IRIS_TIMEOUT_MS): %s; "
@@ -604,7 +602,8 @@ static int is_lost(const struct iris_members *members, int rank)
     struct iris_control *control = members->control;
 
     return iris_i_peers_check(control, rank) != IRIS_OK ||
-           (!control->ops->alive(control, rank) && !has_posted(members, rank) &&
+           (!iris_i_control_alive(control, rank) &&
+            !has_posted(members, rank) &&
             iris_i_peers_fail_ended(control, rank) != IRIS_OK);
 }
 
@@ -689,8 +688,8 @@ static void sleep_for(void *arg, int64_t ns)
     struct iris_members *members = ((struct waiting *)arg)->members;
     int paces = 1 + members->count / MEMBERS_PER_PACE;
 
-    members->control->ops->wait(members->control, members->place, ns * paces,
-                                are_all_here, arg);
+    iris_i_control_wait(members->control, members->place, ns * paces,
+                        are_all_here, arg);
 }
 
 static void list_absent(const struct iris_members *members,
@@ -878,7 +877,7 @@ iris_status_t iris_i_agree(struct iris_members *members,
             status = judge(members, call);
         }
         control->own.busy = 0;
-        control->ops->publish(control, IRIS_SHOW_BUSY, &control->own);
+        iris_i_control_publish(control, IRIS_SHOW_BUSY, &control->own);
     }
     return call->status == IRIS_OK
                ? status

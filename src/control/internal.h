@@ -36,8 +36,7 @@ struct iris_place {
     struct iris_post posts[];         /* [2 * rank + seq % 2] */
 };
 
-/* Implementations of slots of struct iris_control_ops, for one place. _post: 1
- * if all `expected` ranks have now posted. */
+/* The calls of iris_i_control_*() for one place. _post: 1 if all `expected` ranks have now posted. */
 int iris_i_place_post(struct iris_place *place, const struct iris_post_id *id,
                       const struct iris_part parts[2], int expected);
 int iris_i_place_posted(const struct iris_place *place,
@@ -140,10 +139,11 @@ struct iris_mail {
     int num_ranks;
     struct iris_mail_rank {
         int pid;
-        int is_here;   /* 1: it is on this machine */
-        int is_remote; /* 1: it is in another process */
-        int pidfd;     /* its process on this machine; -1: not watched */
-        char host[32]; /* empty: the job has one host */
+        int is_here;          /* 1: it is on this machine */
+        int is_remote;        /* 1: it is in another process */
+        int pidfd;            /* its process on this machine; -1: not watched */
+        uint64_t start_ticks; /* 0: a pidfd watches it */
+        char host[32];        /* empty: the job has one host */
         char name[IRIS_ENDPOINT_NAME_BYTES];
     } * ranks;
 };
@@ -154,17 +154,14 @@ iris_status_t iris_i_mail_open(struct iris_mail *mail,
 
 /* Watches every other process of this machine by a pidfd. It becomes readable
  * once the process has ended, also as a zombie and also if a child holds its
- * descriptors, and is immune to reuse of the pid. Without `must`, a system that has no pidfds
- * is no error, and the processes are not watched. IRIS_ERR_PEER_LOST,
- * IRIS_ERR_LIMIT, IRIS_ERR_SYSTEM */
-iris_status_t iris_i_mail_watch(struct iris_mail *mail, int must);
+ * descriptors, and is immune to reuse of the pid. IRIS_ERR_PEER_LOST,
+ * IRIS_ERR_LIMIT */
+iris_status_t iris_i_mail_watch(struct iris_mail *mail);
 
 /* Closes the endpoint, too. */
 void iris_i_mail_close(struct iris_mail *mail);
 
-/* Implementations of slots of struct iris_control_ops. */
 int iris_i_mail_alive(const struct iris_mail *mail, int rank);
-int iris_i_mail_is_remote(const struct iris_mail *mail, int rank);
 
 /* A rank of this machine whose process is stopped by a signal or a debugger, for
  * messages; -1: none. `mail` may be NULL. */
@@ -374,6 +371,7 @@ struct iris_hub {
     int64_t flush_by_ns;       /* latest time for sending the pending
                                 * messages */
     atomic_uint dirty;         /* published parts that were not sent yet */
+    unsigned char *elsewhere;  /* by rank: whether it is on another host */
     struct iris_hub_copy copy; /* the others' published states and posts */
     pthread_mutex_t lock;      /* protects the links' sockets and pending
                                 * messages */
@@ -482,17 +480,6 @@ void iris_i_hub_accept(struct iris_hub *hub);
 
 /* No more ranks will connect. */
 void iris_i_hub_close_listener(struct iris_hub *hub);
-
-/* ---- control_shm.c ---- */
-
-/* Opens it with the results of the rendezvous. On success it takes over the
- * reference to the segment and `endpoint` (NULL: no messages will be sent).
- * IRIS_ERR_LIMIT, IRIS_ERR_PEER_LOST (a rank is gone already),
- * IRIS_ERR_NO_MEMORY */
-iris_status_t iris_i_control_shm_open(const struct iris_log *log,
-                                      struct iris_rendezvous *rendezvous,
-                                      struct iris_endpoint *endpoint,
-                                      struct iris_control **control_p);
 
 /* ---- hub_query.c ---- */
 

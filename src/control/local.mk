@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 libirisi_la_SOURCES += %D%/agree.c %D%/arrivals.c %D%/bootstrap.c %D%/control.c \
-	%D%/control.h %D%/control_open.c %D%/control_shm.c %D%/control_socket.c \
-	%D%/endpoint.c %D%/exchange.c %D%/flight_record.c %D%/hub.c %D%/hub_accept.c \
+	%D%/control.h %D%/exchange.c %D%/flight_record.c %D%/hub.c %D%/hub_accept.c \
 	%D%/hub_copy.c %D%/hub_query.c %D%/internal.h %D%/link.c %D%/mail.c \
 	%D%/message.c %D%/mirror.c %D%/peers.c %D%/reader.c %D%/records.h \
 	%D%/rendezvous.c %D%/rendezvous_common.c %D%/rendezvous_hello.c \

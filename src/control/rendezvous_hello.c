@@ -102,11 +102,11 @@ iris_i_rendezvous_compare(const struct iris_rendezvous *rendezvous,
                            "hosts; set IRIS_ROOT alike on all ranks",
                            hello->rank);
     }
-    if (hello->control != own->control) {
+    if (hello->nodes != own->nodes) {
         return iris_i_fail(NULL, IRIS_ERR_MISMATCH,
-                           "rank %d uses another control plane than rank 0; "
-                           "set IRIS_CONTROL alike on all ranks",
-                           hello->rank);
+                           "rank %d has IRIS_NODES=%d, rank 0 has "
+                           "IRIS_NODES=%d; set it alike on all ranks",
+                           hello->rank, hello->nodes, own->nodes);
     }
     if (strcmp(find_transport(hello), find_transport(own)) != 0) {
         return iris_i_fail(NULL, IRIS_ERR_MISMATCH,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of a node: what its ranks show and post, in one piece of shared
- * memory with a row for each rank of the job.
+ * The table of a node: boards, flight records and posts in one piece of shared
+ * memory, with a row for each rank of the job.
  *
  *   header   one page: the layout, and the choice of the rank that reports
  *   boards   one for each rank: its state (struct iris_shown)
@@ -13,7 +13,7 @@
  * - Nobody takes a lock. The state of a board is stored last, as a release; so
  *   is the number of a post. A post is valid until its rank posts the agreement
  *   after the next one there.
- * - The segment is unnamed. It lives as long as a process has it mapped.
+ * - The segment is unnamed. It goes with the last process that maps it.
  */
 #include "config.h"
 

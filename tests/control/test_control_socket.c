@@ -32,17 +32,17 @@ struct root {
 
 static void open_root(struct root *root, enum iris_control_kind kind)
 {
-    struct iris_control_fds fds;
+    struct iris_control_parts parts = IRIS_CONTROL_NO_PARTS;
 
     memset(root, 0, sizeof *root);
     root->log.num_ranks = RANKS;
-    assert_int_equal(iris_i_control_socket_listen(kind, &root->hello, &fds),
+    assert_int_equal(iris_i_control_prepare(kind, &root->hello, &parts),
                      IRIS_OK);
     root->hub.log = &root->log;
     root->hub.num_ranks = RANKS;
     assert_int_equal(iris_i_secret_random(&root->hub.key, sizeof root->hub.key),
                      IRIS_OK);
-    assert_int_equal(iris_i_hub_open(&root->hub, &fds, -1), IRIS_OK);
+    assert_int_equal(iris_i_hub_open(&root->hub, &parts.fds, -1), IRIS_OK);
 }
 
 static int come(const struct root *root, enum iris_control_kind kind)
@@ -302,8 +302,8 @@ static void a_rank_that_does_not_read_is_cut_off(void **state)
 
 static void a_listener_without_descriptors_says_so(void **state)
 {
-    struct iris_control_fds fds;
-    struct iris_hello hello;
+    struct iris_control_parts parts = IRIS_CONTROL_NO_PARTS;
+    struct iris_hello hello = {.rank = 0};
     struct rlimit limit, few;
     int next = dup(STDOUT_FILENO);
 
@@ -313,9 +313,8 @@ static void a_listener_without_descriptors_says_so(void **state)
     few = limit;
     few.rlim_cur = (rlim_t)next;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-    assert_int_equal(
-        iris_i_control_socket_listen(IRIS_CONTROL_UNIX, &hello, &fds),
-        IRIS_ERR_LIMIT);
+    assert_int_equal(iris_i_control_prepare(IRIS_CONTROL_UNIX, &hello, &parts),
+                     IRIS_ERR_LIMIT);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
