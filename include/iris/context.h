@@ -278,8 +278,9 @@ IRIS_API iris_status_t iris_finalize(iris_t *iris);
  *  Only the work on streams has a deadline: a peer may keep its context for any
  *  time. If the process ends first, the system frees the rest, and peers that
  *  finalize later still get IRIS_OK. In a job of several nodes
- *  the ranks' messages pass through rank 0. The end of its process therefore
- *  waits until the others have finalized, for IRIS_TIMEOUT_MS at most. Errors are
+ *  the ranks' messages pass through the lowest rank of each node. The end of its
+ *  process therefore waits until the other ranks of its node have finalized, for
+ *  IRIS_TIMEOUT_MS at most. Errors are
  *  logged. Local and thread-safe; never blocks. NULL does nothing.
  *
  *  IRIS_ERR_STATE        already finalized, or the process forked

@@ -169,7 +169,11 @@ static iris_status_t establish(iris_t *iris, struct iris_group *group)
         return status;
     }
     if (takes_part) {
-        iris_i_control_place_hold(control, group->members.place);
+        call.status = iris_i_control_place_hold(control, group->members.place,
+                                                group->members.ranks,
+                                                group->members.count);
+    }
+    if (takes_part && call.status == IRIS_OK) {
         call.status = iris_i_group_write_device(iris, group);
     }
     status = iris_i_agree(&iris->world->members, &call);

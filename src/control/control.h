@@ -70,7 +70,12 @@ struct iris_shown {
     unsigned streams;         /* threads that wait for a stream */
     unsigned long long calls; /* collective calls it has begun */
     char name[8 * IRIS_CALL_NAME_WORDS + 1]; /* name of the last one */
-    uint64_t waits;               /* the awaited rank and agreement (agree.c) */
+    uint64_t holds; /* a bit for each place of a group that it holds */
+    unsigned ended; /* 1: it shows nothing more */
+    unsigned
+        cut_by;     /* ended because of the loss of this rank + 1, which led its
+                      * node; 0: by itself */
+    uint64_t waits; /* the awaited rank and agreement (agree.c) */
     unsigned long long id;        /* id of rank 0's control plane, unique on the
                             * machine */
     unsigned long long elsewhere; /* the id of another context that its thread
@@ -90,8 +95,15 @@ enum iris_show {
     IRIS_SHOW_ELSEWHERE = 1 << 6,
     IRIS_SHOW_REASON = 1 << 7,
     IRIS_SHOW_NAME = 1 << 8,
-    IRIS_SHOW_ALL = (1 << 9) - 1,
+    IRIS_SHOW_HOLDS = 1 << 9,
+    IRIS_SHOW_ENDED = 1 << 10, /* ended, cut_by */
+    IRIS_SHOW_ALL = (1 << 11) - 1,
 };
+
+/* Parts to which other ranks react. The rest only informs people. */
+#define IRIS_SHOW_URGENT                                                      \
+    (IRIS_SHOW_STATE | IRIS_SHOW_WAITS | IRIS_SHOW_ID | IRIS_SHOW_ELSEWHERE | \
+     IRIS_SHOW_REASON | IRIS_SHOW_HOLDS | IRIS_SHOW_ENDED)
 
 /* Identifies a post of one rank: place and agreement. A member can only post
  * agreement k+2 after all have posted k+1, so all have read k. */
@@ -141,10 +153,10 @@ struct iris_control {
     struct iris_shown own;        /* the state that this rank has published */
     struct iris_mail *mail;       /* the ranks and their processes */
     struct iris_record *record;   /* this rank's flight record; NULL: none */
-    struct iris_segment *segment; /* this machine's table */
+    struct iris_segment *segment; /* the table of this node */
     struct iris_records *records; /* in it */
-    struct iris_segment *table;   /* boards and posts */
-    struct iris_hub *hub;         /* NULL: the job has one node */
+    struct iris_hub *hub;         /* of this node; NULL: another rank has it, or
+                                   * the job has one node */
 };
 
 /* Data of other ranks are copies and may contain anything: check every index and
@@ -195,12 +207,21 @@ unsigned iris_i_control_fail(struct iris_control *control, int place,
  * then holds it until it releases it. IRIS_ERR_NO_MEMORY */
 iris_status_t iris_i_control_place_prepare(struct iris_control *control,
                                            int place, int *free_p);
-void iris_i_control_place_hold(struct iris_control *control, int place);
+iris_status_t iris_i_control_place_hold(struct iris_control *control, int place,
+                                        const int *ranks, int count);
 void iris_i_control_place_release(struct iris_control *control, int place);
 
 /* 0 after the process of `rank` has ended; 1 as long as nothing is known of
  * that. Thread-safe. */
 int iris_i_control_alive(struct iris_control *control, int rank);
+
+/* The rank that led a node, and with whose death `rank`, which is alive() no
+ * more, was cut off; -1: `rank` ended by itself. */
+int iris_i_control_find_cut(struct iris_control *control, int rank);
+
+/* "9 to 15": the ranks that a leader's death cuts off from this one. */
+void iris_i_control_list_far(struct iris_control *control, int leader,
+                             char *text, size_t bytes);
 
 /* 1 if the rank is in another process. `control` may be NULL: 0. */
 int iris_i_control_is_remote(struct iris_control *control, int rank);
@@ -410,7 +431,7 @@ struct iris_hello {
     int32_t control;    /* enum iris_control_kind */
     char transport[16]; /* IRIS_TRANSPORT; set by iris_i_rendezvous_join() */
     char host_name[32]; /* empty if host is 0 */
-    struct iris_address control_address; /* rank 0's */
+    struct iris_address control_address; /* its hub's */
     struct iris_address far_address;     /* for ranks of other nodes; size 0:
                                        * they cannot reach this rank */
     unsigned char control_secret[32];    /* rank 0's random bytes, which
@@ -592,11 +613,11 @@ void iris_i_rendezvous_send(int sock, const struct iris_verdict *verdict,
                             int fd);
 
 /* Sends a peer the good verdict and every rank's hello, unless the verdict has
- * the hellos' address. A descriptor goes only to other processes of the same
- * host. */
+ * the hellos' address. A heap's descriptor goes only to other processes of its
+ * node; `fd`, the table's, to those of this host. */
 iris_status_t
 iris_i_rendezvous_announce(const struct iris_rendezvous *rendezvous, int rank,
-                           const struct iris_verdict *verdict);
+                           const struct iris_verdict *verdict, int fd);
 
 /* IRIS_ERR_PEER_LOST: the creator of the ranks has noted that one failed. */
 iris_status_t
@@ -860,11 +881,11 @@ iris_i_rendezvous_root_check(const struct iris_rendezvous *rendezvous);
 
 /* ---- control.c: opening ---- */
 
-/* Rank 0's descriptors for its hub; -1: none. It opens them before the
- * rendezvous, so that all ranks learn of a failure. */
+/* A rank's descriptors for a hub; -1: none. Every rank of a job of several nodes
+ * opens them before the rendezvous, so that all ranks learn of a failure. */
 struct iris_control_fds {
     int listener;
-    int spare; /* reserved, to tell a rank that there are no descriptors left */
+    int spare; /* reserved, to tell a leader that no others are left */
     int wake;  /* an eventfd */
 };
 #define IRIS_CONTROL_NO_FDS \
@@ -879,7 +900,7 @@ struct iris_control_parts {
     struct iris_control_fds fds;
 };
 
-/* Rank 0 listens if ranks connect to it; *hello_p announces that to the others.
+/* Listens if there are other nodes; *hello_p announces that to them.
  * IRIS_ERR_LIMIT, IRIS_ERR_SYSTEM */
 iris_status_t iris_i_control_prepare(enum iris_control_kind kind,
                                      struct iris_hello *hello_p,

@@ -27,6 +27,7 @@ void iris_i_link_open(struct iris_link *link, int sock, int rank)
     if (sock >= 0) {
         iris_i_stream_settle(sock);
     }
+    atomic_store(&link->has_come, sock >= 0);
 }
 
 void iris_i_link_close(struct iris_link *link)
@@ -40,7 +41,6 @@ void iris_i_link_close(struct iris_link *link)
     link->out_at = 0;
     link->out_bytes = 0;
     link->sock = -1;
-    link->rank = -1;
 }
 
 /* Makes room for more bytes. The buffer grows geometrically, so that each byte

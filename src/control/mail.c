@@ -177,6 +177,17 @@ iris_status_t iris_i_endpoint_wait(const struct iris_endpoint *endpoint,
 
 /* ---- Ranks ---- */
 
+/* The lowest rank of that rank's node. */
+static int find_leader(const struct iris_hello *hellos, int rank)
+{
+    int lowest = 0;
+
+    while (!iris_i_hello_same_node(&hellos[lowest], &hellos[rank])) {
+        lowest++;
+    }
+    return lowest;
+}
+
 iris_status_t iris_i_mail_open(struct iris_mail *mail,
                                const struct iris_rendezvous *rendezvous)
 {
@@ -198,6 +209,10 @@ iris_status_t iris_i_mail_open(struct iris_mail *mail,
             hello, &rendezvous->hellos[rendezvous->rank]);
         mail->ranks[rank].is_remote =
             mail->ranks[rank].pid != own_pid || !mail->ranks[rank].is_here;
+        mail->ranks[rank].is_far = !iris_i_hello_same_node(
+            hello, &rendezvous->hellos[rendezvous->rank]);
+        mail->ranks[rank].leader = find_leader(rendezvous->hellos, rank);
+        mail->num_nodes += mail->ranks[rank].leader == rank;
         snprintf(mail->ranks[rank].host, sizeof mail->ranks[rank].host, "%.*s",
                  (int)sizeof hello->host_name - 1, hello->host_name);
         memcpy(mail->ranks[rank].name, hello->endpoint,

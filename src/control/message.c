@@ -16,9 +16,9 @@ static const struct {
 } lengths[IRIS_MESSAGE_TYPES] = {
     [IRIS_MESSAGE_SHOWN] = {0, IRIS_MESSAGE_SHOWN_BYTES},
     [IRIS_MESSAGE_POST] = {0, IRIS_POST_BYTES},
-    [IRIS_MESSAGE_RECORD] = {1, IRIS_POST_BYTES},
-    [IRIS_MESSAGE_ANSWERED] = {sizeof(struct iris_message_answered),
-                               sizeof(struct iris_message_answered)},
+    [IRIS_MESSAGE_ROW] = {1, IRIS_POST_BYTES},
+    [IRIS_MESSAGE_ROW_END] = {sizeof(struct iris_message_row_end),
+                              sizeof(struct iris_message_row_end)},
 };
 
 struct iris_message_head iris_i_message_head(enum iris_message_type type,
@@ -43,10 +43,11 @@ static int check_head(const struct iris_message_head *head, int num_ranks,
         return 0;
     }
     if (head->version != IRIS_MESSAGE_VERSION) {
-        snprintf(why, IRIS_MESSAGE_WHY_BYTES,
-                 "its messages have version %u, rank 0's version %u; use one "
-                 "version of Iris on all ranks",
-                 head->version, IRIS_MESSAGE_VERSION);
+        snprintf(
+            why, IRIS_MESSAGE_WHY_BYTES,
+            "its messages have version %u, this rank's version %u; use one "
+            "version of Iris on all ranks",
+            head->version, IRIS_MESSAGE_VERSION);
         return 0;
     }
     if (head->type < IRIS_MESSAGE_SHOWN || head->type >= IRIS_MESSAGE_TYPES) {
@@ -67,13 +68,6 @@ static int check_head(const struct iris_message_head *head, int num_ranks,
         snprintf(why, IRIS_MESSAGE_WHY_BYTES,
                  "a message is for %u members of %d ranks", head->members,
                  num_ranks);
-        return 0;
-    }
-    if ((head->type == IRIS_MESSAGE_RECORD ||
-         head->type == IRIS_MESSAGE_ANSWERED) &&
-        head->members >= num_ranks) {
-        snprintf(why, IRIS_MESSAGE_WHY_BYTES, "a message answers rank %u of %d",
-                 head->members, num_ranks);
         return 0;
     }
     if (head->from >= num_ranks || head->place >= IRIS_PLACES) {
@@ -119,7 +113,8 @@ static const struct {
     FIELD(IRIS_SHOW_STREAMS, streams), FIELD(IRIS_SHOW_CALLS, calls),
     FIELD(IRIS_SHOW_NAME, name),       FIELD(IRIS_SHOW_WAITS, waits),
     FIELD(IRIS_SHOW_ID, id),           FIELD(IRIS_SHOW_ELSEWHERE, elsewhere),
-    FIELD(IRIS_SHOW_REASON, reason),
+    FIELD(IRIS_SHOW_REASON, reason),   FIELD(IRIS_SHOW_HOLDS, holds),
+    FIELD(IRIS_SHOW_ENDED, ended),     FIELD(IRIS_SHOW_ENDED, cut_by),
 };
 #define NUM_FIELDS (sizeof fields / sizeof fields[0])
 

@@ -95,11 +95,32 @@ void iris_i_peers_lose(struct iris_control *control, int rank, const char *why)
     iris_i_control_publish(control, IRIS_SHOW_STATE | IRIS_SHOW_REASON, &shown);
 }
 
+/* The loss of a rank of another node, which may be that of a leader. */
+static iris_status_t fail_died(struct iris_control *control, int rank)
+{
+    int leader = iris_i_control_find_cut(control, rank);
+    char name[IRIS_RANK_NAME_BYTES], far[100];
+
+    if (leader < 0) {
+        iris_i_control_name(control, rank, name);
+        return iris_i_fail(control->log, IRIS_ERR_PEER_LOST,
+                           "%s died; the job cannot go on: finalize "
+                           "and restart it",
+                           name);
+    }
+    iris_i_control_name(control, leader, name);
+    iris_i_control_list_far(control, leader, far, sizeof far);
+    return iris_i_fail(control->log, IRIS_ERR_PEER_LOST,
+                       "%s, leader of its node, died: ranks %s cannot be "
+                       "reached; the job cannot go on: finalize and restart it",
+                       name, far);
+}
+
 iris_status_t iris_i_peers_check(struct iris_control *control, int rank)
 {
     enum fate fate = fate_of(control, rank);
     char reason[IRIS_REASON_BYTES + 1], name[IRIS_RANK_NAME_BYTES];
-    int nobody = 0;
+    int nobody = 0, cut_by;
 
     if (fate == PRESENT) {
         return check_cut(control);
@@ -108,7 +129,9 @@ iris_status_t iris_i_peers_check(struct iris_control *control, int rank)
         rank = find_origin(control, rank);
         fate = fate_of(control, rank);
     }
-    atomic_compare_exchange_strong(&control->lost, &nobody, rank + 1);
+    cut_by = fate == DIED ? iris_i_control_find_cut(control, rank) : -1;
+    atomic_compare_exchange_strong(&control->lost, &nobody,
+                                   (cut_by < 0 ? rank : cut_by) + 1);
     iris_i_peers_read_reason(control, rank, reason);
     iris_i_control_name(control, rank, name);
     if (fate == LEFT && reason[0] != '\0') {
@@ -129,23 +152,26 @@ iris_status_t iris_i_peers_check(struct iris_control *control, int rank)
                            "its own message, then restart the job",
                            name);
     }
-    return iris_i_fail(control->log, IRIS_ERR_PEER_LOST,
-                       "%s died; the job cannot go on: finalize "
-                       "and restart it",
-                       name);
+    return fail_died(control, rank);
 }
 
+/* The news of a death may come here by another way than that of the group's
+ * failure, and later. */
 iris_status_t iris_i_peers_fail_ended(struct iris_control *control, int rank)
 {
     char name[IRIS_RANK_NAME_BYTES];
+    struct iris_shown shown;
     int nobody = 0;
 
+    iris_i_control_read(control, rank, IRIS_SHOW_STATE, &shown);
     iris_i_control_name(control, rank, name);
     atomic_compare_exchange_strong(&control->lost, &nobody, rank + 1);
-    return iris_i_fail(control->log, IRIS_ERR_PEER_LOST,
-                       "%s has finalized this context and ended; "
-                       "no call may count on it",
-                       name);
+    return shown.state == IRIS_RANK_FINALIZED
+               ? iris_i_fail(control->log, IRIS_ERR_PEER_LOST,
+                             "%s has finalized this context and ended; "
+                             "no call may count on it",
+                             name)
+               : fail_died(control, rank);
 }
 
 int iris_i_peers_lost(const struct iris_control *control)

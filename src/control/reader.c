@@ -284,86 +284,15 @@ int iris_i_records_shown(int fd, int rank, struct iris_shown *shown_p)
     return 1;
 }
 
-int iris_i_records_start(int fd, int64_t *start_ns_p)
+int iris_i_records_read_header(int fd, struct iris_records_header *header_p)
 {
-    struct iris_records_header header;
-
-    if (!read_at(fd, &header, sizeof header, 0)) {
-        return 0;
-    }
-    *start_ns_p = header.start_ns;
-    return 1;
+    return read_at(fd, header_p, sizeof *header_p, 0);
 }
 
-/* ---- Ranks of other hosts ---- */
-
-int iris_i_records_is_elsewhere(const struct iris_query *query, int rank)
+int iris_i_records_is_elsewhere(const struct iris_records_header *header,
+                                int rank)
 {
-    return (query->header.elsewhere[rank / 64] >> rank % 64 & 1) != 0;
-}
-
-/* Readers have the file open for reading only. */
-static int write_query(int fd, uint64_t number)
-{
-    char path[64];
-    int out, done;
-
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    out = open(path, O_WRONLY | O_CLOEXEC);
-    if (out < 0) {
-        return 0;
-    }
-    done = pwrite(out, &number, sizeof number,
-                  offsetof(struct iris_records_header, query)) ==
-           (ssize_t)sizeof number;
-    close(out);
-    return done;
-}
-
-/* Whether the rank has answered, or will not. */
-static int has_answered(int fd, const struct iris_query *query, int rank)
-{
-    size_t at = iris_i_records_at((int)query->header.num_ranks, rank);
-    struct iris_shown shown;
-    uint64_t answers;
-    unsigned gone;
-
-    return !read_at(fd, &answers, sizeof answers,
-                    at + offsetof(struct iris_record, answers)) ||
-           !read_at(fd, &gone, sizeof gone,
-                    at + offsetof(struct iris_record, gone)) ||
-           !iris_i_records_shown(fd, rank, &shown) ||
-           shown.state >= IRIS_RANK_FINALIZED || gone != IRIS_RECORD_HERE ||
-           (answers >= query->number && answers != IRIS_RECORD_CHANGES);
-}
-
-void iris_i_records_ask(int fd, struct iris_query *query_p)
-{
-    struct iris_wait wait;
-    int rank = 0;
-
-    *query_p = (struct iris_query){.number = 0};
-    if (!read_at(fd, &query_p->header, sizeof query_p->header, 0)) {
-        return;
-    }
-    for (size_t i = 0; i < sizeof query_p->header.elsewhere / sizeof(uint64_t);
-         i++) {
-        if (query_p->header.elsewhere[i] != 0) {
-            query_p->number = query_p->header.query + 1;
-        }
-    }
-    if (query_p->number == 0 || !write_query(fd, query_p->number)) {
-        return;
-    }
-    iris_i_wait_moment(&wait, IRIS_ANSWER_MS);
-    while (rank < (int)query_p->header.num_ranks &&
-           iris_i_wait_tick(&wait) == IRIS_OK) {
-        while (rank < (int)query_p->header.num_ranks &&
-               (!iris_i_records_is_elsewhere(query_p, rank) ||
-                has_answered(fd, query_p, rank))) {
-            rank++;
-        }
-    }
+    return (header->elsewhere[rank / 64] >> rank % 64 & 1) != 0;
 }
 
 /* ---- Cells ---- */
@@ -404,15 +333,14 @@ int iris_i_records_take(const struct iris_record_copy *copy, size_t at,
     return 1;
 }
 
-/* Another reader's answer may be arriving. A rank that has ended, or whose answer
- * was lost, leaves it like that. */
-static void await_answer(int fd, size_t at)
+/* The hub may be writing it. If that has ended, it stays like that. */
+static void await_row(int fd, size_t at)
 {
-    uint64_t answers = IRIS_RECORD_CHANGES;
+    uint64_t arrived = IRIS_RECORD_CHANGES;
 
-    for (int i = 0; i < TRIES && answers == IRIS_RECORD_CHANGES; i++) {
-        if (!read_at(fd, &answers, sizeof answers,
-                     at + offsetof(struct iris_record, answers))) {
+    for (int i = 0; i < TRIES && arrived == IRIS_RECORD_CHANGES; i++) {
+        if (!read_at(fd, &arrived, sizeof arrived,
+                     at + offsetof(struct iris_record, arrived))) {
             return;
         }
     }
@@ -421,8 +349,8 @@ static void await_answer(int fd, size_t at)
 /* Whether a copy of another host's record changed during the readings. */
 static int has_changed(const struct iris_record_copy *copy)
 {
-    return atomic_load(&copy->first.answers) !=
-           atomic_load(&copy->last.answers);
+    return atomic_load(&copy->first.arrived) !=
+           atomic_load(&copy->last.arrived);
 }
 
 int iris_i_records_copy(int fd, int num_ranks, int rank,
@@ -433,7 +361,7 @@ int iris_i_records_copy(int fd, int num_ranks, int rank,
     copy_p->fd = fd;
     copy_p->at = iris_i_records_at(num_ranks, rank);
     do {
-        await_answer(fd, copy_p->at);
+        await_row(fd, copy_p->at);
         if (!read_at(fd, &copy_p->first, sizeof copy_p->first, copy_p->at) ||
             !read_at(fd, &copy_p->record, sizeof copy_p->record, copy_p->at) ||
             !read_at(fd, &copy_p->last, sizeof copy_p->last, copy_p->at)) {

@@ -54,12 +54,12 @@ void iris_i_rendezvous_send(int sock, const struct iris_verdict *verdict,
 
 iris_status_t
 iris_i_rendezvous_announce(const struct iris_rendezvous *rendezvous, int rank,
-                           const struct iris_verdict *verdict)
+                           const struct iris_verdict *verdict, int fd)
 {
     const struct iris_hello *hellos = rendezvous->hellos;
     const struct iris_hello *to = &hellos[rank];
     struct iris_verdict own = *verdict;
-    int sock = rendezvous->socks[rank], fd = rendezvous->segment->fd;
+    int sock = rendezvous->socks[rank];
     iris_status_t status;
 
     if (!iris_i_hello_same_host(to, &hellos[0])) {
@@ -72,7 +72,7 @@ iris_i_rendezvous_announce(const struct iris_rendezvous *rendezvous, int rank,
     for (int r = 0;
          status == IRIS_OK && own.hellos == 0 && r < rendezvous->num_ranks;
          r++) {
-        int needed = iris_i_hello_same_host(to, &hellos[r]) &&
+        int needed = iris_i_hello_same_node(to, &hellos[r]) &&
                      !iris_i_hello_same_process(to, &hellos[r]);
 
         status = iris_i_socket_send(sock, &hellos[r], sizeof hellos[r],

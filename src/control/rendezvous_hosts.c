@@ -175,9 +175,9 @@ iris_i_rendezvous_open_arrivals(struct iris_rendezvous *rendezvous)
         sizeof(struct iris_hello), rendezvous->num_ranks + STRANGERS);
 }
 
-/* ---- Descriptors within a host ---- */
+/* ---- Descriptors within a node ---- */
 
-/* The ranks of this host. */
+/* The ranks of this node, on a host without rank 0. */
 struct host {
     struct iris_rendezvous *rendezvous;
     int lowest;
@@ -186,7 +186,7 @@ struct host {
 
 static int is_here(const struct iris_rendezvous *rendezvous, int rank)
 {
-    return iris_i_hello_same_host(&rendezvous->hellos[rank],
+    return iris_i_hello_same_node(&rendezvous->hellos[rank],
                                   &rendezvous->hellos[rendezvous->rank]);
 }
 

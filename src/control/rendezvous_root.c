@@ -294,23 +294,61 @@ static int num_siblings(const struct iris_rendezvous *rendezvous)
     return count;
 }
 
+/* Makes the table of each node of this host. `tables` has one for each part. */
+static iris_status_t make_tables(const struct iris_rendezvous *rendezvous,
+                                 struct iris_segment **tables)
+{
+    const struct iris_hello *hellos = rendezvous->hellos;
+    iris_status_t status = IRIS_OK;
+
+    for (int rank = 0; status == IRIS_OK && rank < rendezvous->num_ranks;
+         rank++) {
+        int part = hellos[rank].part;
+
+        if (!iris_i_hello_same_host(&hellos[rank], &hellos[0])) {
+            continue;
+        }
+        if (part < 0 || part >= rendezvous->num_ranks) {
+            return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
+                               "rank %d says that it is on node %d of its host",
+                               rank, part);
+        }
+        if (tables[part] == NULL) {
+            status =
+                iris_i_segment_create(rendezvous->num_ranks, &tables[part]);
+        }
+    }
+    return status;
+}
+
 /* Disconnects a peer that cannot be told everything: it must not take a part
  * for the whole. */
 static void announce(struct iris_rendezvous *rendezvous,
+                     struct iris_segment *const *tables,
                      struct iris_verdict *verdict)
 {
     int siblings = num_siblings(rendezvous);
 
-    iris_i_segment_retain(rendezvous->segment, siblings);
     if (siblings == rendezvous->num_ranks - 1 &&
         rendezvous->bootstrap->failed != NULL) {
         verdict->hellos = (uintptr_t)rendezvous->hellos;
     }
     verdict->pid = getpid();
-    verdict->control = (uintptr_t)rendezvous->segment;
     for (int rank = 1; rank < rendezvous->num_ranks; rank++) {
-        iris_status_t status =
-            iris_i_rendezvous_announce(rendezvous, rank, verdict);
+        const struct iris_hello *hello = &rendezvous->hellos[rank];
+        struct iris_segment *table =
+            iris_i_hello_same_host(hello, &rendezvous->hellos[0])
+                ? tables[hello->part]
+                : NULL;
+        iris_status_t status;
+
+        if (table != NULL &&
+            iris_i_hello_same_process(hello, &rendezvous->hellos[0])) {
+            iris_i_segment_retain(table, 1);
+        }
+        verdict->control = (uintptr_t)table;
+        status = iris_i_rendezvous_announce(rendezvous, rank, verdict,
+                                            table == NULL ? -1 : table->fd);
 
         if (status == IRIS_OK) {
             continue;
@@ -399,7 +437,10 @@ static void warn_open(const struct iris_rendezvous *rendezvous)
 iris_status_t iris_i_rendezvous_root_join(struct iris_rendezvous *rendezvous)
 {
     struct iris_verdict verdict = {.status = IRIS_OK};
+    struct iris_segment *tables[rendezvous->num_ranks];
+    int own = rendezvous->hellos[0].part;
 
+    memset(tables, 0, sizeof tables);
     iris_i_rendezvous_judge(&verdict, iris_i_rendezvous_compare(
                                           rendezvous, &rendezvous->hellos[0]));
     gather(rendezvous, &verdict);
@@ -409,8 +450,7 @@ iris_status_t iris_i_rendezvous_root_join(struct iris_rendezvous *rendezvous)
     iris_i_rendezvous_close(&rendezvous->far_sock);
     iris_i_rendezvous_close(&rendezvous->spare);
     if (verdict.status == IRIS_OK) {
-        iris_status_t status =
-            iris_i_segment_create(rendezvous->num_ranks, &rendezvous->segment);
+        iris_status_t status = make_tables(rendezvous, tables);
 
         iris_i_rendezvous_judge(&verdict, own_trouble(rendezvous, status));
         if (verdict.status != IRIS_OK) {
@@ -419,7 +459,12 @@ iris_status_t iris_i_rendezvous_root_join(struct iris_rendezvous *rendezvous)
     }
     if (verdict.status == IRIS_OK) {
         warn_open(rendezvous);
-        announce(rendezvous, &verdict);
+        announce(rendezvous, tables, &verdict);
+        rendezvous->segment = tables[own];
+        tables[own] = NULL;
+    }
+    for (int part = 0; part < rendezvous->num_ranks; part++) {
+        iris_i_segment_release(tables[part]);
     }
     return iris_i_rendezvous_accept(&verdict);
 }

@@ -21,10 +21,8 @@
 
 #include "base/base.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #define PAGE ((size_t)4096)
@@ -151,30 +149,51 @@ void iris_i_records_mark_elsewhere(const struct iris_records *records, int rank)
                     (uint64_t)1 << rank % 64);
 }
 
-uint64_t iris_i_records_take_query(const struct iris_records *records)
+int iris_i_records_has_far(const struct iris_records *records)
 {
-    struct iris_records_header *header =
-        records == NULL ? NULL : find_header(records);
-    uint64_t query = header == NULL ? 0 : atomic_load(&header->query);
-    uint64_t asked = header == NULL ? 0 : atomic_load(&header->asked);
-
-    return query != asked &&
-                   atomic_compare_exchange_strong(&header->asked, &asked, query)
-               ? query
-               : 0;
+    for (size_t i = 0; i < (IRIS_RANKS_MAX + 63) / 64; i++) {
+        if (atomic_load(&find_header(records)->elsewhere[i]) != 0) {
+            return 1;
+        }
+    }
+    return 0;
 }
 
-void iris_i_records_note_wanted(const struct iris_records *records)
+/* Sequentially consistent with the hub's announcement that it sleeps, so that
+ * at least one of the two sees the other's store. */
+void iris_i_records_tell_hub(const struct iris_records *records, int is_urgent)
 {
-    atomic_store(&find_header(records)->wanted_ns, iris_i_now_ns());
+    struct iris_records_header *header = find_header(records);
+
+    if (is_urgent) {
+        atomic_fetch_add(&header->hub_wakes, 1);
+        if (atomic_load(&header->hub_sleeps)) {
+            iris_i_futex_wake(&header->hub_wakes);
+        }
+    }
 }
 
-int iris_i_records_are_wanted(const struct iris_records *records)
+void iris_i_records_mark(const struct iris_records *records, int rank,
+                         unsigned parts, uint64_t places)
 {
-    int64_t last_ns = atomic_load(&find_header(records)->wanted_ns);
+    struct iris_board *board = iris_i_records_board(records, rank);
 
-    return last_ns != 0 &&
-           iris_i_now_ns() - last_ns < IRIS_WANTED_MS * IRIS_NS_PER_MS;
+    if (parts != 0) {
+        atomic_fetch_or(&board->new_parts, parts);
+    }
+    if (places != 0) {
+        atomic_fetch_or(&board->new_posts, places);
+    }
+    atomic_fetch_or(&find_header(records)->new_ranks[rank / 64],
+                    (uint64_t)1 << rank % 64);
+    iris_i_records_tell_hub(records,
+                            places != 0 || (parts & IRIS_SHOW_URGENT) != 0);
+}
+
+struct iris_records_header *
+iris_i_records_header(const struct iris_records *records)
+{
+    return find_header(records);
 }
 
 /* ---- Boards ---- */
@@ -237,10 +256,19 @@ void iris_i_board_write(struct iris_board *board, unsigned parts,
         atomic_store_explicit(&board->waits, shown->waits,
                               memory_order_release);
     }
+    if (parts & IRIS_SHOW_HOLDS) {
+        atomic_store_explicit(&board->holds, shown->holds,
+                              memory_order_release);
+    }
     if (parts & IRIS_SHOW_STATE) {
         SET(board->interrupted, shown->interrupted);
         SET(board->blames, shown->blames);
         atomic_store_explicit(&board->state, shown->state,
+                              memory_order_release);
+    }
+    if (parts & IRIS_SHOW_ENDED) {
+        SET(board->cut_by, shown->cut_by);
+        atomic_store_explicit(&board->ended, shown->ended,
                               memory_order_release);
     }
 }
@@ -248,6 +276,11 @@ void iris_i_board_write(struct iris_board *board, unsigned parts,
 void iris_i_board_read(const struct iris_board *board, unsigned parts,
                        struct iris_shown *shown_p)
 {
+    if (parts & IRIS_SHOW_ENDED) {
+        shown_p->ended =
+            atomic_load_explicit(&board->ended, memory_order_acquire);
+        shown_p->cut_by = GET(board->cut_by);
+    }
     if (parts & IRIS_SHOW_STATE) {
         shown_p->state =
             atomic_load_explicit(&board->state, memory_order_acquire);
@@ -257,6 +290,10 @@ void iris_i_board_read(const struct iris_board *board, unsigned parts,
     if (parts & IRIS_SHOW_WAITS) {
         shown_p->waits =
             atomic_load_explicit(&board->waits, memory_order_acquire);
+    }
+    if (parts & IRIS_SHOW_HOLDS) {
+        shown_p->holds =
+            atomic_load_explicit(&board->holds, memory_order_acquire);
     }
     if (parts & IRIS_SHOW_NAME) {
         read_words(board->name, IRIS_CALL_NAME_WORDS, shown_p->name);
@@ -283,8 +320,8 @@ void iris_i_board_read(const struct iris_board *board, unsigned parts,
 
 /* ---- Places ---- */
 
-static struct iris_post *find_slot(struct iris_place *place, int rank,
-                                   uint64_t seq)
+struct iris_post *iris_i_place_slot(struct iris_place *place, int rank,
+                                    uint64_t seq)
 {
     return &place->posts[2 * rank + (int)(seq % 2)];
 }
@@ -317,9 +354,10 @@ static void put_part(unsigned char *to, const struct iris_part *part)
 int iris_i_place_post(struct iris_place *place, const struct iris_post_id *id,
                       const struct iris_part parts[2], int expected)
 {
-    struct iris_post *post = find_slot(place, id->rank, id->seq);
+    struct iris_post *post = iris_i_place_slot(place, id->rank, id->seq);
     uint32_t bytes = (uint32_t)(parts[0].bytes + parts[1].bytes);
 
+    post->expected = (uint32_t)expected;
     put_part(post->data, &parts[0]);
     put_part(post->data + parts[0].bytes, &parts[1]);
     if (post->bytes != bytes) {
@@ -383,29 +421,19 @@ unsigned iris_i_place_fail(struct iris_place *place, unsigned mark)
     return atomic_load_explicit(&place->failed, memory_order_acquire);
 }
 
-int iris_i_place_prepare(struct iris_place *place)
+void iris_i_place_reset(struct iris_place *place)
 {
-    if (atomic_load_explicit(&place->users, memory_order_acquire) != 0) {
-        return 0;
-    }
     atomic_store(&place->failed, 0);
     atomic_store(&place->num_posts, 0);
-    return 1;
+    atomic_fetch_add(&place->generation, 1);
 }
 
-/* Clears the data that the place's last holders left of this rank. */
-void iris_i_place_hold(struct iris_place *place, int rank)
+void iris_i_place_clear(struct iris_place *place, int rank)
 {
     for (uint64_t parity = 0; parity < 2; parity++) {
-        atomic_store_explicit(&find_slot(place, rank, parity)->seq, 0,
+        atomic_store_explicit(&iris_i_place_slot(place, rank, parity)->seq, 0,
                               memory_order_relaxed);
     }
-    atomic_fetch_add_explicit(&place->users, 1, memory_order_relaxed);
-}
-
-void iris_i_place_release(struct iris_place *place)
-{
-    atomic_fetch_sub_explicit(&place->users, 1, memory_order_release);
 }
 
 /* ---- Memory ---- */
@@ -471,30 +499,6 @@ iris_status_t iris_i_segment_create(int num_ranks,
     return IRIS_OK;
 }
 
-iris_status_t iris_i_segment_private(int num_ranks,
-                                     struct iris_segment **segment_p)
-{
-    struct iris_segment *segment = calloc(1, sizeof *segment);
-
-    if (segment == NULL) {
-        return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY, "no memory");
-    }
-    segment->num_ranks = num_ranks;
-    segment->bytes = locate_place(num_ranks, IRIS_PLACES);
-    segment->fd = -1;
-    atomic_init(&segment->refs, 1);
-    segment->base = mmap(NULL, segment->bytes, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (segment->base == MAP_FAILED) {
-        free(segment);
-        return iris_i_fail_errno(NULL, IRIS_ERR_NO_MEMORY, errno,
-                                 "no memory for %d ranks' messages", num_ranks);
-    }
-    segment->records = (struct iris_records){-1, num_ranks, segment->base};
-    *segment_p = segment;
-    return IRIS_OK;
-}
-
 iris_status_t iris_i_segment_attach(int fd, int num_ranks,
                                     struct iris_segment **segment_p)
 {
@@ -512,12 +516,8 @@ void iris_i_segment_release(struct iris_segment *segment)
                                &segment->refs, 1, memory_order_acq_rel) != 1) {
         return;
     }
-    if (segment->fd < 0) {
-        munmap(segment->base, segment->bytes);
-    } else {
-        iris_i_shm_unmap(segment->base, segment->bytes);
-        close(segment->fd);
-    }
+    iris_i_shm_unmap(segment->base, segment->bytes);
+    close(segment->fd);
     free(segment);
 }
 
@@ -530,9 +530,7 @@ struct iris_place *iris_i_segment_place(struct iris_segment *segment, int place)
 iris_status_t iris_i_segment_commit_place(struct iris_segment *segment,
                                           int place)
 {
-    return segment->fd < 0
-               ? IRIS_OK
-               : iris_i_shm_commit(segment->fd,
-                                   locate_place(segment->num_ranks, place),
-                                   count_place_bytes(segment->num_ranks));
+    return iris_i_shm_commit(segment->fd,
+                             locate_place(segment->num_ranks, place),
+                             count_place_bytes(segment->num_ranks));
 }

@@ -203,14 +203,14 @@ static void a_rank_that_has_come_since_closes_no_circle(void **state)
     /* Rank 1 waits at place 0 for rank 0, in agreement 2. */
     const struct iris_shown shown = {.waits = (uint64_t)2 << 24 | 1};
     struct iris_log log = {.num_ranks = 2};
-    struct iris_control control = {.log = &log, .num_ranks = 2};
+    struct iris_mail mail = {.num_ranks = 2, .num_nodes = 1};
+    struct iris_control control = {.log = &log, .num_ranks = 2, .mail = &mail};
     struct iris_members members = {
         .control = &control, .ranks = ranks, .count = 2, .seq = 1};
 
     (void)state;
     atomic_init(&log.level, IRIS_LOG_OFF);
     assert_int_equal(iris_i_segment_create(2, &control.segment), IRIS_OK);
-    control.table = control.segment;
     control.records = &control.segment->records;
     iris_i_board_write(iris_i_records_board(control.records, 1),
                        IRIS_SHOW_WAITS, &shown);
