@@ -302,6 +302,14 @@ void iris_i_arrivals_close(struct iris_arrivals *arrivals);
 iris_status_t iris_i_arrivals_take(struct iris_arrivals *arrivals,
                                    struct iris_arrival **arrival_p);
 
+/* The other side: proves the key and claims on a new connection, within a wait.
+ * IRIS_ERR_STATE: the connection was dropped, try again. IRIS_ERR_BOOTSTRAP:
+ * *proof_p has the reason; this thread's message is not set. */
+iris_status_t iris_i_arrivals_prove(int sock, const struct iris_secret *key,
+                                    const struct iris_log *who,
+                                    struct iris_wait *wait,
+                                    struct iris_proof *proof_p);
+
 /* ---- bootstrap.c ---- */
 
 /* How ranks meet: this rank's number, the number of ranks, the job's name, and

@@ -16,10 +16,11 @@
  *   before; if it sees that a rank has left, it sees all its posts. The sender
  *   reads the state, the posts, the other parts and the failed places, and sends
  *   them the other way around.
+ * - Connections frame and acknowledge records as sessions (base/session.c), but
+ *   one that is lost is not resumed.
  * - A connection is opening (sock -1), open, or over (sock -1, has_come). If one
  *   is over, those ranks of its node that had not ended before are lost.
  * - The leader stays until the other ranks of its node have ended.
- * - The lock protects the links' sockets and pending bytes.
  */
 #include "config.h"
 
@@ -28,9 +29,9 @@
 #include "base/base.h"
 #include "base/socket.h"
 
-#include <poll.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,19 +94,41 @@ static int is_connected(const struct iris_hub *hub)
 
 static int is_open(const struct iris_link *link)
 {
-    return link->sock >= 0 && !link->is_stuck;
+    return link->session.sock >= 0 && !link->is_stuck;
+}
+
+/* 0: the other side has left too much unread, or there is no memory. */
+static int put_message(struct iris_link *link,
+                       const struct iris_message_head *head, const void *body)
+{
+    return iris_i_session_pending(&link->session) < IRIS_LINK_MOST &&
+           iris_i_session_put(&link->session, head, sizeof *head, body,
+                              head->bytes);
+}
+
+static int has_left(const struct iris_link *link)
+{
+    return is_open(link) && !link->is_broken &&
+           link->session.sent != link->session.end;
+}
+
+/* Notes the errno of a failed call. */
+static void note_cut(struct iris_link *link, int ret)
+{
+    link->is_cut |= ret == ETIMEDOUT || ret == EHOSTUNREACH ||
+                    ret == ENETUNREACH || ret == ENETDOWN;
 }
 
 /* The next flush sends the message. */
 static void put_all(struct iris_hub *hub, const struct iris_message_head *head,
-                    const struct iris_part parts[2])
+                    const void *body)
 {
     for (int i = 0; i < hub->num_links; i++) {
         struct iris_link *link = &hub->links[i];
 
-        if (is_open(link) && iris_i_link_put(link, head, parts) != IRIS_OK) {
+        if (is_open(link) && !put_message(link, head, body)) {
             link->is_stuck = 1; /* the receiver finds that it is over */
-            shutdown(link->sock, SHUT_RDWR);
+            shutdown(link->session.sock, SHUT_RDWR);
         }
     }
 }
@@ -117,14 +140,18 @@ static int flush_all(struct iris_hub *hub)
 
     for (int i = 0; i < hub->num_links; i++) {
         struct iris_link *link = &hub->links[i];
+        int sent = is_open(link) && !link->is_broken;
 
-        if (is_open(link) && link->out_bytes != 0 &&
-            iris_i_link_flush(link) < 0) {
-            /* The receiver finds that it is over after reading all its data. */
-            shutdown(link->sock, SHUT_WR);
-            link->out_bytes = link->out_at;
+        while (sent > 0) {
+            sent = iris_i_session_send(&link->session);
         }
-        is_left |= is_open(link) && link->is_full;
+        if (sent < 0) {
+            /* The receiver finds that it is over after reading all its data. */
+            note_cut(link, errno);
+            shutdown(link->session.sock, SHUT_WR);
+            link->is_broken = 1;
+        }
+        is_left |= has_left(link);
     }
     return is_left;
 }
@@ -133,33 +160,27 @@ static void put_shown(struct iris_hub *hub, int rank, unsigned parts,
                       const struct iris_shown *shown)
 {
     unsigned char body[IRIS_MESSAGE_SHOWN_BYTES];
-    struct iris_part pieces[2] = {{body, 0}, {NULL, 0}};
     struct iris_message_head head;
 
     if (parts != 0) {
-        pieces[0].bytes = iris_i_message_pack(parts, shown, body);
         head = iris_i_message_head(IRIS_MESSAGE_SHOWN, rank, 0, parts,
-                                   pieces[0].bytes);
-        put_all(hub, &head, pieces);
+                                   iris_i_message_pack(parts, shown, body));
+        put_all(hub, &head, body);
     }
 }
 
 static void put_fails(struct iris_hub *hub)
 {
-    static const struct iris_part none[2] = {{NULL, 0}, {NULL, 0}};
     uint64_t places =
         atomic_exchange(&iris_i_records_header(get_records(hub))->new_fails, 0);
+    struct iris_message_head head;
 
-    for (int place = 0; places >> place != 0; place++) {
-        struct iris_message_head head =
-            iris_i_message_head(IRIS_MESSAGE_FAIL, hub->rank, place,
-                                iris_i_place_fail(get_place(hub, place), 0), 0);
-
+    for (int place = 0; place < IRIS_PLACES; place++) {
         if (places >> place & 1) {
-            put_all(hub, &head, none);
-        }
-        if (place == IRIS_PLACES - 1) {
-            break;
+            head = iris_i_message_head(
+                IRIS_MESSAGE_FAIL, hub->rank, place,
+                iris_i_place_fail(get_place(hub, place), 0), 0);
+            put_all(hub, &head, NULL);
         }
     }
 }
@@ -174,7 +195,7 @@ struct found {
 /* The posts of a rank at a place that were not sent, oldest first. A member posts
  * again before the others have seen its last post, so there may be two. */
 static int find_posts(struct iris_hub *hub, int rank, int at,
-                      struct found found[2])
+                      struct found found[3])
 {
     struct iris_place *place = get_place(hub, at);
     struct iris_hub_sent *sent = &hub->sent[rank * IRIS_PLACES + at];
@@ -193,10 +214,9 @@ static int find_posts(struct iris_hub *hub, int rank, int at,
         }
     }
     if (count == 2 && found[0].seq > found[1].seq) {
-        struct found first = found[1];
-
-        found[1] = found[0];
-        found[0] = first;
+        found[2] = found[0];
+        found[0] = found[1];
+        found[1] = found[2];
     }
     return count;
 }
@@ -205,25 +225,25 @@ static void put_post(struct iris_hub *hub, int rank, const struct found *found)
 {
     size_t bytes = found->post->bytes < IRIS_POST_BYTES ? found->post->bytes
                                                         : IRIS_POST_BYTES;
-    const struct iris_part parts[2] = {{found->post->data, bytes}, {NULL, 0}};
     struct iris_message_head head = iris_i_message_head(
         IRIS_MESSAGE_POST, rank, found->place, found->seq, bytes);
 
     head.members = (uint16_t)found->post->expected;
-    put_all(hub, &head, parts);
+    put_all(hub, &head, found->post->data);
     hub->sent[rank * IRIS_PLACES + found->place].seq = found->seq;
 }
 
 static void put_row_piece(void *arg, const struct iris_message_head *head,
-                          const struct iris_part parts[2])
+                          const void *body)
 {
     struct iris_hub *hub = arg;
 
     for (int i = 0; i < hub->num_links; i++) {
         struct iris_link *link = &hub->links[i];
 
-        if (is_open(link) && (link->out_bytes - link->out_at >= PENDING_MOST ||
-                              iris_i_link_put(link, head, parts) != IRIS_OK)) {
+        if (is_open(link) &&
+            (iris_i_session_pending(&link->session) >= PENDING_MOST ||
+             !put_message(link, head, body))) {
             hub->has_dropped = 1;
         }
     }
@@ -245,7 +265,7 @@ static void put_rank(struct iris_hub *hub, int rank)
     struct iris_board *board = get_board(hub, rank);
     unsigned parts = atomic_exchange(&board->new_parts, 0) & IRIS_SHOW_ALL;
     uint64_t places = atomic_exchange(&board->new_posts, 0);
-    struct found found[2 * IRIS_PLACES];
+    struct found found[2 * IRIS_PLACES + 1];
     struct iris_shown late = {0}, early = {0};
     int count = 0;
 
@@ -316,7 +336,7 @@ static void send_new(struct iris_hub *hub)
     int is_left;
 
     if (!is_connected(hub) && !atomic_load(&hub->closing)) {
-        return; /* the table keeps it */
+        return;
     }
     pthread_mutex_lock(&hub->lock);
     put_new(hub);
@@ -353,7 +373,7 @@ static void watch_processes(struct iris_hub *hub)
     for (int i = 0; i < hub->num_links; i++) {
         if (is_open(&hub->links[i]) &&
             !iris_i_mail_alive(hub->mail, hub->links[i].rank)) {
-            shutdown(hub->links[i].sock, SHUT_RD);
+            shutdown(hub->links[i].session.sock, SHUT_RD);
         }
     }
     pthread_mutex_unlock(&hub->lock);
@@ -568,7 +588,7 @@ static void end_link(struct iris_hub *hub, struct iris_link *link)
         iris_i_warning(hub->log, "rank %d: %s", link->rank, reason);
     }
     pthread_mutex_lock(&hub->lock);
-    iris_i_link_close(link);
+    iris_i_rendezvous_close(&link->session.sock);
     pthread_mutex_unlock(&hub->lock);
     lose_node(hub, link->rank, reason[0] != '\0' ? reason : NULL);
 }
@@ -578,33 +598,62 @@ static int take_message(struct iris_hub *hub, struct iris_link *link)
 {
     char why[IRIS_MESSAGE_WHY_BYTES] = "its message makes no sense";
     struct iris_message_head head;
-    int bytes = iris_i_message_take(link->in, link->in_bytes, hub->num_ranks,
-                                    &head, why);
+    enum iris_session_taken taken;
+    const void *data;
+    size_t bytes = 0;
 
-    if (bytes == 0) {
+    pthread_mutex_lock(&hub->lock);
+    taken = iris_i_session_take(&link->session, &data, &bytes);
+    pthread_mutex_unlock(&hub->lock);
+    if (taken == IRIS_SESSION_NONE) {
         return 0;
     }
-    if (bytes < 0 ||
-        !iris_i_hub_apply(hub, link->rank, &head, link->in + sizeof head)) {
-        iris_i_warning(hub->log,
-                       "rank %d sends data that is not a message of the "
-                       "control plane (%s); its connection is closed",
-                       link->rank, why);
-        end_link(hub, link);
-        return 0;
+    if (taken == IRIS_SESSION_RECORD &&
+        iris_i_message_take(data, bytes, hub->num_ranks, &head, why) ==
+            (int)bytes &&
+        iris_i_hub_apply(hub, link->rank, &head,
+                         (const unsigned char *)data + sizeof head)) {
+        return 1;
     }
-    iris_i_link_drop(link, (size_t)bytes);
-    return 1;
+    iris_i_warning(hub->log,
+                   "rank %d sends data that is not a message of the control "
+                   "plane (%s); its connection is closed",
+                   link->rank, why);
+    end_link(hub, link);
+    return 0;
+}
+
+/* A side that closes with unread data resets the connection, but its earlier
+ * messages may still be readable. */
+static int receive_bytes(struct iris_hub *hub, struct iris_link *link)
+{
+    int got;
+
+    pthread_mutex_lock(&hub->lock);
+    got = iris_i_session_receive(&link->session);
+    if (got < 0 && errno == ECONNRESET) {
+        got = iris_i_session_receive(&link->session);
+    }
+    if (got < 0) {
+        note_cut(link, errno);
+    }
+    pthread_mutex_unlock(&hub->lock);
+    return got;
 }
 
 static void serve_link(struct iris_hub *hub, struct iris_link *link)
 {
-    int is_over = iris_i_link_fill(link) < 0;
+    int got = receive_bytes(hub, link);
 
-    while (link->sock >= 0 && take_message(hub, link)) {
+    while (link->session.sock >= 0 && take_message(hub, link)) {
     }
-    if (is_over && link->sock >= 0) {
+    if (got < 0 && link->session.sock >= 0) {
         end_link(hub, link);
+    }
+    if (link->session.sock >= 0) {
+        pthread_mutex_lock(&hub->lock);
+        link->is_stuck |= !iris_i_session_tell(&link->session);
+        pthread_mutex_unlock(&hub->lock);
     }
 }
 
@@ -630,8 +679,10 @@ static struct iris_link *find_link(struct iris_hub *hub, int leader)
 /* The connection is a leader's. */
 static void add_link(struct iris_hub *hub, struct iris_link *link, int sock)
 {
+    iris_i_stream_settle(sock);
     pthread_mutex_lock(&hub->lock);
-    iris_i_link_open(link, sock, link->rank);
+    link->session.sock = sock;
+    atomic_store(&link->has_come, 1);
     pthread_mutex_unlock(&hub->lock);
     atomic_fetch_add(&hub->num_here, 1);
 }
@@ -728,12 +779,12 @@ static nfds_t list_polled(struct iris_hub *hub)
         struct iris_link *link = &hub->links[i];
 
         link->polled = 0;
-        if (link->sock >= 0) {
-            short events = link->is_full ? POLLIN | POLLOUT : POLLIN;
+        if (link->session.sock >= 0) {
+            short events = has_left(link) ? POLLIN | POLLOUT : POLLIN;
 
             link->polled = (int)count;
             hub->polled[count++] =
-                (struct pollfd){.fd = link->sock, .events = events};
+                (struct pollfd){.fd = link->session.sock, .events = events};
         }
     }
     return count;
@@ -744,12 +795,12 @@ static void serve_links(struct iris_hub *hub)
     for (int i = 0; i < hub->num_links; i++) {
         struct iris_link *link = &hub->links[i];
 
-        if (link->sock >= 0 && link->polled != 0 &&
+        if (link->session.sock >= 0 && link->polled != 0 &&
             (hub->polled[link->polled].revents & ~POLLOUT) != 0) {
             serve_link(hub, link);
         }
-        if (link->sock >= 0 &&
-            !iris_i_stream_answers(&link->check, link->sock)) {
+        if (link->session.sock >= 0 &&
+            !iris_i_stream_answers(&link->check, link->session.sock)) {
             link->is_cut = 1;
             end_link(hub, link);
         }
@@ -791,9 +842,9 @@ static int is_over(struct iris_hub *hub)
     for (int i = 0; i < hub->num_links; i++) {
         struct iris_link *link = &hub->links[i];
 
-        num_open += link->sock >= 0;
-        if (link->sock >= 0 && link->out_at == link->out_bytes) {
-            shutdown(link->sock, SHUT_WR);
+        num_open += link->session.sock >= 0;
+        if (link->session.sock >= 0 && !has_left(link)) {
+            shutdown(link->session.sock, SHUT_WR);
         }
     }
     return num_open == 0 || iris_i_now_ns() >= hub->close_by_ns;
@@ -911,28 +962,12 @@ static iris_status_t prove_leader(const struct opening *opening, int sock,
                                   struct iris_wait *wait)
 {
     const struct iris_hub *hub = opening->hub;
-    const struct iris_rank_claims claims = {.rank = hub->rank,
-                                            .num_ranks = hub->num_ranks,
-                                            .host = iris_i_host_id()};
-    enum iris_proof_result result = IRIS_PROOF_PENDING;
     struct iris_proof proof;
     iris_status_t status =
-        iris_i_proof_begin(&proof, IRIS_PROOF_CONNECTOR, sock, &hub->key,
-                           &claims, sizeof claims, 0);
+        iris_i_arrivals_prove(sock, &hub->key, hub->log, wait, &proof);
 
-    wait->fd = sock;
-    while (status == IRIS_OK && result == IRIS_PROOF_PENDING) {
-        result = iris_i_proof_step(&proof);
-        if (result == IRIS_PROOF_PENDING) {
-            status = iris_i_wait_tick(wait);
-        }
-    }
-    wait->fd = -1;
-    if (status != IRIS_OK || result == IRIS_PROOF_PROVEN) {
+    if (status != IRIS_ERR_BOOTSTRAP) {
         return status;
-    }
-    if (proof.why == IRIS_PROOF_GONE) {
-        return IRIS_ERR_STATE;
     }
     return iris_i_fail(hub->log,
                        proof.why == IRIS_PROOF_FULL ? IRIS_ERR_LIMIT
@@ -1017,7 +1052,7 @@ iris_status_t iris_i_hub_make(struct iris_hub *hub)
 {
     size_t num_ranks = (size_t)hub->num_ranks;
     size_t num_links = (size_t)hub->mail->num_nodes - 1;
-    int count = 0;
+    int count = 0, is_whole;
 
     hub->links = calloc(num_links + 1, sizeof *hub->links);
     hub->polled = calloc(num_links + 2, sizeof *hub->polled);
@@ -1026,18 +1061,21 @@ iris_status_t iris_i_hub_make(struct iris_hub *hub)
     hub->rows = calloc(num_ranks, sizeof *hub->rows);
     hub->committed = 1;
     pthread_mutex_init(&hub->lock, NULL);
-    if (hub->links == NULL || hub->polled == NULL || hub->sent == NULL ||
-        hub->hashes == NULL || hub->rows == NULL) {
+    is_whole = hub->links != NULL && hub->polled != NULL && hub->sent != NULL &&
+               hub->hashes != NULL && hub->rows != NULL;
+    hub->num_links = is_whole ? (int)num_links : 0;
+    for (int rank = 0; hub->num_links != 0 && rank < hub->num_ranks; rank++) {
+        if (hub->mail->ranks[rank].is_far &&
+            hub->mail->ranks[rank].leader == rank) {
+            hub->links[count].rank = rank;
+            is_whole &= iris_i_session_open(&hub->links[count++].session,
+                                            IRIS_MESSAGE_MOST);
+        }
+    }
+    if (!is_whole) {
         iris_i_hub_free(hub);
         return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
                            "no memory for %zu connections", num_links);
-    }
-    hub->num_links = (int)num_links;
-    for (int rank = 0; rank < hub->num_ranks; rank++) {
-        if (hub->mail->ranks[rank].is_far &&
-            hub->mail->ranks[rank].leader == rank) {
-            iris_i_link_open(&hub->links[count++], -1, rank);
-        }
     }
     return IRIS_OK;
 }
@@ -1046,7 +1084,8 @@ void iris_i_hub_free(struct iris_hub *hub)
 {
     close_listener(hub);
     for (int i = 0; i < hub->num_links; i++) {
-        iris_i_link_close(&hub->links[i]);
+        iris_i_rendezvous_close(&hub->links[i].session.sock);
+        iris_i_session_close(&hub->links[i].session);
     }
     iris_i_rendezvous_close(&hub->wake);
     free(hub->links);

@@ -82,7 +82,7 @@ static void settle_record(struct iris_record_copy *copy)
 
 struct sending {
     void (*put_piece)(void *arg, const struct iris_message_head *head,
-                      const struct iris_part parts[2]);
+                      const void *body);
     void *arg;
     const struct iris_record *record;
     struct iris_message_head head;
@@ -92,12 +92,10 @@ struct sending {
 static void send_piece(struct sending *sending, enum iris_message_type type,
                        uint64_t value, const struct iris_part *part)
 {
-    const struct iris_part parts[2] = {*part, {NULL, 0}};
-
     sending->head.type = (uint16_t)type;
     sending->head.value = value;
     sending->head.bytes = (uint16_t)part->bytes;
-    sending->put_piece(sending->arg, &sending->head, parts);
+    sending->put_piece(sending->arg, &sending->head, part->data);
 }
 
 static void send_range(struct sending *sending, size_t at, size_t bytes)
@@ -172,7 +170,7 @@ void iris_i_row_send(const struct iris_records *records, int rank,
                      uint64_t *hash_p,
                      void (*put_piece)(void *arg,
                                        const struct iris_message_head *head,
-                                       const struct iris_part parts[2]),
+                                       const void *body),
                      void *arg)
 {
     struct iris_record_copy *copy = aligned_alloc(64, sizeof *copy);

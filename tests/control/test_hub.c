@@ -96,9 +96,16 @@ static int come(const struct root *root, enum iris_control_kind kind)
     return sock;
 }
 
+/* Sends a record of a session. */
 static void say(int sock, const void *data, size_t bytes)
 {
-    assert_int_equal(send(sock, data, bytes, MSG_NOSIGNAL), bytes);
+    struct iris_session session;
+
+    assert_true(iris_i_session_open(&session, IRIS_MESSAGE_MOST));
+    assert_true(iris_i_session_put(&session, data, bytes, NULL, 0));
+    session.sock = sock;
+    assert_int_equal(iris_i_session_send(&session), 1);
+    iris_i_session_close(&session);
 }
 
 /* Proves `key` and claims with rank 0, and returns how it ended. */
@@ -252,19 +259,19 @@ static void a_rank_that_talks_nonsense_has_ended(void **state)
     close_root(root);
 }
 
-/* The next message of a rank but rows and published states. */
-static struct iris_message_head next_message(int sock)
+/* The next message, except rows and published states. */
+static struct iris_message_head next_message(struct iris_session *session)
 {
-    char body[IRIS_MESSAGE_MOST];
     struct iris_message_head head;
+    const void *data;
+    size_t bytes;
 
     do {
-        assert_int_equal(recv(sock, &head, sizeof head, MSG_WAITALL),
-                         sizeof head);
-        if (head.bytes != 0) {
-            assert_int_equal(recv(sock, body, head.bytes, MSG_WAITALL),
-                             head.bytes);
+        while (iris_i_session_take(session, &data, &bytes) ==
+               IRIS_SESSION_NONE) {
+            assert_true(iris_i_session_receive(session) >= 0);
         }
+        memcpy(&head, data, sizeof head);
     } while (head.type == IRIS_MESSAGE_SHOWN || head.type == IRIS_MESSAGE_ROW ||
              head.type == IRIS_MESSAGE_ROW_END);
     return head;
@@ -275,33 +282,43 @@ static void posts_arrive_in_order(void **state)
 {
     const struct iris_part parts[2] = {{"call", 4}, {NULL, 0}};
     struct root *root = open_root(IRIS_CONTROL_UNIX);
+    struct iris_session session;
     int socks[2];
 
     (void)state;
     come_all(root, IRIS_CONTROL_UNIX, socks);
+    assert_true(iris_i_session_open(&session, IRIS_MESSAGE_MOST));
+    session.sock = socks[1];
     for (uint64_t seq = 1; seq <= 2; seq++) {
         const struct iris_post_id id = {0, 0, seq};
 
         iris_i_control_post(root->control, &id, parts, RANKS);
     }
     for (uint64_t seq = 1; seq <= 2; seq++) {
-        struct iris_message_head head = next_message(socks[1]);
+        struct iris_message_head head = next_message(&session);
 
         assert_int_equal(head.type, IRIS_MESSAGE_POST);
         assert_int_equal(head.value, seq);
         assert_int_equal(head.members, RANKS);
     }
+    iris_i_session_close(&session);
     close(socks[0]);
     close(socks[1]);
     close_root(root);
 }
 
-/* Takes all there is to read. */
-static void drain(int sock)
+/* Takes and acknowledges all there is to read. */
+static void drain(struct iris_session *session)
 {
-    static unsigned char data[1 << 16];
+    const void *data;
+    size_t bytes;
 
-    while (recv(sock, data, sizeof data, MSG_DONTWAIT) > 0) {
+    while (iris_i_session_receive(session) > 0) {
+        while (iris_i_session_take(session, &data, &bytes) ==
+               IRIS_SESSION_RECORD) {
+        }
+        assert_true(iris_i_session_tell(session));
+        (void)iris_i_session_send(session);
     }
 }
 
@@ -311,22 +328,26 @@ static void a_leader_that_does_not_read_is_cut_off(void **state)
     static unsigned char data[IRIS_POST_BYTES];
     const struct iris_part parts[2] = {{data, sizeof data}, {NULL, 0}};
     struct root *root = open_root(IRIS_CONTROL_UNIX);
+    struct iris_session session;
     struct iris_shown shown;
     int socks[2];
 
     (void)state;
     come_all(root, IRIS_CONTROL_UNIX, socks);
+    assert_true(iris_i_session_open(&session, IRIS_MESSAGE_MOST));
+    session.sock = socks[1];
     for (uint64_t seq = 1; !has_ended(root, 1); seq++) {
         const struct iris_post_id id = {0, 0, seq};
 
         data[0]++;
         iris_i_control_post(root->control, &id, parts, RANKS);
-        drain(socks[1]);
+        drain(&session);
     }
     iris_i_control_read(root->control, 1, IRIS_SHOW_ALL, &shown);
     assert_int_equal(shown.state, IRIS_RANK_LEFT);
     assert_non_null(strstr(shown.reason, "it has left 64 MiB of messages"));
     assert_false(has_ended(root, 2));
+    iris_i_session_close(&session);
     close(socks[0]);
     close(socks[1]);
     close_root(root);

@@ -51,16 +51,15 @@ static void drop(struct hosts *hosts)
 }
 
 static void deliver(void *arg, const struct iris_message_head *head,
-                    const struct iris_part parts[2])
+                    const void *body)
 {
     struct hosts *hosts = arg;
     char why[IRIS_MESSAGE_WHY_BYTES];
     unsigned char message[IRIS_MESSAGE_MOST];
     struct iris_message_head taken;
 
-    assert_int_equal(head->bytes, parts[0].bytes + parts[1].bytes);
     memcpy(message, head, sizeof *head);
-    memcpy(message + sizeof *head, parts[0].data, parts[0].bytes);
+    memcpy(message + sizeof *head, body, head->bytes);
     assert_int_equal(iris_i_message_take(message, sizeof *head + head->bytes,
                                          RANKS, &taken, why),
                      sizeof *head + head->bytes);
