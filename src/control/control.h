@@ -590,7 +590,7 @@ void iris_i_peers_set_state(struct iris_control *control,
  * then none of these ends a wait. */
 struct iris_waiter iris_i_peers_waiter(struct iris_control *control);
 
-/* ---- rendezvous_common.c ---- */
+/* ---- rendezvous_root.c: both sides ---- */
 
 /* A status that is not a verdict yet: rank 0 has heard this rank's hello. */
 #define IRIS_VERDICT_HEARD 1
@@ -619,13 +619,6 @@ iris_status_t iris_i_rendezvous_accept(const struct iris_verdict *verdict);
  * later. */
 void iris_i_rendezvous_send(int sock, const struct iris_verdict *verdict,
                             int fd);
-
-/* Sends a peer the good verdict and every rank's hello, unless the verdict has
- * the hellos' address. A heap's descriptor goes only to other processes of its
- * node; `fd`, the table's, to those of this host. */
-iris_status_t
-iris_i_rendezvous_announce(const struct iris_rendezvous *rendezvous, int rank,
-                           const struct iris_verdict *verdict, int fd);
 
 /* IRIS_ERR_PEER_LOST: the creator of the ranks has noted that one failed. */
 iris_status_t

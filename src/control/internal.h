@@ -191,7 +191,7 @@ iris_status_t iris_i_mail_receive(const struct iris_mail *mail,
                                   const struct iris_inbox *inbox,
                                   struct iris_sender *sender_p);
 
-/* ---- message.c ---- */
+/* ---- rows.c: messages ---- */
 
 /* The messages between hubs: a head and a body. They come
  * from other processes, perhaps on other machines, so everything in them is
@@ -384,18 +384,5 @@ iris_status_t iris_i_rendezvous_meet_host(struct iris_rendezvous *rendezvous,
  * members are told. */
 iris_status_t iris_i_circle_check(const struct iris_members *members,
                                   const char *call, int absent);
-
-/* ---- rendezvous_hello.c ---- */
-
-/* Whether a hello belongs to this job and is the first of its rank, compared
- * with rank 0's own. */
-iris_status_t
-iris_i_rendezvous_check_hello(const struct iris_rendezvous *rendezvous,
-                              const struct iris_hello *hello);
-
-/* Whether its rank is prepared, with the same settings as rank 0. */
-iris_status_t
-iris_i_rendezvous_compare(const struct iris_rendezvous *rendezvous,
-                          const struct iris_hello *hello);
 
 #endif /* IRIS_SRC_CONTROL_INTERNAL_H */
