@@ -49,9 +49,6 @@
 /* Parts that are sent after the posts. */
 #define LATE (IRIS_SHOW_STATE | IRIS_SHOW_HOLDS | IRIS_SHOW_ENDED)
 
-/* Time in which a leader that cannot start tells others so. */
-#define STAY_REFUSED_MS 100
-
 /* A connection with more pending bytes gets no rows. Old rows are better than
  * the loss of the node (IRIS_LINK_MOST). */
 #define PENDING_MOST (IRIS_LINK_MOST / 2)
@@ -307,11 +304,6 @@ static void put_new(struct iris_hub *hub)
     put_fails(hub);
 }
 
-static int is_near(const struct iris_hub *hub, int rank)
-{
-    return !hub->mail->ranks[rank].is_far;
-}
-
 /* Many ranks take their time: a row takes some 0.1 ms to read. */
 static void put_rows(struct iris_hub *hub)
 {
@@ -321,7 +313,7 @@ static void put_rows(struct iris_hub *hub)
         return;
     }
     for (int rank = 0; rank < hub->num_ranks; rank++) {
-        if (is_near(hub, rank)) {
+        if (!hub->mail->ranks[rank].is_far) {
             put_row(hub, rank);
             count++;
         }
@@ -364,8 +356,9 @@ static void note_end(struct iris_hub *hub, int rank)
 static void watch_processes(struct iris_hub *hub)
 {
     for (int rank = 0; rank < hub->num_ranks; rank++) {
-        if (hub->mail->ranks[rank].is_remote && is_near(hub, rank) &&
-            !has_ended(hub, rank) && !iris_i_mail_alive(hub->mail, rank)) {
+        if (hub->mail->ranks[rank].is_remote &&
+            !hub->mail->ranks[rank].is_far && !has_ended(hub, rank) &&
+            !iris_i_mail_alive(hub->mail, rank)) {
             note_end(hub, rank);
         }
     }
@@ -383,7 +376,8 @@ static void watch_processes(struct iris_hub *hub)
 static int have_mates_ended(const struct iris_hub *hub)
 {
     for (int rank = 0; rank < hub->num_ranks; rank++) {
-        if (rank != hub->rank && is_near(hub, rank) && !has_ended(hub, rank)) {
+        if (rank != hub->rank && !hub->mail->ranks[rank].is_far &&
+            !has_ended(hub, rank)) {
             return 0;
         }
     }
@@ -572,13 +566,19 @@ static void lose_node(struct iris_hub *hub, int leader, const char *reason)
 static void end_link(struct iris_hub *hub, struct iris_link *link)
 {
     char reason[IRIS_REASON_BYTES] = "";
+    int is_stuck, is_cut;
 
-    if (link->is_stuck) {
+    pthread_mutex_lock(&hub->lock);
+    is_stuck = link->is_stuck;
+    is_cut = link->is_cut;
+    iris_i_rendezvous_close(&link->session.sock);
+    pthread_mutex_unlock(&hub->lock);
+    if (is_stuck) {
         snprintf(reason, sizeof reason,
                  "it has left %zu MiB of messages of rank %d's control plane "
                  "unread and was cut off; was its process stopped?",
                  IRIS_LINK_MOST >> 20, hub->rank);
-    } else if (link->is_cut) {
+    } else if (is_cut) {
         snprintf(reason, sizeof reason,
                  "its host does not answer rank %d's any more; is it down, or "
                  "the network between them?",
@@ -587,9 +587,6 @@ static void end_link(struct iris_hub *hub, struct iris_link *link)
     if (reason[0] != '\0') {
         iris_i_warning(hub->log, "rank %d: %s", link->rank, reason);
     }
-    pthread_mutex_lock(&hub->lock);
-    iris_i_rendezvous_close(&link->session.sock);
-    pthread_mutex_unlock(&hub->lock);
     lose_node(hub, link->rank, reason[0] != '\0' ? reason : NULL);
 }
 
@@ -795,8 +792,10 @@ static void serve_links(struct iris_hub *hub)
     for (int i = 0; i < hub->num_links; i++) {
         struct iris_link *link = &hub->links[i];
 
-        if (link->session.sock >= 0 && link->polled != 0 &&
-            (hub->polled[link->polled].revents & ~POLLOUT) != 0) {
+        if (link->polled == 0) {
+            continue;
+        }
+        if (hub->polled[link->polled].revents & ~POLLOUT) {
             serve_link(hub, link);
         }
         if (link->session.sock >= 0 &&
@@ -1181,7 +1180,7 @@ iris_status_t iris_i_hub_open(struct iris_control *control,
     status = connect_all(hub, control, rendezvous);
     if (status != IRIS_OK) {
         leave_as_leader(control);
-        iris_i_hub_close(hub, STAY_REFUSED_MS);
+        iris_i_hub_close(hub, 5 * TICK_MS); /* in which it tells that */
         return status;
     }
     *hub_p = hub;

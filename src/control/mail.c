@@ -24,6 +24,15 @@
 
 /* ---- Endpoints ---- */
 
+/* A message as received. */
+struct letter {
+    pid_t pid; /* the sender's, from the system */
+    uid_t uid;
+    ssize_t bytes;  /* its full size; -1: no message */
+    int fd;         /* the caller closes it; -1: none */
+    int fd_dropped; /* a descriptor came but this process had no room for it */
+};
+
 static iris_status_t bind_endpoint(int sock,
                                    char name[IRIS_ENDPOINT_NAME_BYTES])
 {
@@ -82,9 +91,10 @@ void iris_i_endpoint_close(struct iris_endpoint *endpoint)
     free(endpoint);
 }
 
-int iris_i_endpoint_send(const struct iris_endpoint *endpoint,
-                         const char name[IRIS_ENDPOINT_NAME_BYTES],
-                         const void *data, size_t bytes, int fd)
+/* 0 or errno. Never blocks. */
+static int send_letter(const struct iris_endpoint *endpoint,
+                       const char name[IRIS_ENDPOINT_NAME_BYTES],
+                       const void *data, size_t bytes, int fd)
 {
     union iris_socket_control control;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -105,8 +115,7 @@ int iris_i_endpoint_send(const struct iris_endpoint *endpoint,
 }
 
 /* A sender outside the job may send two descriptors, and they may fit. */
-static void take_descriptors(const struct cmsghdr *one,
-                             struct iris_letter *letter)
+static void take_descriptors(const struct cmsghdr *one, struct letter *letter)
 {
     size_t count = (one->cmsg_len - CMSG_LEN(0)) / sizeof(int);
     int fd;
@@ -121,7 +130,7 @@ static void take_descriptors(const struct cmsghdr *one,
     }
 }
 
-static void open_letter(struct msghdr *header, struct iris_letter *letter)
+static void open_letter(struct msghdr *header, struct letter *letter)
 {
     struct cmsghdr *one;
     struct ucred sender;
@@ -139,8 +148,9 @@ static void open_letter(struct msghdr *header, struct iris_letter *letter)
     letter->fd_dropped = (header->msg_flags & MSG_CTRUNC) != 0;
 }
 
-void iris_i_endpoint_take(const struct iris_endpoint *endpoint, void *data,
-                          size_t bytes, struct iris_letter *letter_p)
+/* Takes one message from any sender. Never blocks. */
+static void take_letter(const struct iris_endpoint *endpoint, void *data,
+                        size_t bytes, struct letter *letter_p)
 {
     union {
         struct cmsghdr header;
@@ -152,7 +162,7 @@ void iris_i_endpoint_take(const struct iris_endpoint *endpoint, void *data,
                             .msg_control = &control,
                             .msg_controllen = sizeof control.space};
 
-    *letter_p = (struct iris_letter){.pid = -1, .uid = (uid_t)-1, .fd = -1};
+    *letter_p = (struct letter){.pid = -1, .uid = (uid_t)-1, .fd = -1};
     letter_p->bytes = recvmsg(endpoint->sock, &header,
                               MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC);
     if (letter_p->bytes >= 0) {
@@ -160,8 +170,9 @@ void iris_i_endpoint_take(const struct iris_endpoint *endpoint, void *data,
     }
 }
 
-iris_status_t iris_i_endpoint_wait(const struct iris_endpoint *endpoint,
-                                   const struct iris_log *log, int timeout_ms)
+/* IRIS_ERR_SYSTEM: the socket is no longer usable. */
+static iris_status_t await_letter(const struct iris_endpoint *endpoint,
+                                  const struct iris_log *log, int timeout_ms)
 {
     struct pollfd pollfd = {.fd = endpoint->sock, .events = POLLIN | POLLRDHUP};
 
@@ -308,15 +319,15 @@ int iris_i_mail_send(const struct iris_mail *mail, int rank, const void *data,
 {
     return mail->endpoint == NULL
                ? ENOTSOCK
-               : iris_i_endpoint_send(mail->endpoint, mail->ranks[rank].name,
-                                      data, bytes, fd);
+               : send_letter(mail->endpoint, mail->ranks[rank].name, data,
+                             bytes, fd);
 }
 
 /* The rank whose process sent the message and whose number is its first word;
  * -1: not one of ours. */
 static int find_sender(const struct iris_mail *mail,
                        const struct iris_inbox *inbox,
-                       const struct iris_letter *letter)
+                       const struct letter *letter)
 {
     int32_t rank = -1;
 
@@ -339,18 +350,17 @@ iris_status_t iris_i_mail_receive(const struct iris_mail *mail,
                                   const struct iris_inbox *inbox,
                                   struct iris_sender *sender_p)
 {
-    struct iris_letter letter;
+    struct letter letter;
     iris_status_t status = IRIS_OK;
 
     *sender_p = (struct iris_sender){.rank = -1, .fd = -1};
     if (inbox->timeout_ms > 0) {
-        status =
-            iris_i_endpoint_wait(mail->endpoint, inbox->log, inbox->timeout_ms);
+        status = await_letter(mail->endpoint, inbox->log, inbox->timeout_ms);
     }
     if (status != IRIS_OK) {
         return status;
     }
-    iris_i_endpoint_take(mail->endpoint, inbox->data, inbox->bytes, &letter);
+    take_letter(mail->endpoint, inbox->data, inbox->bytes, &letter);
     if (letter.bytes < 0) {
         return IRIS_OK;
     }
