@@ -67,19 +67,18 @@ run() { # CHILDREN ENV-COUNTS MPI-COUNTS TEST...
     done
 }
 
-# The control plane over sockets, which ranks as threads or by another launcher
-# use alike: a sample, or all tests in the long run.
-run_socket() { # TEST...
+# Two nodes of this host, between which the control plane carries calls.
+run_nodes() { # TEST...
     local test count
     for test in "$@"; do
         count=4
         [ "${test##*/}" != test_mismatch ] || count=3
         # shellcheck disable=SC2086
-        one "$test, $count over local sockets" env IRIS_CONTROL=socket \
+        one "$test, $count on two nodes" env IRIS_NODES=2 \
             "$launch_env" -n $count $TEST_WRAPPER ./$test
-        [ $all = 1 ] || [ $count = 3 ] || continue
-        # shellcheck disable=SC2086
-        one "$test, $count over TCP" env IRIS_CONTROL=tcp \
+            # shellcheck disable=SC2086
+        one "$test, $count on two nodes by TCP" env IRIS_NODES=2 \
+            IRIS_ROOT=127.0.0.1:$((20000 + $$ % 10000)) \
             "$launch_env" -n $count $TEST_WRAPPER ./$test
     done
 }
@@ -91,12 +90,38 @@ run 1 "$matrix_env_counts" "$matrix_mpi_counts" $MATRIX_TESTS
 run $all "$env_counts" "$mpi_counts" $RANK_TESTS
 if [ $all = 1 ]; then
     # shellcheck disable=SC2086
-    run_socket $MATRIX_TESTS $RANK_TESTS
+    run_nodes $MATRIX_TESTS $RANK_TESTS
 else
     for test in control/test_mismatch context/test_contexts context/test_groups; do
-        [ ! -x tests/$test ] || run_socket tests/$test
+        [ ! -x tests/$test ] || run_nodes tests/$test
     done
 fi
+# Ranks that meet at rank 0's IPv6 address, and connect there.
+by_ipv6() { # TEST
+    local port=$((20000 + $$ % 10000))
+    # shellcheck disable=SC2086
+    one "$1, 4 at [::1]:$port" env IRIS_NODES=2 IRIS_ROOT="[::1]:$port" \
+        "$launch_env" -n 4 $TEST_WRAPPER ./$1
+}
+if [ -x tests/transport/test_far ] && grep -q ' lo$' /proc/net/if_inet6 2>/dev/null; then
+    by_ipv6 tests/transport/test_far
+fi
+
+# Ranks of several nodes, whose proxies pass messages by MPI. The puts of pt2pt
+# are not there before the flush, even on one machine.
+by_mpi() { # TRANSPORT VARIABLE=VALUE...
+    local test
+    for test in far far_order; do
+        # shellcheck disable=SC2086
+        one "tests/transport/test_$test, 4 with IRIS_TRANSPORT=$*" env "${@:2}" \
+            IRIS_TRANSPORT="$1" "$MPIRUN" --oversubscribe -n 4 $TEST_WRAPPER ./tests/transport/test_$test
+    done
+}
+if [ -n "$MPIRUN" ] && [ -x tests/transport/test_far ] && ./iris-info | grep -q '^ *MPI *built in'; then
+    by_mpi mpi OMPI_MCA_osc=pt2pt
+for test in control/test_mismatch context/test_groups transport/test_far; do
+    [ ! -x tests/$test ] || run_nodes tests/$test
+done
 # Ranks that meet at rank 0's IPv6 address, and connect there.
 by_ipv6() { # TEST
     local port=$((20000 + $$ % 10000))

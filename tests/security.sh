@@ -177,11 +177,13 @@ wait $!
 ok "rank 1 does not talk to a stranger" grep "held by uid $stranger" "$tmp/taken.1.out"
 
 # 5. Control over TCP on the loopback: who does not know the key is refused.
-start 0 2 tcp IRIS_CONTROL=tcp && first=$!
-start 1 2 tcp IRIS_CONTROL=tcp
+port=$((20000 + $$ % 10000))
+start 0 2 tcp IRIS_TRANSPORT=none IRIS_NODES=2 IRIS_ROOT=127.0.0.1:$port && first=$!
+start 1 2 tcp IRIS_TRANSPORT=none IRIS_NODES=2 IRIS_ROOT=127.0.0.1:$port
 exec 7>"$tmp/tcp.0.in" 8>"$tmp/tcp.1.in"
-ok "a job with IRIS_CONTROL=tcp" ready "$tmp/tcp.0.out"
-never "no listener is left once all ranks have come" sh -c \
+ok "a job of two nodes by TCP" ready "$tmp/tcp.0.out"
+# Without a transport, which listens for connections that were cut.
+never "no listener is left once all nodes have come" sh -c \
     "awk -v u=$owner '\$4 == \"0A\" && \$8 == u' /proc/net/tcp /proc/net/tcp6 | grep ."
 echo >&7 && echo >&8
 ok "and ends well" wait "$first"

@@ -123,9 +123,6 @@ typedef struct iris_context iris_t;
     X(trace, STRING, "IRIS_TRACE", "",                                         \
       "", "file such as trace.json: every rank records its operations and "    \
           "writes them there at its end; empty: no trace")                     \
-    X(control, CHOICE, "IRIS_CONTROL", "shm",                                  \
-      "shm socket tcp", "control plane between ranks: shared memory, local "   \
-          "sockets, or TCP")                                                   \
     X(ops_chunks, CHOICE, "IRIS_OPS_CHUNKS", "auto",                           \
       "auto 1 2 3 4 5 6 7 8", "chunks of rows that a fused operation "         \
           "overlaps, unless the call sets the number; auto: the library "      \
@@ -280,9 +277,10 @@ IRIS_API iris_status_t iris_finalize(iris_t *iris);
  *
  *  Only the work on streams has a deadline: a peer may keep its context for any
  *  time. If the process ends first, the system frees the rest, and peers that
- *  finalize later still get IRIS_OK. With IRIS_CONTROL=socket or tcp, the
- *  ranks' messages pass through rank 0. The end of its process therefore waits
- *  until the others have finalized, for IRIS_TIMEOUT_MS at most. Errors are
+ *  finalize later still get IRIS_OK. In a job of several nodes
+ *  the ranks' messages pass through the lowest rank of each node. The end of its
+ *  process therefore waits until the other ranks of its node have finalized, for
+ *  IRIS_TIMEOUT_MS at most. Errors are
  *  logged. Local and thread-safe; never blocks. NULL does nothing.
  *
  *  IRIS_ERR_STATE        already finalized, or the process forked

@@ -177,8 +177,10 @@ iris_status_t iris_i_address_towards(const struct iris_address *other,
     if (sock < 0) {
         return iris_i_fail_fd(ret, "cannot make a socket");
     }
-    ret = connect(sock, (const struct sockaddr *)other->data, other->bytes) ||
-          getsockname(sock, (struct sockaddr *)own.data, &bytes);
+    do {
+        ret = connect(sock, (const struct sockaddr *)other->data, other->bytes);
+    } while (ret != 0 && errno == EINTR);
+    ret = ret != 0 || getsockname(sock, (struct sockaddr *)own.data, &bytes);
     ret = ret == 0 ? 0 : errno;
     close(sock);
     if (ret != 0) {

@@ -213,13 +213,10 @@ static const struct iris_pace_row iris_i_paces[] = {
  * reports within this time. */
 #define IRIS_TURN_MS 1000
 
-/* Time that ranks of other hosts have to answer a report's query. A report asks
- * twice, and other ranks of this host stay for it (IRIS_STAY_MS). */
-#define IRIS_ANSWER_MS 400
-
-/* A rank that fails stays for this time after a query of another host, whose
- * report asks again after IRIS_APART_MS. */
-#define IRIS_WANTED_MS 300
+/* Time between two copies of a rank's record to other nodes, and the age from
+ * which such a copy does not count. */
+#define IRIS_ROW_MS 150
+#define IRIS_ROW_OLD_MS 2000
 
 /* From this age on, reports examine a wait closely: they read its word on the
  * peers, and kernels on GPUs note the word that they wait for. */

@@ -83,7 +83,7 @@ static uint64_t find_id(const iris_t *iris)
 {
     struct iris_shown shown;
 
-    iris->control->ops->read(iris->control, 0, IRIS_SHOW_ID, &shown);
+    iris_i_control_read(iris->control, 0, IRIS_SHOW_ID, &shown);
     return shown.id;
 }
 
@@ -94,8 +94,8 @@ static void show_elsewhere(const iris_t *iris, uint64_t id)
     for (iris_t *other = live; other != NULL; other = other->next_live) {
         if (is_sibling(iris, other)) {
             other->control->own.elsewhere = id;
-            other->control->ops->publish(other->control, IRIS_SHOW_ELSEWHERE,
-                                         &other->control->own);
+            iris_i_control_publish(other->control, IRIS_SHOW_ELSEWHERE,
+                                   &other->control->own);
         }
     }
     pthread_mutex_unlock(&live_lock);
@@ -124,8 +124,7 @@ static iris_status_t check_order(void *arg)
     for (int rank = 0; rank < iris->log.num_ranks; rank++) {
         struct iris_shown shown;
 
-        iris->control->ops->read(iris->control, rank, IRIS_SHOW_ELSEWHERE,
-                                 &shown);
+        iris_i_control_read(iris->control, rank, IRIS_SHOW_ELSEWHERE, &shown);
         if (rank != iris->log.rank && shown.elsewhere != 0 &&
             has_sibling(iris, shown.elsewhere)) {
             return iris_i_fail(&iris->log, IRIS_ERR_MISMATCH,
@@ -198,7 +197,7 @@ static void describe_others(void *arg, char *text, size_t bytes)
     (void)arg;
     snprintf(text, bytes,
              "the other ranks to finalize, which this process "
-             "connects (IRIS_CONTROL)");
+             "connects to other nodes");
 }
 
 /* The process ends after the others have left, too, or after the deadline. */

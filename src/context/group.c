@@ -548,7 +548,7 @@ static iris_status_t find_place(iris_t *iris, int *place)
     while (++*place < IRIS_PLACES) {
         int is_free = 0;
         iris_status_t status =
-            iris->control->ops->place_prepare(iris->control, *place, &is_free);
+            iris_i_control_place_prepare(iris->control, *place, &is_free);
 
         if (status != IRIS_OK || is_free) {
             return status;
@@ -618,12 +618,16 @@ static iris_status_t establish_group(iris_t *iris, struct iris_group *group)
         return status;
     }
     if (takes_part) {
-        control->ops->place_hold(control, group->members.place);
+        call.status = iris_i_control_place_hold(control, group->members.place,
+                                                group->members.ranks,
+                                                group->members.count);
+    }
+    if (takes_part && call.status == IRIS_OK) {
         call.status = iris_i_group_write_device(iris, group);
     }
     status = iris_i_agree(&iris->world->members, &call);
     if (status != IRIS_OK && takes_part) {
-        control->ops->place_release(control, group->members.place);
+        iris_i_control_place_release(control, group->members.place);
     }
     return status;
 }
@@ -727,7 +731,7 @@ static iris_status_t destroy_group(iris_t *iris, struct iris_group *group)
     }
     *link = group->next;
     pthread_mutex_unlock(&iris->groups_lock);
-    iris->control->ops->place_release(iris->control, group->members.place);
+    iris_i_control_place_release(iris->control, group->members.place);
     iris_i_extension_close(group->ccl);
     iris_i_extension_close(group->ops);
     free(group);

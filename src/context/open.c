@@ -364,16 +364,13 @@ static int may_have_nodes(const iris_t *iris,
            (iris->settings->nodes.number > 1 && iris->log.num_ranks > 1);
 }
 
-/* Chooses the control plane: different nodes share no memory for one. */
-static const char *choose_control(const iris_t *iris,
-                                  const struct iris_bootstrap *bootstrap)
+/* How ranks of different nodes connect. */
+static enum iris_control_kind find_kind(const iris_t *iris,
+                                        const struct iris_bootstrap *bootstrap)
 {
-    const char *name = iris->settings->control.text;
-
-    return bootstrap->root.bytes != 0 ? "tcp"
-           : may_have_nodes(iris, bootstrap) && strcmp(name, "shm") == 0
-               ? "socket"
-               : name;
+    return bootstrap->root.bytes != 0        ? IRIS_CONTROL_TCP
+           : may_have_nodes(iris, bootstrap) ? IRIS_CONTROL_UNIX
+                                             : IRIS_CONTROL_SHM;
 }
 
 /* Opens this rank's heap, and an endpoint for messages about arriving data. */
@@ -428,7 +425,7 @@ static iris_status_t prepare_rank(iris_t *iris,
                                   struct iris_control_parts *parts)
 {
     iris_status_t status =
-        iris_i_control_prepare(choose_control(iris, bootstrap), hello, parts);
+        iris_i_control_prepare(find_kind(iris, bootstrap), hello, parts);
 
     if (status == IRIS_OK) {
         status = open_backend(iris, bootstrap);
@@ -438,9 +435,8 @@ static iris_status_t prepare_rank(iris_t *iris,
     }
     if (status == IRIS_OK && may_have_nodes(iris, bootstrap) &&
         wants_proxy(iris) && !wants_mpi(iris)) {
-        status = iris_i_channel_socket_listen(
-            iris_i_control_kind(choose_control(iris, bootstrap)), hello,
-            &iris->far_listener);
+        status = iris_i_channel_socket_listen(find_kind(iris, bootstrap), hello,
+                                              &iris->far_listener);
     }
     if (status == IRIS_OK) {
         snprintf(hello->backend, sizeof hello->backend, "%s%s",

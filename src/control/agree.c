@@ -1,6 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Agreement of a group's ranks, over the control plane.
+ * Agreement of a group's ranks, the primitive under every collective call.
+ *
+ *   post     a rank describes its call, and posts it at the group's place
+ *   wait     until all members have posted, one of them is lost, one has given
+ *            up, the ranks wait for each other in a circle, or the deadline
+ *   compare  every member compares all calls, and gets the same verdict
+ *
+ * - The members' `seq` counts agreements. A rank posts agreement k+2 only after
+ *   all have posted k+1, so two posts of each rank are enough.
+ * - A member that gives up marks the place, once and for all members. Posts at a
+ *   marked place no longer match, so its group cannot go on.
+ * - The posts of other ranks may contain anything.
  */
 #include "config.h"
 
@@ -22,6 +33,387 @@ struct waiting {
 /* Every sleep ends with a check of all members, on every member. So a rank
  * sleeps one pace longer for each group of this many members. */
 #define MEMBERS_PER_PACE 64
+
+/* ---- Calls, as they are posted ---- */
+
+uint64_t iris_i_call_text(const char *text)
+{
+    uint64_t word = 0;
+
+    memcpy(&word, text, strnlen(text, sizeof word));
+    return word;
+}
+
+/* Fields of kind TEXT end in '$'. "iris_malloc(bytes, alignment, offset)" */
+static void sign(const struct iris_call_type *type,
+                 char signature[IRIS_SIGNATURE_BYTES + 1])
+{
+    const size_t space = IRIS_SIGNATURE_BYTES + 1;
+    size_t length = (size_t)snprintf(signature, space, "%s(", type->name);
+
+    for (int i = 0;
+         i < IRIS_CALL_FIELDS && type->fields[i].name != NULL && length < space;
+         i++) {
+        length += (size_t)snprintf(
+            signature + length, space - length, "%s%s%s", i == 0 ? "" : ", ",
+            type->fields[i].name,
+            type->fields[i].kind == IRIS_FIELD_TEXT ? "$" : "");
+    }
+}
+
+/* Drafts a call whose type differs from the last one's. */
+static void draft_type(struct iris_draft *draft,
+                       const struct iris_call_type *type)
+{
+    char signature[IRIS_SIGNATURE_BYTES + 1];
+    struct iris_call_head head = {0};
+    size_t at;
+
+    while (head.num_fields < IRIS_CALL_FIELDS &&
+           type->fields[head.num_fields].name != NULL) {
+        head.num_fields++;
+    }
+    sign(type, signature);
+    head.signature_bytes = (uint16_t)strlen(signature);
+    at = sizeof head + head.num_fields * sizeof(uint64_t);
+    memcpy(draft->data, &head, sizeof head);
+    memcpy(draft->data + at, signature, head.signature_bytes);
+    draft->bytes = at + head.signature_bytes;
+    draft->type = type;
+}
+
+/* Programs mostly repeat the same calls. A repeated call only writes the parts
+ * that may differ. */
+static struct iris_draft *draft_of(struct iris_drafts *drafts,
+                                   const struct iris_call_type *type)
+{
+    struct iris_draft *draft;
+
+    for (int i = 0; i < IRIS_DRAFTS; i++) {
+        if (drafts->of[i].type == type) {
+            return &drafts->of[i];
+        }
+    }
+    draft = &drafts->of[drafts->next++ % IRIS_DRAFTS];
+    draft_type(draft, type);
+    return draft;
+}
+
+static const struct iris_draft *make_draft(struct iris_drafts *drafts,
+                                           const struct iris_call *call)
+{
+    struct iris_draft *draft = draft_of(drafts, call->type);
+    struct iris_call_head head;
+
+    memcpy(&head, draft->data, sizeof head);
+    head.status = call->status;
+    memcpy(draft->data, &head, sizeof head);
+    memcpy(draft->data + sizeof head, call->fields,
+           head.num_fields * sizeof call->fields[0]);
+    return draft;
+}
+
+static size_t parse_call(const void *data, size_t bytes,
+                         struct iris_posted_call *call_p)
+{
+    const unsigned char *next = data;
+    size_t fields, all;
+
+    memset(call_p, 0, sizeof *call_p);
+    if (bytes < sizeof call_p->head) {
+        return bytes;
+    }
+    memcpy(&call_p->head, next, sizeof call_p->head);
+    next += sizeof call_p->head;
+    fields = call_p->head.num_fields * sizeof call_p->fields[0];
+    all = sizeof call_p->head + fields + call_p->head.signature_bytes;
+    if (call_p->head.num_fields > IRIS_CALL_FIELDS ||
+        call_p->head.signature_bytes > IRIS_SIGNATURE_BYTES || all > bytes) {
+        call_p->head = (struct iris_call_head){.status = call_p->head.status};
+        return bytes;
+    }
+    memcpy(call_p->fields, next, fields);
+    memcpy(call_p->signature, next + fields, call_p->head.signature_bytes);
+    return all;
+}
+
+static int are_calls_same(const struct iris_posted_call *a,
+                          const struct iris_posted_call *b)
+{
+    return strcmp(a->signature, b->signature) == 0 &&
+           memcmp(a->fields, b->fields, sizeof a->fields) == 0;
+}
+
+static void describe_call(const struct iris_posted_call *call, char *text,
+                          size_t bytes)
+{
+    const char *next = call->signature;
+    const char *end = next + strlen(next);
+    size_t length = strcspn(next, "(");
+    int field = 0;
+
+    snprintf(text, bytes, "%.*s(", (int)length, next);
+    next += length + (next + length < end);
+    while (next < end && field < IRIS_CALL_FIELDS) {
+        int name = (int)strcspn(next, ",$");
+        size_t at = strlen(text);
+
+        if (next[name] == '$') {
+            snprintf(text + at, bytes - at, "%s%.*s %.8s", field ? ", " : "",
+                     name, next, (const char *)&call->fields[field]);
+        } else {
+            snprintf(text + at, bytes - at, "%s%.*s %lld", field ? ", " : "",
+                     name, next, (long long)call->fields[field]);
+        }
+        next += strcspn(next, ",");
+        next += strspn(next, ", ");
+        field++;
+    }
+    length = strlen(text);
+    snprintf(text + length, bytes - length, ")");
+}
+
+/* ---- The posts of an agreement ---- */
+
+static struct iris_post_id make_post_id(const struct iris_members *members,
+                                        int rank)
+{
+    return (struct iris_post_id){members->place, rank, members->seq};
+}
+
+static int has_posted(const struct iris_members *members, int rank)
+{
+    const struct iris_post_id id = make_post_id(members, rank);
+
+    return iris_i_control_posted(members->control, &id);
+}
+
+static size_t collect_post(const struct iris_members *members, int rank,
+                           size_t at, void *to, size_t bytes)
+{
+    const struct iris_post_id id = make_post_id(members, rank);
+
+    return iris_i_control_collect(members->control, &id, at, to, bytes);
+}
+
+static size_t parse_post(const struct iris_members *members, int rank,
+                         struct iris_posted_call *call_p)
+{
+    unsigned char data[IRIS_DRAFT_BYTES];
+    size_t bytes = collect_post(members, rank, 0, data, sizeof data);
+
+    return parse_call(data, bytes, call_p);
+}
+
+size_t iris_i_agree_payload(const struct iris_members *members, int rank,
+                            void *to, size_t bytes)
+{
+    struct iris_call_head head = {0};
+    size_t at, all = collect_post(members, rank, 0, &head, sizeof head);
+
+    at =
+        sizeof head + head.num_fields * sizeof(uint64_t) + head.signature_bytes;
+    if (head.status != IRIS_OK || at >= all) {
+        return 0;
+    }
+    (void)collect_post(members, rank, at, to, bytes);
+    return all - at < IRIS_PAYLOAD_BYTES ? all - at : IRIS_PAYLOAD_BYTES;
+}
+
+int iris_i_agree_all_called(const struct iris_members *members)
+{
+    struct iris_posted_call own, theirs;
+
+    (void)parse_post(members, members->control->rank, &own);
+    for (int i = 0; i < members->count; i++) {
+        (void)parse_post(members, members->ranks[i], &theirs);
+        if (own.signature[0] == '\0' ||
+            strcmp(own.signature, theirs.signature) != 0) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* ---- Circles: ranks of different groups that wait for each other ---- */
+
+/* Longer circles end at the deadline. */
+#define WAITS_MAX 16
+
+/* The contents of a board's `waits`: place, awaited rank, and agreement. 0: the
+ * rank does not wait. */
+#define PLACE_BITS 8
+#define RANK_BITS 16
+
+static uint64_t make_word(int place, int rank, uint64_t seq)
+{
+    return seq << (PLACE_BITS + RANK_BITS) | (uint64_t)place << RANK_BITS |
+           ((uint64_t)rank + 1);
+}
+
+static int get_rank(uint64_t word)
+{
+    return (int)(word & ((1u << RANK_BITS) - 1)) - 1;
+}
+
+static int get_place(uint64_t word)
+{
+    return (int)(word >> RANK_BITS & ((1u << PLACE_BITS) - 1));
+}
+
+_Static_assert(IRIS_PLACES <= 1 << PLACE_BITS, "a word names every place");
+
+static void show_wait(const struct iris_members *members, uint64_t word)
+{
+    struct iris_control *control = members->control;
+
+    if (control->own.waits == word) {
+        return;
+    }
+    control->own.waits = word;
+    iris_i_control_publish(control, IRIS_SHOW_WAITS, &control->own);
+}
+
+static void leave_circle(const struct iris_members *members)
+{
+    show_wait(members, 0);
+}
+
+/* The waits of the other ranks in a circle, starting with the awaited rank. */
+struct circle {
+    int count;
+    uint64_t words[WAITS_MAX];
+};
+
+/* The rank for which `rank` waits, if that one has not posted there; else -1.
+ * This stays true until the awaited rank posts, or a member gives up. */
+static int find_awaited(struct iris_control *control, int rank,
+                        uint64_t *word_p)
+{
+    struct iris_shown shown;
+    struct iris_post_id id;
+
+    iris_i_control_read(control, rank, IRIS_SHOW_WAITS, &shown);
+    id = (struct iris_post_id){get_place(shown.waits), get_rank(shown.waits),
+                               shown.waits >> (PLACE_BITS + RANK_BITS)};
+    if (shown.waits == 0 || id.rank < 0 || id.rank >= control->num_ranks ||
+        id.place >= IRIS_PLACES || iris_i_control_posted(control, &id)) {
+        return -1;
+    }
+    *word_p = shown.waits;
+    return id.rank;
+}
+
+/* Follows the waits from `absent`. Returns whether they lead back to this
+ * rank. */
+static int follow_waits(struct iris_control *control, int absent,
+                        struct circle *circle_p)
+{
+    circle_p->count = 0;
+    while (absent >= 0 && absent != control->rank) {
+        if (circle_p->count == WAITS_MAX) {
+            return 0;
+        }
+        absent =
+            find_awaited(control, absent, &circle_p->words[circle_p->count++]);
+    }
+    return absent >= 0;
+}
+
+/* Whether two walks found the same waits. */
+static int are_same(const struct circle *one, const struct circle *other)
+{
+    return one->count == other->count &&
+           memcmp(one->words, other->words,
+                  (size_t)one->count * sizeof one->words[0]) == 0;
+}
+
+/* "group 1 (ranks 0, 2)", in at least 32 bytes. */
+static void print_group(const struct iris_members *members, char *text,
+                        size_t bytes)
+{
+    size_t length =
+        (size_t)snprintf(text, bytes, "group %d (ranks", members->place);
+
+    for (int i = 0; i < members->count && length < bytes; i++) {
+        length += (size_t)snprintf(text + length, bytes - length, "%s %d",
+                                   i == 0 ? "" : ",", members->ranks[i]);
+    }
+    if (length + 2 < bytes) {
+        snprintf(text + length, bytes - length, ")");
+    } else {
+        snprintf(text + bytes - 6, 6, " ...)");
+    }
+}
+
+static iris_status_t fail_circle(const struct iris_members *members,
+                                 const char *call, int absent,
+                                 const struct circle *circle)
+{
+    struct iris_control *control = members->control;
+    unsigned mark =
+        ((unsigned)-IRIS_ERR_MISMATCH << 16) | ((unsigned)control->rank + 1);
+    struct iris_shown shown;
+    char text[600], group[100];
+    size_t length;
+
+    print_group(members, group, sizeof group);
+    length = (size_t)snprintf(text, sizeof text,
+                              "rank %d waits in %s of %s for rank %d",
+                              control->rank, call, group, absent);
+    for (int i = 0; i < circle->count; i++) {
+        iris_i_control_read(control, absent, IRIS_SHOW_NAME, &shown);
+        absent = get_rank(circle->words[i]);
+        if (length + 100 < sizeof text) {
+            length += (size_t)snprintf(
+                text + length, sizeof text - length,
+                ", which waits in %s of group %d for rank %d", shown.name,
+                get_place(circle->words[i]), absent);
+        }
+    }
+    /* Marks our own place first: a member that learns of another place may go
+     * on to this one. */
+    iris_i_control_fail(control, members->place, mark);
+    for (int i = 0; i < circle->count; i++) {
+        iris_i_control_fail(control, get_place(circle->words[i]), mark);
+    }
+    return iris_i_fail(control->log, IRIS_ERR_MISMATCH,
+                       "%s: these calls are of different groups, and none of "
+                       "them can end; make the same calls in the same order on "
+                       "every rank",
+                       text);
+}
+
+static iris_status_t fail_told(const struct iris_members *members, int rank)
+{
+    struct iris_control *control = members->control;
+    char group[100];
+
+    print_group(members, group, sizeof group);
+    return iris_i_fail(control->log, IRIS_ERR_MISMATCH,
+                       "rank %d%s calls, or finalizes its contexts, in another "
+                       "order than its peers, one of which waits in %s; make "
+                       "the same calls in the same order on every rank",
+                       rank, rank == control->rank ? ", this one," : "", group);
+}
+
+/* While this walks from wait to wait, one may end and another begin. A second
+ * walk with the same result shows that none has ended. This rank's own wait may
+ * have ended, too: `absent` has posted since, and waits for this rank in its
+ * next call. It posts before it waits, so its post has arrived by now. */
+iris_status_t iris_i_circle_check(const struct iris_members *members,
+                                  const char *call, int absent)
+{
+    struct iris_control *control = members->control;
+    struct circle circle, again;
+
+    show_wait(members, make_word(members->place, absent, members->seq));
+    return follow_waits(control, absent, &circle) &&
+                   follow_waits(control, absent, &again) &&
+                   are_same(&circle, &again) && !has_posted(members, absent)
+               ? fail_circle(members, call, absent, &circle)
+               : IRIS_OK;
+}
 
 /* ---- Posting ---- */
 
@@ -45,7 +437,7 @@ static void show_busy(struct iris_control *control,
                       const struct iris_call_type *type, unsigned also)
 {
     control->own.busy = 1;
-    control->ops->publish(
+    iris_i_control_publish(
         control, show_call(control, type->name) | IRIS_SHOW_BUSY | also,
         &control->own);
 }
@@ -59,19 +451,20 @@ void iris_i_agree_begin(struct iris_control *control,
 void iris_i_agree_reset(struct iris_control *control)
 {
     control->own.calls = 0;
-    control->ops->publish(control, show_call(control, "") | IRIS_SHOW_CALLS,
-                          &control->own);
+    iris_i_control_publish(control, show_call(control, "") | IRIS_SHOW_CALLS,
+                           &control->own);
 }
 
-static void post(struct iris_members *members, const struct iris_call *call)
+static void post_call(struct iris_members *members,
+                      const struct iris_call *call)
 {
     struct iris_control *control = members->control;
     struct iris_part parts[2];
     struct iris_post_id id;
 
     members->seq++;
-    id = iris_i_posts_id(members, control->rank);
-    members->draft = iris_i_call_draft(&members->drafts, call);
+    id = make_post_id(members, control->rank);
+    members->draft = make_draft(&members->drafts, call);
     parts[0] = (struct iris_part){members->draft->data, members->draft->bytes};
     parts[1] = (struct iris_part){call->payload, call->payload_bytes};
     if (call->status != IRIS_OK) {
@@ -80,7 +473,7 @@ static void post(struct iris_members *members, const struct iris_call *call)
     }
     control->own.calls++;
     show_busy(control, call->type, IRIS_SHOW_CALLS);
-    control->ops->post(control, &id, parts, members->count);
+    iris_i_control_post(control, &id, parts, members->count);
 }
 
 /* The first member that has not posted, or -1. Members that have posted are not
@@ -90,8 +483,7 @@ static int first_absent(struct waiting *waiting)
     const struct iris_members *members = waiting->members;
     int i = waiting->num_come;
 
-    while (i < members->count &&
-           iris_i_agree_has_come(members, members->ranks[i])) {
+    while (i < members->count && has_posted(members, members->ranks[i])) {
         i++;
     }
     waiting->num_come = i;
@@ -109,8 +501,7 @@ static int are_all_here(void *arg)
 static int given_up_on(const struct iris_members *members,
                        iris_status_t *status_p)
 {
-    unsigned mark =
-        members->control->ops->fail(members->control, members->place, 0);
+    unsigned mark = iris_i_control_fail(members->control, members->place, 0);
 
     *status_p = (iris_status_t)(-(int)(mark >> 16));
     return (int)(mark & 0xffff) - 1;
@@ -139,7 +530,7 @@ static iris_status_t check_gave_up(const struct iris_members *members)
                            rank, rank == control->rank ? ", this one," : "");
     }
     if (status == IRIS_ERR_MISMATCH) {
-        return iris_i_circle_told(members, rank);
+        return fail_told(members, rank);
     }
     return iris_i_fail(control->log, status,
                        "rank %d%s came too late to an earlier collective call "
@@ -153,9 +544,8 @@ static iris_status_t check_gave_up(const struct iris_members *members)
 static iris_status_t give_up(const struct iris_members *members, int rank,
                              iris_status_t status)
 {
-    members->control->ops->fail(members->control, members->place,
-                                ((unsigned)-status << 16) |
-                                    ((unsigned)rank + 1));
+    iris_i_control_fail(members->control, members->place,
+                        ((unsigned)-status << 16) | ((unsigned)rank + 1));
     return status;
 }
 
@@ -165,10 +555,10 @@ static void describe_absent(struct iris_control *control, int rank, char *text,
 {
     struct iris_shown late;
 
-    control->ops->read(control, rank,
-                       IRIS_SHOW_BUSY | IRIS_SHOW_STREAMS | IRIS_SHOW_CALLS |
-                           IRIS_SHOW_NAME,
-                       &late);
+    iris_i_control_read(control, rank,
+                        IRIS_SHOW_BUSY | IRIS_SHOW_STREAMS | IRIS_SHOW_CALLS |
+                            IRIS_SHOW_NAME,
+                        &late);
     snprintf(text, bytes, "after %llu collective calls it is %s %s%s",
              late.calls,
              late.busy      ? "busy in"
@@ -185,10 +575,10 @@ static iris_status_t fail_late(const struct waiting *waiting, int rank)
     char what[200], name[IRIS_RANK_NAME_BYTES];
     struct iris_shown late;
 
-    control->ops->read(control, rank, IRIS_SHOW_STREAMS, &late);
+    iris_i_control_read(control, rank, IRIS_SHOW_STREAMS, &late);
     describe_absent(control, rank, what, sizeof what);
     if (stopped >= 0) { /* maybe the one that connects the others */
-        control->ops->name(control, stopped, name);
+        iris_i_control_name(control, stopped, name);
         return iris_i_fail(
             control->log, IRIS_ERR_TIMEOUT,
             "rank %d has not come to %s within %lld ms (IRIS_TIMEOUT_MS): %s; "
@@ -212,8 +602,8 @@ static int is_lost(const struct iris_members *members, int rank)
     struct iris_control *control = members->control;
 
     return iris_i_peers_check(control, rank) != IRIS_OK ||
-           (!control->ops->alive(control, rank) &&
-            !iris_i_agree_has_come(members, rank) &&
+           (!iris_i_control_alive(control, rank) &&
+            !has_posted(members, rank) &&
             iris_i_peers_fail_ended(control, rank) != IRIS_OK);
 }
 
@@ -237,7 +627,7 @@ static int is_one_lost(struct waiting *waiting)
 /* ---- Waiting ---- */
 
 /* The reason to stop waiting, if there is one. */
-static iris_status_t fate(void *arg)
+static iris_status_t find_fate(void *arg)
 {
     struct waiting *waiting = arg;
     const struct iris_members *members = waiting->members;
@@ -248,7 +638,7 @@ static iris_status_t fate(void *arg)
     /* Checked after the members: one may have left because it gave up. */
     late = given_up_on(members, &status);
     if (late >= 0 && late < control->num_ranks && status == IRIS_ERR_TIMEOUT &&
-        !iris_i_agree_has_come(members, late)) {
+        !has_posted(members, late)) {
         return fail_late(waiting, late);
     }
     if (late >= 0) {
@@ -271,7 +661,7 @@ static iris_status_t fate(void *arg)
     return status;
 }
 
-static void describe(void *arg, char *text, size_t bytes)
+static void print_wait(void *arg, char *text, size_t bytes)
 {
     struct waiting *waiting = arg;
     int absent = first_absent(waiting);
@@ -283,7 +673,7 @@ static void describe(void *arg, char *text, size_t bytes)
     }
 }
 
-static iris_status_t late(const struct iris_wait *wait)
+static iris_status_t end_late(const struct iris_wait *wait)
 {
     struct waiting *waiting = wait->arg;
     int absent = first_absent(waiting);
@@ -298,15 +688,15 @@ static void sleep_for(void *arg, int64_t ns)
     struct iris_members *members = ((struct waiting *)arg)->members;
     int paces = 1 + members->count / MEMBERS_PER_PACE;
 
-    members->control->ops->wait(members->control, members->place, ns * paces,
-                                are_all_here, arg);
+    iris_i_control_wait(members->control, members->place, ns * paces,
+                        are_all_here, arg);
 }
 
 static void list_absent(const struct iris_members *members,
                         struct iris_record_wait *noted)
 {
     for (int i = 0; i < members->count; i++) {
-        if (iris_i_agree_has_come(members, members->ranks[i])) {
+        if (has_posted(members, members->ranks[i])) {
             continue;
         }
         if (noted->num_expected < IRIS_RECORD_EXPECTED) {
@@ -316,7 +706,7 @@ static void list_absent(const struct iris_members *members,
     }
 }
 
-static void note(struct iris_wait *wait, enum iris_wait_phase phase)
+static void note_wait(struct iris_wait *wait, enum iris_wait_phase phase)
 {
     struct iris_members *members = ((struct waiting *)wait->arg)->members;
     struct iris_record *record = members->control->record;
@@ -346,11 +736,11 @@ static iris_status_t wait_for_all(struct iris_members *members,
                                   const struct iris_call *call)
 {
     static const struct iris_wait_type for_members = {.pace = IRIS_PACE_AGREE,
-                                                      .fate = fate,
-                                                      .describe = describe,
-                                                      .late = late,
+                                                      .fate = find_fate,
+                                                      .describe = print_wait,
+                                                      .late = end_late,
                                                       .sleep = sleep_for,
-                                                      .note = note};
+                                                      .note = note_wait};
     struct iris_waiter waiter = iris_i_peers_waiter(members->control);
     struct waiting waiting = {members, call, 0};
     iris_status_t status = IRIS_OK;
@@ -365,7 +755,7 @@ static iris_status_t wait_for_all(struct iris_members *members,
         status = wait.ending;
     }
     if (wait.begin_ns != 0) {
-        iris_i_circle_leave(members);
+        leave_circle(members);
     }
     iris_i_wait_end(&wait, status);
     if (status == IRIS_ERR_INTERRUPTED && !wait.by_fate) {
@@ -386,11 +776,11 @@ static iris_status_t fail_mismatch(const struct iris_members *members)
     char text[640] = "", call[128];
     size_t length = 0;
 
-    (void)iris_i_posts_take_apart(members, control->rank, &own);
-    iris_i_call_describe(&own, call, sizeof call);
+    (void)parse_post(members, control->rank, &own);
+    describe_call(&own, call, sizeof call);
     for (int i = 0; i < members->count; i++) {
-        (void)iris_i_posts_take_apart(members, members->ranks[i], &theirs);
-        if (!iris_i_call_is_same(&own, &theirs) &&
+        (void)parse_post(members, members->ranks[i], &theirs);
+        if (!are_calls_same(&own, &theirs) &&
             iris_i_peers_check_leaving(control, members->ranks[i], call)) {
             return IRIS_ERR_PEER_LOST;
         }
@@ -399,13 +789,13 @@ static iris_status_t fail_mismatch(const struct iris_members *members)
         int rank = members->ranks[i];
 
         before = theirs;
-        (void)iris_i_posts_take_apart(members, rank, &theirs);
-        if (i > 0 && iris_i_call_is_same(&theirs, &before)) {
+        (void)parse_post(members, rank, &theirs);
+        if (i > 0 && are_calls_same(&theirs, &before)) {
             length += (size_t)snprintf(text + length, sizeof text - length,
                                        ", rank %d the same", rank);
             continue;
         }
-        iris_i_call_describe(&theirs, call, sizeof call);
+        describe_call(&theirs, call, sizeof call);
         length += (size_t)snprintf(text + length, sizeof text - length,
                                    "%srank %d called %s", i == 0 ? "" : ", ",
                                    rank, call);
@@ -422,8 +812,7 @@ static iris_status_t fail_of(const struct iris_members *members, int rank,
                              size_t payload_at)
 {
     char why[IRIS_MESSAGE_BYTES];
-    size_t all =
-        iris_i_posts_collect(members, rank, payload_at, why, sizeof why - 1);
+    size_t all = collect_post(members, rank, payload_at, why, sizeof why - 1);
     size_t length = all > payload_at ? all - payload_at : 0;
 
     why[length < sizeof why ? length : sizeof why - 1] = '\0';
@@ -440,9 +829,8 @@ static int all_agree(const struct iris_members *members)
 
     for (int i = 0; i < members->count; i++) {
         if (members->ranks[i] != members->control->rank &&
-            (iris_i_posts_collect(members, members->ranks[i], 0, theirs,
-                                  members->draft->bytes) <
-                 members->draft->bytes ||
+            (collect_post(members, members->ranks[i], 0, theirs,
+                          members->draft->bytes) < members->draft->bytes ||
              memcmp(theirs, members->draft->data, members->draft->bytes) !=
                  0)) {
             return 0;
@@ -462,8 +850,7 @@ static iris_status_t judge(const struct iris_members *members,
         return IRIS_OK;
     }
     for (int i = 0; i < members->count; i++) {
-        size_t payload_at =
-            iris_i_posts_take_apart(members, members->ranks[i], &theirs);
+        size_t payload_at = parse_post(members, members->ranks[i], &theirs);
 
         if (theirs.head.status != IRIS_OK) {
             return fail_of(members, members->ranks[i], &theirs, payload_at);
@@ -484,13 +871,13 @@ iris_status_t iris_i_agree(struct iris_members *members,
     if (given_up_on(members, &status) >= 0) {
         status = check_gave_up(members);
     } else {
-        post(members, call);
+        post_call(members, call);
         status = wait_for_all(members, call);
         if (status == IRIS_OK) {
             status = judge(members, call);
         }
         control->own.busy = 0;
-        control->ops->publish(control, IRIS_SHOW_BUSY, &control->own);
+        iris_i_control_publish(control, IRIS_SHOW_BUSY, &control->own);
     }
     return call->status == IRIS_OK
                ? status

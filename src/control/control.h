@@ -21,8 +21,7 @@
 /* ---- control.c ---- */
 
 /* The control plane of one rank: it posts calls, reads the posts of others,
- * watches peers, and sends descriptors. It is an interface, because ranks
- * without shared memory need another implementation than control_shm.c. */
+ * watches peers, and sends descriptors. */
 
 /* The most groups that can exist at once, including the group of all ranks.
  * Each has a place where its members post. */
@@ -71,8 +70,13 @@ struct iris_shown {
     unsigned streams;         /* threads that wait for a stream */
     unsigned long long calls; /* collective calls it has begun */
     char name[8 * IRIS_CALL_NAME_WORDS + 1]; /* name of the last one */
-    uint64_t waits;        /* the awaited rank and agreement (circle.c) */
-    unsigned long long id; /* id of rank 0's control plane, unique on the
+    uint64_t holds; /* a bit for each place of a group that it holds */
+    unsigned ended; /* 1: it shows nothing more */
+    unsigned
+        cut_by;     /* ended because of the loss of this rank + 1, which led its
+                      * node; 0: by itself */
+    uint64_t waits; /* the awaited rank and agreement (agree.c) */
+    unsigned long long id;        /* id of rank 0's control plane, unique on the
                             * machine */
     unsigned long long elsewhere; /* the id of another context that its thread
                                    * is finalizing before this one; 0: none */
@@ -91,8 +95,15 @@ enum iris_show {
     IRIS_SHOW_ELSEWHERE = 1 << 6,
     IRIS_SHOW_REASON = 1 << 7,
     IRIS_SHOW_NAME = 1 << 8,
-    IRIS_SHOW_ALL = (1 << 9) - 1,
+    IRIS_SHOW_HOLDS = 1 << 9,
+    IRIS_SHOW_ENDED = 1 << 10, /* ended, cut_by */
+    IRIS_SHOW_ALL = (1 << 11) - 1,
 };
+
+/* Parts to which other ranks react. The rest only informs people. */
+#define IRIS_SHOW_URGENT                                                      \
+    (IRIS_SHOW_STATE | IRIS_SHOW_WAITS | IRIS_SHOW_ID | IRIS_SHOW_ELSEWHERE | \
+     IRIS_SHOW_REASON | IRIS_SHOW_HOLDS | IRIS_SHOW_ENDED)
 
 /* Identifies a post of one rank: place and agreement. A member can only post
  * agreement k+2 after all have posted k+1, so all have read k. */
@@ -116,89 +127,13 @@ struct iris_sender {
     int fd;   /* its descriptor, which the caller closes, or -1 */
 };
 
-/* All slots are filled. Data of other ranks are copies and may contain
- * anything: check every index and length in them. Unless stated otherwise, one
- * thread at a time calls. */
-struct iris_control_ops {
-    /* Publishes parts of `shown` (enum iris_show) as this rank's. Ordered: a
-     * rank that reads a publication in one call finds all earlier ones in its
-     * next call. */
-    void (*publish)(struct iris_control *control, unsigned parts,
-                    const struct iris_shown *shown);
-
-    /* One more thread of this rank (1), or one fewer (-1), waits for a stream.
-     * Thread-safe. */
-    void (*wait_stream)(struct iris_control *control, int change);
-
-    /* Copies these parts of a rank's published state, which may be out of date;
-     * leaves the other parts alone. Thread-safe. */
-    void (*read)(struct iris_control *control, int rank, unsigned parts,
-                 struct iris_shown *shown_p);
-
-    /* Posts two parts, together at most IRIS_POST_BYTES, for agreement `seq` at
-     * a place of `expected` members. A release of all earlier writes of this
-     * rank. */
-    void (*post)(struct iris_control *control, const struct iris_post_id *id,
-                 const struct iris_part parts[2], int expected);
-
-    /* Whether that post has arrived: acquire. */
-    int (*posted)(struct iris_control *control, const struct iris_post_id *id);
-
-    /* Copies up to `bytes` of the post, from byte `at` on. Returns the post's
-     * length; 0 if it has not arrived. */
-    size_t (*collect)(struct iris_control *control,
-                      const struct iris_post_id *id, size_t at, void *to,
-                      size_t bytes);
-
-    /* Sleeps until a post may have arrived at the place, at most `ns`. Calls
-     * `done` once more at the point from which a new post ends the sleep. */
-    void (*wait)(struct iris_control *control, int place, int64_t ns,
-                 int (*done)(void *arg), void *arg);
-
-    /* Marks a place as failed, once for all its members. The first mark stays,
-     * and is returned; 0 only queries. Wakes the ranks that sleep there. */
-    unsigned (*fail)(struct iris_control *control, int place, unsigned mark);
-
-    /* Prepares the place for a new group if no member holds it: *free_p. Each
-     * member then holds it until it releases it. IRIS_ERR_NO_MEMORY */
-    iris_status_t (*place_prepare)(struct iris_control *control, int place,
-                                   int *free_p);
-    void (*place_hold)(struct iris_control *control, int place);
-    void (*place_release)(struct iris_control *control, int place);
-
-    /* 0 after the process of `rank` has ended; 1 as long as nothing is known of
-     * that. Thread-safe. */
-    int (*alive)(struct iris_control *control, int rank);
-
-    /* Whether `rank` is in another process. */
-    int (*is_remote)(struct iris_control *control, int rank);
-
-    /* "rank 3 (pid 1234)", for messages. */
-    void (*name)(struct iris_control *control, int rank,
-                 char name[IRIS_RANK_NAME_BYTES]);
-
-    /* Sends a message to a rank of another process, with a descriptor unless fd
-     * is -1. Returns 0 or an errno; after EAGAIN and similar ones, try
-     * again. */
-    int (*send)(struct iris_control *control, int rank, const void *data,
-                size_t bytes, int fd);
-
-    /* Receives one message of a peer within `timeout_ms`. IRIS_ERR_SYSTEM: no
-     * message can arrive any more. IRIS_ERR_LIMIT: a descriptor was lost. */
-    iris_status_t (*receive)(struct iris_control *control, void *data,
-                             size_t bytes, int timeout_ms,
-                             struct iris_sender *sender_p);
-
-    void (*close)(struct iris_control *control);
-};
-
 struct iris_mail;
+struct iris_hub;
 struct iris_record;
 struct iris_records;
+struct iris_segment;
 
-/* The base of all implementations, and their first member. */
 struct iris_control {
-    const struct iris_control_ops *ops;
     const struct iris_log *log;
     int rank;
     int num_ranks;
@@ -216,25 +151,95 @@ struct iris_control {
     const char *called;           /* the name in `own`, a string of the
                                    * call's type */
     struct iris_shown own;        /* the state that this rank has published */
-    const struct iris_mail *mail; /* the processes that the mail watches */
+    struct iris_mail *mail;       /* the ranks and their processes */
     struct iris_record *record;   /* this rank's flight record; NULL: none */
-    struct iris_records *records; /* the records of all ranks of this
-                                   * machine, owned by the control plane;
-                                   * NULL: none */
+    struct iris_segment *segment; /* the table of this node */
+    struct iris_records *records; /* in it */
+    struct iris_hub *hub;         /* of this node; NULL: another rank has it, or
+                                   * the job has one node */
 };
+
+/* Data of other ranks are copies and may contain anything: check every index and
+ * length in them. Unless stated otherwise, one thread at a time calls. */
+
+/* Publishes parts of `shown` (enum iris_show) as this rank's. Ordered: a rank
+ * that reads a publication in one call finds all earlier ones in its next
+ * call. */
+void iris_i_control_publish(struct iris_control *control, unsigned parts,
+                            const struct iris_shown *shown);
+
+/* One more thread of this rank (1), or one fewer (-1), waits for a stream.
+ * `control` may be NULL. Thread-safe. */
+void iris_i_control_wait_stream(struct iris_control *control, int change);
+
+/* Copies these parts of a rank's published state, which may be out of date;
+ * leaves the other parts alone. Thread-safe. */
+void iris_i_control_read(struct iris_control *control, int rank, unsigned parts,
+                         struct iris_shown *shown_p);
+
+/* Posts two parts, together at most IRIS_POST_BYTES, for agreement `seq` at a
+ * place of `expected` members. A release of all earlier writes of this rank. */
+void iris_i_control_post(struct iris_control *control,
+                         const struct iris_post_id *id,
+                         const struct iris_part parts[2], int expected);
+
+/* Whether that post has arrived: acquire. */
+int iris_i_control_posted(struct iris_control *control,
+                          const struct iris_post_id *id);
+
+/* Copies up to `bytes` of the post, from byte `at` on. Returns the post's
+ * length; 0 if it has not arrived. */
+size_t iris_i_control_collect(struct iris_control *control,
+                              const struct iris_post_id *id, size_t at,
+                              void *to, size_t bytes);
+
+/* Sleeps until a post may have arrived at the place, at most `ns`. Calls `done`
+ * once more at the point from which a new post ends the sleep. */
+void iris_i_control_wait(struct iris_control *control, int place, int64_t ns,
+                         int (*done)(void *arg), void *arg);
+
+/* Marks a place as failed, once for all its members. The first mark stays, and
+ * is returned; 0 only queries. Wakes the ranks that sleep there. */
+unsigned iris_i_control_fail(struct iris_control *control, int place,
+                             unsigned mark);
+
+/* Prepares the place for a new group if no member holds it: *free_p. Each member
+ * then holds it until it releases it. IRIS_ERR_NO_MEMORY */
+iris_status_t iris_i_control_place_prepare(struct iris_control *control,
+                                           int place, int *free_p);
+iris_status_t iris_i_control_place_hold(struct iris_control *control, int place,
+                                        const int *ranks, int count);
+void iris_i_control_place_release(struct iris_control *control, int place);
+
+/* 0 after the process of `rank` has ended; 1 as long as nothing is known of
+ * that. Thread-safe. */
+int iris_i_control_alive(struct iris_control *control, int rank);
+
+/* The rank that led a node, and with whose death `rank`, which is alive() no
+ * more, was cut off; -1: `rank` ended by itself. */
+int iris_i_control_find_cut(struct iris_control *control, int rank);
+
+/* "9 to 15": the ranks that a leader's death cuts off from this one. */
+void iris_i_control_list_far(struct iris_control *control, int leader,
+                             char *text, size_t bytes);
 
 /* 1 if the rank is in another process. `control` may be NULL: 0. */
 int iris_i_control_is_remote(struct iris_control *control, int rank);
 
-/* One more thread (1), or one fewer (-1), waits for a stream. `control` may be
- * NULL. */
-void iris_i_control_wait_stream(struct iris_control *control, int change);
+/* "rank 3 (pid 1234)", for messages. */
+void iris_i_control_name(struct iris_control *control, int rank,
+                         char name[IRIS_RANK_NAME_BYTES]);
 
-/* For implementations: a new id of a control plane, by which ranks match their
- * own contexts with a peer's; and this rank's record. */
-uint64_t iris_i_control_next_id(void);
-void iris_i_control_open_record(struct iris_control *control,
-                                struct iris_records *records);
+/* Sends a message to a rank of another process, with a descriptor unless fd is
+ * -1. Returns 0 or an errno; after EAGAIN and similar ones, try again. */
+int iris_i_control_send(struct iris_control *control, int rank,
+                        const void *data, size_t bytes, int fd);
+
+/* Receives one message of a peer within `timeout_ms`. IRIS_ERR_SYSTEM: no
+ * message can arrive any more. IRIS_ERR_LIMIT: a descriptor was lost. */
+iris_status_t iris_i_control_receive(struct iris_control *control, void *data,
+                                     size_t bytes, int timeout_ms,
+                                     struct iris_sender *sender_p);
 
 /* `control` may be NULL. */
 void iris_i_control_close(struct iris_control *control);
@@ -297,6 +302,14 @@ void iris_i_arrivals_close(struct iris_arrivals *arrivals);
 iris_status_t iris_i_arrivals_take(struct iris_arrivals *arrivals,
                                    struct iris_arrival **arrival_p);
 
+/* The other side: proves the key and claims on a new connection, within a wait.
+ * IRIS_ERR_STATE: the connection was dropped, try again. IRIS_ERR_BOOTSTRAP:
+ * *proof_p has the reason; this thread's message is not set. */
+iris_status_t iris_i_arrivals_prove(int sock, const struct iris_secret *key,
+                                    const struct iris_log *who,
+                                    struct iris_wait *wait,
+                                    struct iris_proof *proof_p);
+
 /* ---- bootstrap.c ---- */
 
 /* How ranks meet: this rank's number, the number of ranks, the job's name, and
@@ -358,7 +371,7 @@ int iris_i_bootstrap_env_applies(const struct iris_settings *settings);
 iris_status_t iris_i_bootstrap_env(const struct iris_settings *settings,
                                    struct iris_bootstrap *bootstrap_p);
 
-/* ---- endpoint.c ---- */
+/* ---- mail.c ---- */
 
 /* One rank's endpoint for messages with descriptors after the rendezvous: a
  * datagram socket with a name that the system chose. It trusts only the
@@ -371,15 +384,6 @@ struct iris_endpoint {
     char name[IRIS_ENDPOINT_NAME_BYTES];
 };
 
-/* A message as received. */
-struct iris_letter {
-    pid_t pid; /* the sender's, from the system */
-    uid_t uid;
-    ssize_t bytes;  /* its full size; -1: no message */
-    int fd;         /* the caller closes it; -1: none */
-    int fd_dropped; /* a descriptor came but this process had no room for it */
-};
-
 /* Makes this rank's endpoint, whose name the others need. The caller closes it.
  * IRIS_ERR_LIMIT, IRIS_ERR_NO_MEMORY, IRIS_ERR_SYSTEM */
 iris_status_t iris_i_endpoint_open(struct iris_endpoint **endpoint_p);
@@ -387,24 +391,7 @@ iris_status_t iris_i_endpoint_open(struct iris_endpoint **endpoint_p);
 /* `endpoint` may be NULL. */
 void iris_i_endpoint_close(struct iris_endpoint *endpoint);
 
-/* Sends one message, with a descriptor unless fd is -1, to the endpoint of that
- * name. 0 or errno. Never blocks. */
-int iris_i_endpoint_send(const struct iris_endpoint *endpoint,
-                         const char name[IRIS_ENDPOINT_NAME_BYTES],
-                         const void *data, size_t bytes, int fd);
-
-/* Takes one message from any sender. Never blocks. */
-void iris_i_endpoint_take(const struct iris_endpoint *endpoint, void *data,
-                          size_t bytes, struct iris_letter *letter_p);
-
-/* Waits for a message, at most for this time. IRIS_ERR_SYSTEM: the socket is no
- * longer usable. */
-iris_status_t iris_i_endpoint_wait(const struct iris_endpoint *endpoint,
-                                   const struct iris_log *log, int timeout_ms);
-
 /* ---- rendezvous.c ---- */
-
-struct iris_segment;
 
 /* A rank's data for the rendezvous. A rank whose own preparation failed comes
  * all the same, so that its peers learn the reason at once instead of waiting
@@ -421,13 +408,14 @@ struct iris_hello {
     uint64_t host; /* set by it, too: iris_i_host_id(); 0: the job has one
                     * host */
     int32_t part;  /* the part of its host that it simulates as a node */
+    int32_t nodes; /* IRIS_NODES; set by it, too */
     uint64_t heap_bytes;
     uint64_t heap_id;   /* a word on its heap */
     int32_t check;      /* IRIS_CHECK, as a number */
-    int32_t control;    /* enum iris_control_kind: IRIS_CONTROL */
+    int32_t control;    /* enum iris_control_kind */
     char transport[16]; /* IRIS_TRANSPORT; set by iris_i_rendezvous_join() */
     char host_name[32]; /* empty if host is 0 */
-    struct iris_address control_address; /* rank 0's */
+    struct iris_address control_address; /* its hub's */
     struct iris_address far_address;     /* for ranks of other nodes; size 0:
                                        * they cannot reach this rank */
     unsigned char control_secret[32];    /* rank 0's random bytes, which
@@ -578,7 +566,7 @@ void iris_i_peers_set_state(struct iris_control *control,
  * then none of these ends a wait. */
 struct iris_waiter iris_i_peers_waiter(struct iris_control *control);
 
-/* ---- rendezvous_common.c ---- */
+/* ---- rendezvous_root.c: both sides ---- */
 
 /* A status that is not a verdict yet: rank 0 has heard this rank's hello. */
 #define IRIS_VERDICT_HEARD 1
@@ -608,13 +596,6 @@ iris_status_t iris_i_rendezvous_accept(const struct iris_verdict *verdict);
 void iris_i_rendezvous_send(int sock, const struct iris_verdict *verdict,
                             int fd);
 
-/* Sends a peer the good verdict and every rank's hello, unless the verdict has
- * the hellos' address. A descriptor goes only to other processes of the same
- * host. */
-iris_status_t
-iris_i_rendezvous_announce(const struct iris_rendezvous *rendezvous, int rank,
-                           const struct iris_verdict *verdict);
-
 /* IRIS_ERR_PEER_LOST: the creator of the ranks has noted that one failed. */
 iris_status_t
 iris_i_rendezvous_check_failed(const struct iris_rendezvous *rendezvous);
@@ -636,7 +617,7 @@ void iris_i_rendezvous_close(int *fd_p);
 void iris_i_rendezvous_key(const struct iris_rendezvous *rendezvous,
                            const char *label, struct iris_secret *key_p);
 
-/* ---- call.c ---- */
+/* ---- agree.c ---- */
 
 /* How messages print a field of a call. */
 enum iris_field_kind {
@@ -712,26 +693,6 @@ struct iris_drafts {
     unsigned next; /* index of the draft to replace */
 };
 
-/* Makes the draft of this call; valid until the next call of this function. */
-const struct iris_draft *iris_i_call_draft(struct iris_drafts *drafts,
-                                           const struct iris_call *call);
-
-/* Parses the first IRIS_DRAFT_BYTES of a post of `bytes` bytes; returns the
- * offset of its payload. A malformed post becomes a call without a name or
- * payload. */
-size_t iris_i_call_take_apart(const void *data, size_t bytes,
-                              struct iris_posted_call *call_p);
-
-/* Whether two calls have the same name and fields. */
-int iris_i_call_is_same(const struct iris_posted_call *a,
-                        const struct iris_posted_call *b);
-
-/* The call as text: "iris_malloc(bytes 64, alignment 256)". */
-void iris_i_call_describe(const struct iris_posted_call *call, char *text,
-                          size_t bytes);
-
-/* ---- posts.c ---- */
-
 /* The members of a group, as agreements use them. Part of a struct of the
  * user. */
 struct iris_members {
@@ -744,20 +705,6 @@ struct iris_members {
     const struct iris_draft *draft; /* the latest call's; NULL: none */
 };
 
-struct iris_post_id iris_i_posts_id(const struct iris_members *members,
-                                    int rank);
-
-/* Copies a piece of a member's post; returns the post's length. */
-size_t iris_i_posts_collect(const struct iris_members *members, int rank,
-                            size_t at, void *to, size_t bytes);
-
-/* Parses a member's call; returns the offset of its payload. */
-size_t iris_i_posts_take_apart(const struct iris_members *members, int rank,
-                               struct iris_posted_call *call_p);
-
-/* Whether a member has posted its call of the latest agreement. */
-int iris_i_agree_has_come(const struct iris_members *members, int rank);
-
 /* Copies up to `bytes` of the payload that the member with rank `rank` posted
  * in the latest agreement; returns the payload's length. Valid until this
  * rank's next agreement. */
@@ -768,8 +715,6 @@ size_t iris_i_agree_payload(const struct iris_members *members, int rank,
  * different fields. Then all of them can go on to another agreement of that
  * call, with any result of this one. The same on all members. */
 int iris_i_agree_all_called(const struct iris_members *members);
-
-/* ---- agree.c ---- */
 
 /* Agreement, the primitive under every collective host call: a rank posts its
  * call, waits until all members have posted, and compares. */
@@ -797,7 +742,8 @@ void iris_i_agree_reset(struct iris_control *control);
 
 /* ---- stream_socket.c ---- */
 
-/* How ranks connect. With shm they do not. */
+/* How ranks connect: not at all in a job of one node; by local sockets if nodes
+ * are simulated on one host; else by TCP. */
 enum iris_control_kind {
     IRIS_CONTROL_SHM,
     IRIS_CONTROL_UNIX,
@@ -856,39 +802,6 @@ int iris_i_mpi_is_up(void);
  * MPI_COMM_WORLD. IRIS_ERR_UNSUPPORTED */
 iris_status_t iris_i_mpi_check_calls(int rank, int num_ranks);
 
-/* ---- control_socket.c ---- */
-
-/* The kind in a rank's hello: where rank 0 listens. */
-enum iris_control_kind iris_i_control_kind(const char *name);
-
-/* Rank 0's descriptors for it; -1: none. It opens them before the rendezvous,
- * so that all ranks learn of a failure. */
-struct iris_control_fds {
-    int listener;
-    int spare; /* reserved, to tell a rank that there are no descriptors left */
-    int wake;  /* an eventfd */
-};
-#define IRIS_CONTROL_NO_FDS \
-    {                       \
-        -1, -1, -1          \
-    }
-
-/* Rank 0: listens at an address, with a secret; its hello then announces both.
- * The caller closes *fds_p. IRIS_ERR_LIMIT, IRIS_ERR_SYSTEM */
-iris_status_t iris_i_control_socket_listen(enum iris_control_kind kind,
-                                           struct iris_hello *hello,
-                                           struct iris_control_fds *fds_p);
-void iris_i_control_fds_close(struct iris_control_fds *fds);
-
-/* Like iris_i_control_shm_open(), but uses only the records of the segment.
- * Takes over `fds` (rank 0's) on success; the other ranks connect.
- * IRIS_ERR_BOOTSTRAP: rank 0 has refused this rank. */
-iris_status_t iris_i_control_socket_open(const struct iris_log *log,
-                                         struct iris_rendezvous *rendezvous,
-                                         struct iris_endpoint *endpoint,
-                                         const struct iris_control_fds *fds,
-                                         struct iris_control **control_p);
-
 /* ---- exchange.c ---- */
 
 /* Memory of this rank's heap. */
@@ -943,19 +856,30 @@ iris_status_t iris_i_rendezvous_root_agree(struct iris_rendezvous *rendezvous,
 iris_status_t
 iris_i_rendezvous_root_check(const struct iris_rendezvous *rendezvous);
 
-/* ---- control_open.c ---- */
+/* ---- control.c: opening ---- */
+
+/* A rank's descriptors for a hub; -1: none. Every rank of a job of several nodes
+ * opens them before the rendezvous, so that all ranks learn of a failure. */
+struct iris_control_fds {
+    int listener;
+    int spare; /* reserved, to tell a leader that no others are left */
+    int wake;  /* an eventfd */
+};
+#define IRIS_CONTROL_NO_FDS \
+    {                       \
+        -1, -1, -1          \
+    }
 
 /* The parts that a rank opens before the rendezvous, because its hello
  * announces them. */
 struct iris_control_parts {
     struct iris_endpoint *endpoint; /* NULL: no messages will be sent */
-    struct iris_control_fds fds;    /* rank 0's descriptors for
-                                     * control_socket.c */
+    struct iris_control_fds fds;
 };
 
-/* Rank 0 listens if the control plane `name` needs it; *hello_p announces that
- * to the others. IRIS_ERR_LIMIT, IRIS_ERR_SYSTEM */
-iris_status_t iris_i_control_prepare(const char *name,
+/* Listens if there are other nodes; *hello_p announces that to them.
+ * IRIS_ERR_LIMIT, IRIS_ERR_SYSTEM */
+iris_status_t iris_i_control_prepare(enum iris_control_kind kind,
                                      struct iris_hello *hello_p,
                                      struct iris_control_parts *parts);
 

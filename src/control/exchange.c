@@ -76,7 +76,7 @@ static iris_status_t fail_send(const struct state *x, int rank, int errno_value)
 {
     char name[IRIS_RANK_NAME_BYTES];
 
-    x->control->ops->name(x->control, rank, name);
+    iris_i_control_name(x->control, rank, name);
     return iris_i_fail_errno(x->control->log, IRIS_ERR_SYSTEM, errno_value,
                              "cannot offer new memory to %s", name);
 }
@@ -95,7 +95,7 @@ static void give_up(struct state *x, int rank, int errno_value)
     }
     peer->received = x->exchange->num_offers;
     note(x, iris_i_peers_check(x->control, rank));
-    x->control->ops->name(x->control, rank, name);
+    iris_i_control_name(x->control, rank, name);
     note(x, iris_i_fail_errno(
                 x->control->log, IRIS_ERR_PEER_LOST, errno_value,
                 "%s has closed the socket by which it is offered "
@@ -152,8 +152,8 @@ static int send_offers(struct state *x, int rank)
         if (x->own != IRIS_OK) {
             message.offer.handle = (struct iris_heap_handle){.fd = -1};
         }
-        ret = x->control->ops->send(x->control, rank, &message, sizeof message,
-                                    message.offer.handle.fd);
+        ret = iris_i_control_send(x->control, rank, &message, sizeof message,
+                                  message.offer.handle.fd);
         if (ret != 0) {
             judge(x, rank, ret);
             break;
@@ -196,7 +196,7 @@ static iris_status_t receive(struct state *x, int timeout_ms, int *taken_p)
     struct message message;
     struct iris_sender sender;
     int expects_fd;
-    iris_status_t status = x->control->ops->receive(
+    iris_status_t status = iris_i_control_receive(
         x->control, &message, sizeof message, timeout_ms, &sender);
 
     *taken_p = sender.rank >= 0;

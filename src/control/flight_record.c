@@ -77,7 +77,7 @@ calibrate(struct iris_record *record)
 }
 
 /* A counter that restarted counts as one that is ahead. */
-static uint64_t now_ticks(struct iris_record *record)
+static uint64_t read_ticks(struct iris_record *record)
 {
     uint64_t ticks = iris_i_ticks();
 
@@ -111,7 +111,7 @@ void iris_i_record_open(struct iris_record *record, int rank, const char *job)
 /* Number of slots that are tried before a name is given up. */
 #define PROBES 16
 
-static size_t place_of(const char *name)
+static size_t place_name(const char *name)
 {
     uint64_t address = (uintptr_t)name;
 
@@ -141,9 +141,9 @@ static int is_name(const struct iris_kernel_name *kernel, const char *name)
            strncmp(kernel->name, name, IRIS_RECORD_NAME - 1) == 0;
 }
 
-static uint16_t number_of(struct iris_record *record, const char *name)
+static uint16_t number_kernel(struct iris_record *record, const char *name)
 {
-    size_t place = place_of(name);
+    size_t place = place_name(name);
 
     for (int i = 0; i < PROBES; i++) {
         struct iris_kernel_name *kernel = &record->kernels[place];
@@ -158,25 +158,25 @@ static uint16_t number_of(struct iris_record *record, const char *name)
 
 /* ---- Calls ---- */
 
-static struct iris_call_cell *cell_of(struct iris_record *record, uint64_t id)
+static struct iris_call_cell *find_cell(struct iris_record *record, uint64_t id)
 {
     return &record->calls_ring[id % IRIS_RECORD_CALLS];
 }
 
-static uint64_t mark_of(uint64_t id, enum iris_call_state state)
+static uint64_t make_mark(uint64_t id, enum iris_call_state state)
 {
     return id << IRIS_MARK_ID | state;
 }
 
 /* Without a bus lock: if two threads count at once, one count may be lost. */
-static void raise(_Atomic uint64_t *count)
+static void raise_count(_Atomic uint64_t *count)
 {
     atomic_store_explicit(count,
                           atomic_load_explicit(count, memory_order_relaxed) + 1,
                           memory_order_relaxed);
 }
 
-static void put(_Atomic uint64_t *word, uint64_t value)
+static void put_word(_Atomic uint64_t *word, uint64_t value)
 {
     atomic_store_explicit(word, value, memory_order_relaxed);
 }
@@ -186,38 +186,39 @@ static void put_what(_Atomic uint64_t *word, struct iris_call_what what)
     uint64_t value;
 
     memcpy(&value, &what, sizeof value);
-    put(word, value);
+    put_word(word, value);
 }
 
 void iris_i_record_begin(struct iris_record *record,
                          const struct iris_host_event *event, uint64_t offset,
                          uint64_t value)
 {
-    struct iris_call_cell *cell = cell_of(record, event->id);
+    struct iris_call_cell *cell = find_cell(record, event->id);
     const struct iris_call_what what = {
         .op = (uint8_t)event->op,
         .cmp = (uint8_t)event->cmp,
-        .kernel = event->kernel == NULL ? 0 : number_of(record, event->kernel),
+        .kernel =
+            event->kernel == NULL ? 0 : number_kernel(record, event->kernel),
         .number = event->op == IRIS_HOST_LAUNCH ? event->grid
                                                 : (uint32_t)event->target_rank,
     };
 
-    put(&cell->mark, mark_of(event->id, IRIS_CALL_WRITING));
+    put_word(&cell->mark, make_mark(event->id, IRIS_CALL_WRITING));
     atomic_thread_fence(memory_order_release);
-    put(&cell->words[IRIS_CALL_BEGIN], now_ticks(record));
-    put(&cell->words[IRIS_CALL_END], 0);
-    put(&cell->words[IRIS_CALL_STREAM], (uintptr_t)event->stream);
-    put(&cell->words[IRIS_CALL_OFFSET], offset);
-    put(&cell->words[IRIS_CALL_BYTES], event->bytes);
-    put(&cell->words[IRIS_CALL_VALUE], value);
+    put_word(&cell->words[IRIS_CALL_BEGIN], read_ticks(record));
+    put_word(&cell->words[IRIS_CALL_END], 0);
+    put_word(&cell->words[IRIS_CALL_STREAM], (uintptr_t)event->stream);
+    put_word(&cell->words[IRIS_CALL_OFFSET], offset);
+    put_word(&cell->words[IRIS_CALL_BYTES], event->bytes);
+    put_word(&cell->words[IRIS_CALL_VALUE], value);
     put_what(&cell->words[IRIS_CALL_WHAT], what);
     if (atomic_load_explicit(&cell->mark, memory_order_relaxed) !=
-        mark_of(event->id, IRIS_CALL_WRITING)) {
+        make_mark(event->id, IRIS_CALL_WRITING)) {
         /* A newer call came in between: neither is complete. */
-        put(&cell->mark, 0);
+        put_word(&cell->mark, 0);
         return;
     }
-    atomic_store_explicit(&cell->mark, mark_of(event->id, IRIS_CALL_IN),
+    atomic_store_explicit(&cell->mark, make_mark(event->id, IRIS_CALL_IN),
                           memory_order_release);
 }
 
@@ -227,19 +228,19 @@ void iris_i_record_end(struct iris_record *record,
                        const struct iris_host_event *event, uint64_t offset,
                        int timed)
 {
-    struct iris_call_cell *cell = cell_of(record, event->id);
+    struct iris_call_cell *cell = find_cell(record, event->id);
     uint64_t status = (uint8_t)event->status;
 
     if (atomic_load_explicit(&cell->mark, memory_order_relaxed) !=
-        mark_of(event->id, IRIS_CALL_IN)) {
+        make_mark(event->id, IRIS_CALL_IN)) {
         return;
     }
     if (timed) {
-        put(&cell->words[IRIS_CALL_END], now_ticks(record));
+        put_word(&cell->words[IRIS_CALL_END], read_ticks(record));
     }
-    put(&cell->words[IRIS_CALL_OFFSET], offset);
+    put_word(&cell->words[IRIS_CALL_OFFSET], offset);
     atomic_store_explicit(&cell->mark,
-                          mark_of(event->id, IRIS_CALL_DONE) |
+                          make_mark(event->id, IRIS_CALL_DONE) |
                               status << IRIS_MARK_STATUS,
                           memory_order_release);
 }
@@ -264,7 +265,7 @@ int iris_i_record_stream_slot(struct iris_record *record, uint64_t address)
 
 void iris_i_record_launched(struct iris_record *record, int slot)
 {
-    raise(&record->launched[slot]);
+    raise_count(&record->launched[slot]);
 }
 
 /* Index of a member in that struct, in words. */
@@ -281,9 +282,9 @@ void iris_i_record_kernel(struct iris_record *record, int slot,
                                      memory_order_relaxed),
         .done = atomic_load_explicit(&cell->words[WORD(iris_stream_now, done)],
                                      memory_order_relaxed),
-        .begin_ticks = now_ticks(record),
+        .begin_ticks = read_ticks(record),
         .what = {.op = IRIS_HOST_KERNEL,
-                 .kernel = number_of(record, event->kernel),
+                 .kernel = number_kernel(record, event->kernel),
                  .number = event->grid},
     };
 
@@ -304,7 +305,7 @@ void iris_i_record_kernel_done(struct iris_record *record, int slot)
 
 /* ---- Waits ---- */
 
-static int claim(struct iris_record *record)
+static int claim_wait(struct iris_record *record)
 {
     for (unsigned owner = IRIS_OWNER_NONE; owner <= IRIS_OWNER_PAST;
          owner += IRIS_OWNER_PAST) {
@@ -328,7 +329,7 @@ int iris_i_record_wait(struct iris_record *record, int slot,
         return -1;
     }
     if (slot < 0) {
-        slot = claim(record);
+        slot = claim_wait(record);
     }
     if (slot >= 0) {
         write_cell(&record->waits[slot].seq, wait, sizeof *wait);

@@ -12,7 +12,7 @@
 
 #include <pthread.h>
 
-/* ---- place.c ---- */
+/* ---- table.c: places ---- */
 
 /* A place: the memory in which the members of one group post, private to this
  * process or shared. */
@@ -21,23 +21,23 @@
 struct iris_post {
     _Alignas(64) atomic_ullong seq; /* number of the agreement; stored last */
     uint32_t bytes;
+    uint32_t expected; /* members of the place */
     unsigned char data[IRIS_POST_BYTES];
 };
 
 _Static_assert(sizeof(struct iris_post) == 4096, "a post is a page");
 
 struct iris_place {
-    _Alignas(4096) atomic_uint users; /* ranks that hold the group */
-    atomic_uint wakes;                /* futex: bumped when all have posted */
+    _Alignas(4096) atomic_uint wakes; /* futex: bumped when all have posted */
     atomic_uint sleepers;             /* threads asleep on it */
     atomic_ullong num_posts;          /* total so far; an agreement adds
                                        * `expected` */
     atomic_uint failed;               /* set once; 0: not failed */
+    atomic_uint generation;           /* counts the groups that it was for */
     struct iris_post posts[];         /* [2 * rank + seq % 2] */
 };
 
-/* Implementations of slots of struct iris_control_ops, for one place. _post: 1
- * if all `expected` ranks have now posted. */
+/* The calls of iris_i_control_*() for one place. _post: 1 if all `expected` ranks have now posted. */
 int iris_i_place_post(struct iris_place *place, const struct iris_post_id *id,
                       const struct iris_part parts[2], int expected);
 int iris_i_place_posted(const struct iris_place *place,
@@ -48,14 +48,19 @@ size_t iris_i_place_collect(const struct iris_place *place,
 void iris_i_place_wait(struct iris_place *place, int64_t ns,
                        int (*done)(void *arg), void *arg);
 unsigned iris_i_place_fail(struct iris_place *place, unsigned mark);
-int iris_i_place_prepare(struct iris_place *place);
-void iris_i_place_hold(struct iris_place *place, int rank);
-void iris_i_place_release(struct iris_place *place);
+/* Prepares the place for a new group; forgets a rank's posts there. */
+void iris_i_place_reset(struct iris_place *place);
+void iris_i_place_clear(struct iris_place *place, int rank);
+
+/* A post of a rank, for the hub: the agreement's number in the slot of this
+ * parity; 0: none. */
+struct iris_post *iris_i_place_slot(struct iris_place *place, int rank,
+                                    uint64_t seq);
 
 /* Wakes the ranks that sleep there. */
 void iris_i_place_wake(struct iris_place *place);
 
-/* ---- segment.c ---- */
+/* ---- table.c: memory ---- */
 
 /* The control segment: a small piece of shared memory with the records of a
  * node's ranks, followed by the places where they post. */
@@ -65,7 +70,7 @@ void iris_i_place_wake(struct iris_place *place);
 struct iris_segment {
     atomic_int refs;
     int num_ranks;
-    int fd; /* -1: private */
+    int fd;
     size_t bytes;
     void *base;
     struct iris_records records; /* at its start */
@@ -75,11 +80,6 @@ struct iris_segment {
  * IRIS_ERR_NO_MEMORY, IRIS_ERR_LIMIT, IRIS_ERR_SYSTEM */
 iris_status_t iris_i_segment_create(int num_ranks,
                                     struct iris_segment **segment_p);
-
-/* Memory of this rank alone, with the layout of a segment: its copy of the
- * others' published states and posts. IRIS_ERR_NO_MEMORY */
-iris_status_t iris_i_segment_private(int num_ranks,
-                                     struct iris_segment **segment_p);
 
 /* Maps a segment of another process; takes over `fd` on success. */
 iris_status_t iris_i_segment_attach(int fd, int num_ranks,
@@ -98,7 +98,7 @@ struct iris_place *iris_i_segment_place(struct iris_segment *segment,
 iris_status_t iris_i_segment_commit_place(struct iris_segment *segment,
                                           int place);
 
-/* ---- board.c ---- */
+/* ---- table.c: boards ---- */
 
 /* A board: the published state of one rank (struct iris_shown), in memory that
  * others read while the rank writes. */
@@ -115,7 +115,16 @@ struct iris_board {
     _Atomic uint64_t name[IRIS_CALL_NAME_WORDS];
     _Atomic uint64_t reason[IRIS_REASON_WORDS];
     _Atomic uint64_t waits;
+    _Atomic uint64_t holds;
+    atomic_uint ended;
+    atomic_uint cut_by;
+    /* Changes that the hub has not sent, if it is a rank of this node. */
+    atomic_uint new_parts;
+    _Atomic uint64_t new_posts; /* a bit for each place */
 };
+
+/* The offset of a rank's board. */
+size_t iris_i_board_at(int rank);
 
 /* Writes parts (enum iris_show) of the rank's state. The state itself is stored
  * last, as a release of the parts that belong to it. The waits are stored with
@@ -135,12 +144,16 @@ void iris_i_board_read(const struct iris_board *board, unsigned parts,
 struct iris_mail {
     struct iris_endpoint *endpoint; /* NULL: no messages are sent */
     int num_ranks;
+    int num_nodes;
     struct iris_mail_rank {
         int pid;
-        int is_here;   /* 1: it is on this machine */
-        int is_remote; /* 1: it is in another process */
-        int pidfd;     /* its process on this machine; -1: not watched */
-        char host[32]; /* empty: the job has one host */
+        int is_here;          /* 1: it is on this machine */
+        int is_far;           /* 1: it is on another node */
+        int leader;           /* the lowest rank of its node */
+        int is_remote;        /* 1: it is in another process */
+        int pidfd;            /* its process on this machine; -1: not watched */
+        uint64_t start_ticks; /* 0: a pidfd watches it */
+        char host[32];        /* empty: the job has one host */
         char name[IRIS_ENDPOINT_NAME_BYTES];
     } * ranks;
 };
@@ -151,17 +164,14 @@ iris_status_t iris_i_mail_open(struct iris_mail *mail,
 
 /* Watches every other process of this machine by a pidfd. It becomes readable
  * once the process has ended, also as a zombie and also if a child holds its
- * descriptors, and is immune to reuse of the pid. Without `must`, a system that has no pidfds
- * is no error, and the processes are not watched. IRIS_ERR_PEER_LOST,
- * IRIS_ERR_LIMIT, IRIS_ERR_SYSTEM */
-iris_status_t iris_i_mail_watch(struct iris_mail *mail, int must);
+ * descriptors, and is immune to reuse of the pid. IRIS_ERR_PEER_LOST,
+ * IRIS_ERR_LIMIT */
+iris_status_t iris_i_mail_watch(struct iris_mail *mail);
 
 /* Closes the endpoint, too. */
 void iris_i_mail_close(struct iris_mail *mail);
 
-/* Implementations of slots of struct iris_control_ops. */
 int iris_i_mail_alive(const struct iris_mail *mail, int rank);
-int iris_i_mail_is_remote(const struct iris_mail *mail, int rank);
 
 /* A rank of this machine whose process is stopped by a signal or a debugger, for
  * messages; -1: none. `mail` may be NULL. */
@@ -181,33 +191,24 @@ iris_status_t iris_i_mail_receive(const struct iris_mail *mail,
                                   const struct iris_inbox *inbox,
                                   struct iris_sender *sender_p);
 
-/* ---- message.c ---- */
+/* ---- rows.c: messages ---- */
 
-/* The messages of the control plane over sockets: a head and a body. They come
+/* The messages between hubs: a head and a body. They come
  * from other processes, perhaps on other machines, so everything in them is
  * checked before it is used. */
 
 #define IRIS_MESSAGE_MAGIC \
     UINT32_C(0x69726973) /* differs in another byte order */
-#define IRIS_MESSAGE_VERSION 4u
+#define IRIS_MESSAGE_VERSION 5u
 #define IRIS_MESSAGE_WHY_BYTES 160
 
-/*   any -> 0     forwarded by 0 to all the others, in the order of each sender:
- *                SHOWN, POST, FAIL, HOLD, RELEASE, QUERY
- *   any -> any   through 0: RECORD, ANSWERED
- *   0 -> all     ENDED: `from` has closed its connection */
 enum iris_message_type {
     IRIS_MESSAGE_SHOWN = 1, /* value: parts */
     IRIS_MESSAGE_POST,      /* value: number of the agreement */
     IRIS_MESSAGE_FAIL,      /* value: mark */
-    IRIS_MESSAGE_HOLD,
-    IRIS_MESSAGE_RELEASE,
-    IRIS_MESSAGE_ENDED,
-    IRIS_MESSAGE_QUERY,    /* `from` wants other hosts' flight records; value:
-                            * number of the query */
-    IRIS_MESSAGE_RECORD,   /* value: an offset; body: those bytes of the
-                            * record */
-    IRIS_MESSAGE_ANSWERED, /* value: number of the query */
+    IRIS_MESSAGE_ROW,       /* value: an offset; body: those bytes of the
+                             * flight record */
+    IRIS_MESSAGE_ROW_END,
     IRIS_MESSAGE_TYPES
 };
 
@@ -216,9 +217,8 @@ struct iris_message_head {
     uint16_t version;
     uint16_t type;
     uint16_t bytes;   /* of the body */
-    uint16_t members; /* POST: number of members of its place; RECORD,
-                       * ANSWERED: the rank that has asked */
-    uint16_t from;    /* a rank */
+    uint16_t members; /* POST: number of members of its place */
+    uint16_t from;    /* a rank of the sending hub's node */
     uint16_t place;
     uint64_t value;
 };
@@ -226,10 +226,10 @@ struct iris_message_head {
 _Static_assert(sizeof(struct iris_message_head) == 24, "no holes");
 _Static_assert(IRIS_POST_BYTES <= UINT16_MAX, "a head says how long it is");
 
-/* The end of an answer. Rank 0 may have dropped any part of it. */
-struct iris_message_answered {
+/* The end of a row. */
+struct iris_message_row_end {
     int64_t now_ns;
-    uint64_t bytes; /* sum of its parts */
+    uint64_t bytes; /* sum of its parts; 0: the row has not changed */
 };
 
 #define IRIS_MESSAGE_MOST (sizeof(struct iris_message_head) + IRIS_POST_BYTES)
@@ -254,179 +254,97 @@ size_t iris_i_message_pack(unsigned parts, const struct iris_shown *shown,
 int iris_i_message_unpack(unsigned parts, const unsigned char *data,
                           size_t bytes, struct iris_shown *shown_p);
 
-/* ---- hub_copy.c ---- */
-
-struct iris_hub_copy {
-    struct iris_segment *segment;
-    atomic_uchar *ended; /* by rank: its connection has ended */
-    int rank;            /* this one */
-    /* The records of this host, in which readers find the states of the marked
-     * ranks, which are on other hosts. NULL: they are not used. */
-    const struct iris_records *records;
-    const unsigned char *elsewhere;
-    int writes_boards; /* 1: this rank writes their states; 0: another one does,
-                        * except for the last state */
-    const struct iris_mail *mail; /* the ranks' processes and hosts */
-};
-
-/* The caller closes it even if this fails. IRIS_ERR_NO_MEMORY */
-iris_status_t iris_i_hub_copy_open(struct iris_hub_copy *copy, int num_ranks);
-void iris_i_hub_copy_close(struct iris_hub_copy *copy);
-
-struct iris_board *iris_i_hub_board(const struct iris_hub_copy *copy, int rank);
-struct iris_place *iris_i_hub_place(const struct iris_hub_copy *copy,
-                                    int place);
-
-/* Parts to which other ranks react. The rest only informs people. */
-#define IRIS_SHOW_URGENT                                                      \
-    (IRIS_SHOW_STATE | IRIS_SHOW_WAITS | IRIS_SHOW_ID | IRIS_SHOW_ELSEWHERE | \
-     IRIS_SHOW_REASON)
-
-/* Writes parts of a rank's published state to the copy, and for readers of this
- * host if the rank is on another one. */
-void iris_i_hub_write(struct iris_hub_copy *copy, int rank, unsigned parts,
-                      const struct iris_shown *shown);
-
-enum iris_hub_applied {
-    IRIS_HUB_NONSENSE, /* not applied */
-    IRIS_HUB_PATIENT,  /* no rank waits for it: it may be sent together with
-                        * the next message */
-    IRIS_HUB_URGENT,
-};
-
-/* Applies a message. */
-enum iris_hub_applied iris_i_hub_apply(struct iris_hub_copy *copy,
-                                       const struct iris_message_head *head,
-                                       const unsigned char *body);
-
-/* The connection of `rank` has ended. */
-void iris_i_hub_end(struct iris_hub_copy *copy, int rank);
-
-/* ---- link.c ---- */
-
-/* One connection of the control plane over sockets. It never blocks, keeps data
- * that cannot be sent yet, and collects received data until a message is
- * complete. */
+/* ---- hub.c ---- */
 
 /* The most bytes that one connection keeps for the other side. */
 #define IRIS_LINK_MOST ((size_t)64 << 20)
 
+/* A connection to the leader of another node. */
 struct iris_link {
-    int sock;   /* -1: closed */
-    int rank;   /* the other side's rank */
-    int polled; /* its index among the polled descriptors; 0: not
-                          * polled */
-    size_t in_bytes;
-    unsigned char in[2 * IRIS_MESSAGE_MOST];
-    unsigned char *out; /* bytes to be sent: [out_at, out_bytes) */
-    size_t out_at;
-    size_t out_bytes;
-    size_t out_room;
-    int is_full;  /* the socket did not take all of it */
-    int is_stuck; /* more data was pending than can be kept */
-    int is_cut;   /* the other host does not answer */
+    int rank;            /* the other side's */
+    atomic_int has_come; /* 1: it is open, or was */
+    int polled;          /* index among the polled descriptors; 0: not polled */
+    int is_broken;       /* nothing can be sent any more */
+    int is_stuck;        /* more data was pending than can be kept */
+    int is_cut;          /* the other host does not answer */
     struct iris_stream_check check;
+    struct iris_session session; /* sock -1: not open */
 };
 
-/* Takes over a socket. */
-void iris_i_link_open(struct iris_link *link, int sock, int rank);
-void iris_i_link_close(struct iris_link *link);
-
-/* Adds a message for the next flush. IRIS_ERR_LIMIT: the other side has left
- * IRIS_LINK_MOST bytes unread. IRIS_ERR_NO_MEMORY */
-iris_status_t iris_i_link_put(struct iris_link *link,
-                              const struct iris_message_head *head,
-                              const struct iris_part parts[2]);
-
-/* Sends the pending messages. -1: the connection has ended. */
-int iris_i_link_flush(struct iris_link *link);
-
-/* Reads the received data. -1: the other side has closed. */
-int iris_i_link_fill(struct iris_link *link);
-
-/* Removes a processed message from the front of `in`. */
-void iris_i_link_drop(struct iris_link *link, size_t bytes);
-
-/* ---- hub.c ---- */
-
-/* The connections of one rank's control plane over sockets, and the thread that
- * serves them. Rank 0 is connected to all others, each other rank to rank 0.
- * The thread keeps this rank's copy of the others' published states and posts. */
-
+/* The hub of this node (hub.c has its protocol). */
 struct iris_hub {
     const struct iris_log *log;
-    int rank;
+    int rank; /* this one, which leads its node */
     int num_ranks;
-    int num_links;
-    int listener;           /* rank 0's, until all have connected; then -1 */
-    struct iris_secret key; /* with which ranks prove themselves there */
+    const struct iris_mail *mail;
+    struct iris_segment *table;
+    int num_links;          /* one for each other node */
+    int listener;           /* until all have connected; then -1 */
+    struct iris_secret key; /* with which leaders prove themselves there */
     struct iris_gate gate;  /* at the listener */
-    int spare; /* rank 0's: a reserved descriptor, to tell a rank that no others are left; -1 */
-    int wake;  /* eventfd: there is a message to send, or the thread has
-                   * to end */
-    int num_here; /* rank 0: number of connected ranks */
+    int spare; /* a reserved descriptor, to tell a leader that no others are
+                * left; -1 */
+    int wake;  /* eventfd: there are pending bytes, or the thread has to end */
+    atomic_int num_here; /* connected leaders, so far */
+    atomic_int num_lost; /* connections that ended before their ranks */
     atomic_int closing;
-    atomic_int lost; /* other ranks: the connection to rank 0 has ended */
-    int64_t close_by_ns;
-    int64_t flush_by_ns;       /* latest time for sending the pending
-                                * messages */
-    atomic_uint dirty;         /* published parts that were not sent yet */
-    struct iris_hub_copy copy; /* the others' published states and posts */
-    pthread_mutex_t lock;      /* protects the links' sockets and pending
-                                * messages */
-    pthread_t thread;
+    atomic_int drained;         /* nothing more will be put into the links */
+    int64_t close_by_ns;        /* set before `closing` */
+    int64_t next_row_ns;        /* time of the next copy of all records */
+    uint64_t committed;         /* a bit for each place that may be written */
+    struct iris_hub_sent *sent; /* by rank and place */
+    uint64_t *hashes;           /* by rank: its last row's */
+    uint64_t *rows;             /* by rank: rows that have come */
+    int has_dropped;            /* a piece of the row that is being sent */
+    pthread_mutex_t lock;       /* the links' sockets and pending messages */
+    pthread_t sender;
+    pthread_t receiver;
     struct pollfd *polled;
-    struct iris_link *links; /* rank 0: to all ranks; others: one link */
+    struct iris_link *links;
 };
 
-/* Takes over `fds` (rank 0), or `sock`, the connection to rank 0 (other ranks).
- * Starts the thread. IRIS_ERR_NO_MEMORY, IRIS_ERR_LIMIT; then the caller still
- * owns the descriptors. */
-iris_status_t iris_i_hub_open(struct iris_hub *hub,
-                              const struct iris_control_fds *fds, int sock);
+/* Opens the hub of a leader, connects it to the other leaders, and starts its
+ * threads. Takes over parts->fds on success. IRIS_ERR_NO_MEMORY,
+ * IRIS_ERR_LIMIT, IRIS_ERR_PEER_LOST, IRIS_ERR_BOOTSTRAP (refused),
+ * IRIS_ERR_TIMEOUT */
+iris_status_t iris_i_hub_open(struct iris_control *control,
+                              const struct iris_rendezvous *rendezvous,
+                              struct iris_control_parts *parts,
+                              struct iris_hub **hub_p);
 
-/* Sends all pending messages and closes. Rank 0 first waits until the others
- * have closed, at most for `stay_ms`. */
+/* Waits until the other ranks of this node have ended, at most for `stay_ms`;
+ * then sends the rest, and closes. */
 void iris_i_hub_close(struct iris_hub *hub, int stay_ms);
 
-/* Sends a message to all other ranks, in order. */
-void iris_i_hub_say(struct iris_hub *hub, const struct iris_message_head *head,
-                    const struct iris_part parts[2]);
+/* Applies a message of the link's other side. 0: it makes no sense. */
+int iris_i_hub_apply(struct iris_hub *hub, int leader,
+                     const struct iris_message_head *head,
+                     const unsigned char *body);
 
-/* Parts of this rank's board in the copy have changed: sends urgent parts now,
- * the others within a short time. */
-void iris_i_hub_show(struct iris_hub *hub, unsigned parts);
+/* Frees the memory of a hub that is not running. */
+iris_status_t iris_i_hub_make(struct iris_hub *hub);
+void iris_i_hub_free(struct iris_hub *hub);
 
-/* ---- mirror.c ---- */
+/* ---- rows.c ---- */
 
-/* Copies of the flight records of other hosts' ranks, for reports of this host.
- * A reader asks (iris_i_records_ask()). One rank of its host asks the others by
- * the control plane, and writes their answers to its host's file of records. */
+/* Sends the record of a rank of this node, or only its end if the record has the
+ * same hash as before. Sends nothing if the rank has no record. */
+void iris_i_row_send(const struct iris_records *records, int rank,
+                     uint64_t *hash_p,
+                     void (*put_piece)(void *arg,
+                                       const struct iris_message_head *head,
+                                       const void *body),
+                     void *arg);
 
-/* Sends one message of an answer. */
-struct iris_mirror_way {
-    void (*send)(void *arg, const struct iris_message_head *head,
-                 const struct iris_part parts[2]);
-    void *arg;
-};
+/* Writes a piece of a row of a far rank to this node's table. Ignores a malformed
+ * one. *count: the rows of this rank that have come. */
+void iris_i_row_take(const struct iris_records *records,
+                     const struct iris_message_head *head,
+                     const unsigned char *body, uint64_t *count);
 
-/* Sends the used parts of this rank's record to the rank that has sent `query`:
- * about 10 KiB. Sends nothing if the rank has no record. */
-void iris_i_mirror_answer(const struct iris_records *records, int rank,
-                          const struct iris_message_head *query,
-                          const struct iris_mirror_way *way);
-
-/* Writes a message of an answer to the copy. Ignores a malformed one. */
-void iris_i_mirror_take(const struct iris_records *records,
-                        const struct iris_message_head *head,
-                        const unsigned char *body);
-
-/* A rank of another host has closed its connection. `host` is its name. */
-void iris_i_mirror_end(const struct iris_records *records, int rank, int pid,
-                       const char *host);
-
-/* No answer of this rank can arrive any more. */
-void iris_i_mirror_lose(const struct iris_records *records, int rank);
+/* Nothing more will come of that rank, which had this process. */
+void iris_i_row_end(const struct iris_records *records, int rank, int pid,
+                    const char *host);
 
 /* ---- rendezvous_hosts.c ---- */
 
@@ -458,7 +376,7 @@ iris_i_rendezvous_open_arrivals(struct iris_rendezvous *rendezvous);
 iris_status_t iris_i_rendezvous_meet_host(struct iris_rendezvous *rendezvous,
                                           int fd);
 
-/* ---- circle.c ---- */
+/* ---- agree.c ---- */
 
 /* This rank waits for `absent` in the members' current agreement; its board
  * shows that from now on. IRIS_ERR_MISMATCH: that rank waits for this one,
@@ -466,66 +384,5 @@ iris_status_t iris_i_rendezvous_meet_host(struct iris_rendezvous *rendezvous,
  * members are told. */
 iris_status_t iris_i_circle_check(const struct iris_members *members,
                                   const char *call, int absent);
-
-/* The error of a member that learned of a circle from `rank`, or of its
- * leaving. */
-iris_status_t iris_i_circle_told(const struct iris_members *members, int rank);
-
-/* This rank no longer waits. */
-void iris_i_circle_leave(const struct iris_members *members);
-
-/* ---- hub_accept.c ---- */
-
-/* Opens the gate at hub->listener. IRIS_ERR_LIMIT, IRIS_ERR_NO_MEMORY */
-iris_status_t iris_i_hub_open_gate(struct iris_hub *hub);
-
-/* Serves the connections of strangers and of ranks that have not proven
- * themselves, and welcomes those that have. If there are no descriptors, a rank
- * is told so. */
-void iris_i_hub_accept(struct iris_hub *hub);
-
-/* No more ranks will connect. */
-void iris_i_hub_close_listener(struct iris_hub *hub);
-
-/* ---- control_shm.c ---- */
-
-/* Opens it with the results of the rendezvous. On success it takes over the
- * reference to the segment and `endpoint` (NULL: no messages will be sent).
- * IRIS_ERR_LIMIT, IRIS_ERR_PEER_LOST (a rank is gone already),
- * IRIS_ERR_NO_MEMORY */
-iris_status_t iris_i_control_shm_open(const struct iris_log *log,
-                                      struct iris_rendezvous *rendezvous,
-                                      struct iris_endpoint *endpoint,
-                                      struct iris_control **control_p);
-
-/* ---- hub_query.c ---- */
-
-/* Queries for flight records: this rank's answers, and rank 0's passing on of
- * other ranks' answers. */
-
-/* Answers a rank of another host; ignores one of this host. The caller
- * flushes. */
-void iris_i_hub_answer(struct iris_hub *hub,
-                       const struct iris_message_head *query);
-
-/* Rank 0: whether a message goes to one rank only, and passing it on. The
- * caller holds the lock. */
-int iris_i_hub_is_answer(const struct iris_message_head *head);
-void iris_i_hub_pass_on(struct iris_hub *hub,
-                        const struct iris_message_head *head,
-                        const struct iris_part parts[2]);
-
-/* ---- rendezvous_hello.c ---- */
-
-/* Whether a hello belongs to this job and is the first of its rank, compared
- * with rank 0's own. */
-iris_status_t
-iris_i_rendezvous_check_hello(const struct iris_rendezvous *rendezvous,
-                              const struct iris_hello *hello);
-
-/* Whether its rank is prepared, with the same settings as rank 0. */
-iris_status_t
-iris_i_rendezvous_compare(const struct iris_rendezvous *rendezvous,
-                          const struct iris_hello *hello);
 
 #endif /* IRIS_SRC_CONTROL_INTERNAL_H */

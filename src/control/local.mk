@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: MIT
-libirisi_la_SOURCES += %D%/agree.c %D%/arrivals.c %D%/board.c %D%/bootstrap.c \
-	%D%/call.c %D%/circle.c %D%/control.c %D%/control.h %D%/control_open.c \
-	%D%/control_shm.c %D%/control_socket.c %D%/endpoint.c %D%/exchange.c \
-	%D%/flight_record.c %D%/hub.c %D%/hub_accept.c %D%/hub_copy.c %D%/hub_query.c \
-	%D%/internal.h %D%/link.c %D%/mail.c %D%/message.c %D%/mirror.c %D%/peers.c \
-	%D%/place.c %D%/posts.c %D%/record_names.c %D%/record_read.c %D%/records.c \
-	%D%/records.h %D%/rendezvous.c %D%/rendezvous_common.c %D%/rendezvous_hello.c \
-	%D%/rendezvous_hosts.c %D%/rendezvous_root.c %D%/segment.c %D%/stream_socket.c
+libirisi_la_SOURCES += %D%/agree.c %D%/arrivals.c %D%/bootstrap.c %D%/control.c \
+	%D%/control.h %D%/control_open.c %D%/exchange.c %D%/flight_record.c %D%/hub.c \
+	%D%/internal.h %D%/mail.c %D%/peers.c %D%/reader.c %D%/records.h \
+	%D%/rendezvous.c %D%/rendezvous_hosts.c %D%/rendezvous_root.c %D%/rows.c \
+	%D%/stream_socket.c %D%/table.c
 # The objects that see MPI.
 libirismpi_la_SOURCES = %D%/bootstrap_mpi.c

@@ -1,19 +1,203 @@
 /* SPDX-License-Identifier: MIT
  *
- * Messages with descriptors between ranks, by local datagrams.
+ * The ranks of one machine, and messages with descriptors between them.
+ *
+ * Every rank that needs one has an endpoint: a datagram socket whose name the
+ * system chose, and which its hello announces. A message counts only if the
+ * system says that it comes from a process of the job.
  */
 #include "config.h"
 
 #include "control/internal.h"
 
 #include "base/base.h"
+#include "base/socket.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
+
+/* ---- Endpoints ---- */
+
+/* A message as received. */
+struct letter {
+    pid_t pid; /* the sender's, from the system */
+    uid_t uid;
+    ssize_t bytes;  /* its full size; -1: no message */
+    int fd;         /* the caller closes it; -1: none */
+    int fd_dropped; /* a descriptor came but this process had no room for it */
+};
+
+static iris_status_t bind_endpoint(int sock,
+                                   char name[IRIS_ENDPOINT_NAME_BYTES])
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    socklen_t bytes = sizeof address.sun_family;
+    int on = 1;
+
+    /* Binding without a name makes the system choose one in the abstract
+     * namespace. */
+    if (setsockopt(sock, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0 ||
+        bind(sock, (struct sockaddr *)&address, bytes) != 0) {
+        return iris_i_fail_errno(NULL, IRIS_ERR_SYSTEM, errno,
+                                 "cannot listen for peers' memory");
+    }
+    bytes = sizeof address;
+    if (getsockname(sock, (struct sockaddr *)&address, &bytes) != 0 ||
+        bytes <= offsetof(struct sockaddr_un, sun_path) + 1 ||
+        bytes - offsetof(struct sockaddr_un, sun_path) >
+            IRIS_ENDPOINT_NAME_BYTES) {
+        return iris_i_fail(NULL, IRIS_ERR_SYSTEM,
+                           "a local socket has no name of %d bytes",
+                           IRIS_ENDPOINT_NAME_BYTES - 1);
+    }
+    memset(name, 0, IRIS_ENDPOINT_NAME_BYTES);
+    memcpy(name, address.sun_path + 1,
+           bytes - offsetof(struct sockaddr_un, sun_path) - 1);
+    return IRIS_OK;
+}
+
+iris_status_t iris_i_endpoint_open(struct iris_endpoint **endpoint_p)
+{
+    struct iris_endpoint *endpoint = calloc(1, sizeof *endpoint);
+    iris_status_t status;
+
+    if (endpoint == NULL) {
+        return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
+                           "no memory for an endpoint");
+    }
+    endpoint->sock =
+        iris_i_fd_socket(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    status = endpoint->sock < 0 ? iris_i_fail_fd(errno, "cannot make a socket")
+                                : bind_endpoint(endpoint->sock, endpoint->name);
+    if (status != IRIS_OK) {
+        iris_i_endpoint_close(endpoint);
+        return status;
+    }
+    *endpoint_p = endpoint;
+    return IRIS_OK;
+}
+
+void iris_i_endpoint_close(struct iris_endpoint *endpoint)
+{
+    if (endpoint != NULL && endpoint->sock >= 0) {
+        close(endpoint->sock);
+    }
+    free(endpoint);
+}
+
+/* 0 or errno. Never blocks. */
+static int send_letter(const struct iris_endpoint *endpoint,
+                       const char name[IRIS_ENDPOINT_NAME_BYTES],
+                       const void *data, size_t bytes, int fd)
+{
+    union iris_socket_control control;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t length = strnlen(name, IRIS_ENDPOINT_NAME_BYTES);
+    struct iovec iov = {(void *)(uintptr_t)data, bytes};
+    struct msghdr header = {
+        .msg_name = &address,
+        .msg_namelen =
+            (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length),
+        .msg_iov = &iov,
+        .msg_iovlen = 1};
+
+    memcpy(address.sun_path + 1, name, length);
+    iris_i_socket_attach(&header, &control, fd);
+    return sendmsg(endpoint->sock, &header, MSG_DONTWAIT | MSG_NOSIGNAL) < 0
+               ? errno
+               : 0;
+}
+
+/* A sender outside the job may send two descriptors, and they may fit. */
+static void take_descriptors(const struct cmsghdr *one, struct letter *letter)
+{
+    size_t count = (one->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    int fd;
+
+    for (size_t i = 0; i < count; i++) {
+        memcpy(&fd, CMSG_DATA(one) + i * sizeof fd, sizeof fd);
+        if (letter->fd < 0) {
+            letter->fd = iris_i_fd_above_stdio(fd);
+        } else {
+            close(fd);
+        }
+    }
+}
+
+static void open_letter(struct msghdr *header, struct letter *letter)
+{
+    struct cmsghdr *one;
+    struct ucred sender;
+
+    for (one = CMSG_FIRSTHDR(header); one != NULL;
+         one = CMSG_NXTHDR(header, one)) {
+        if (one->cmsg_type == SCM_CREDENTIALS) {
+            memcpy(&sender, CMSG_DATA(one), sizeof sender);
+            letter->pid = sender.pid;
+            letter->uid = sender.uid;
+        } else if (one->cmsg_type == SCM_RIGHTS) {
+            take_descriptors(one, letter);
+        }
+    }
+    letter->fd_dropped = (header->msg_flags & MSG_CTRUNC) != 0;
+}
+
+/* Takes one message from any sender. Never blocks. */
+static void take_letter(const struct iris_endpoint *endpoint, void *data,
+                        size_t bytes, struct letter *letter_p)
+{
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int))];
+    } control;
+    struct iovec iov = {data, bytes};
+    struct msghdr header = {.msg_iov = &iov,
+                            .msg_iovlen = 1,
+                            .msg_control = &control,
+                            .msg_controllen = sizeof control.space};
+
+    *letter_p = (struct letter){.pid = -1, .uid = (uid_t)-1, .fd = -1};
+    letter_p->bytes = recvmsg(endpoint->sock, &header,
+                              MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC);
+    if (letter_p->bytes >= 0) {
+        open_letter(&header, letter_p);
+    }
+}
+
+/* IRIS_ERR_SYSTEM: the socket is no longer usable. */
+static iris_status_t await_letter(const struct iris_endpoint *endpoint,
+                                  const struct iris_log *log, int timeout_ms)
+{
+    struct pollfd pollfd = {.fd = endpoint->sock, .events = POLLIN | POLLRDHUP};
+
+    if (poll(&pollfd, 1, timeout_ms) > 0 &&
+        (pollfd.revents & (POLLERR | POLLHUP | POLLRDHUP | POLLNVAL)) != 0) {
+        return iris_i_fail(log, IRIS_ERR_SYSTEM,
+                           "the socket by which peers share new memory with "
+                           "this rank is closed: find the code that closes "
+                           "other libraries' descriptors");
+    }
+    return IRIS_OK;
+}
+
+/* ---- Ranks ---- */
+
+/* The lowest rank of that rank's node. */
+static int find_leader(const struct iris_hello *hellos, int rank)
+{
+    int lowest = 0;
+
+    while (!iris_i_hello_same_node(&hellos[lowest], &hellos[rank])) {
+        lowest++;
+    }
+    return lowest;
+}
 
 iris_status_t iris_i_mail_open(struct iris_mail *mail,
                                const struct iris_rendezvous *rendezvous)
@@ -36,6 +220,10 @@ iris_status_t iris_i_mail_open(struct iris_mail *mail,
             hello, &rendezvous->hellos[rendezvous->rank]);
         mail->ranks[rank].is_remote =
             mail->ranks[rank].pid != own_pid || !mail->ranks[rank].is_here;
+        mail->ranks[rank].is_far = !iris_i_hello_same_node(
+            hello, &rendezvous->hellos[rendezvous->rank]);
+        mail->ranks[rank].leader = find_leader(rendezvous->hellos, rank);
+        mail->num_nodes += mail->ranks[rank].leader == rank;
         snprintf(mail->ranks[rank].host, sizeof mail->ranks[rank].host, "%.*s",
                  (int)sizeof hello->host_name - 1, hello->host_name);
         memcpy(mail->ranks[rank].name, hello->endpoint,
@@ -44,37 +232,35 @@ iris_status_t iris_i_mail_open(struct iris_mail *mail,
     return IRIS_OK;
 }
 
-static iris_status_t watch(struct iris_mail_rank *rank, int number, int must)
+/* Where the system or a container forbids pidfds, the start of the process tells
+ * it from a later one with the same number. */
+static iris_status_t watch_rank(struct iris_mail_rank *rank, int number)
 {
+    struct iris_process process;
+    int ret;
+
     rank->pidfd = iris_i_process_watch(rank->pid);
-    if (rank->pidfd >= 0) {
-        return IRIS_OK;
+    ret = rank->pidfd < 0 ? errno : 0;
+    if (ret == EPERM || ret == EACCES || ret == ENOSYS) {
+        ret = iris_i_process_read(rank->pid, &process) ? 0 : ESRCH;
+        rank->start_ticks = ret == 0 ? process.start_ticks : 0;
     }
-    if (errno == ESRCH) {
+    if (ret == ESRCH) {
         return iris_i_fail(NULL, IRIS_ERR_PEER_LOST,
                            "rank %d (pid %d) died during init", number,
                            rank->pid);
     }
-    if (errno != EPERM && errno != EACCES && errno != ENOSYS) {
-        return iris_i_fail_fd(errno, "cannot watch a peer's process");
-    }
-    return !must ? IRIS_OK
-                 : iris_i_fail_errno(
-                       NULL, IRIS_ERR_SYSTEM, errno,
-                       "cannot watch the process of rank %d: the container or "
-                       "the kernel forbids pidfd_open(); allow it in the "
-                       "container's seccomp profile, or set "
-                       "IRIS_CONTROL=socket on all ranks",
-                       number);
+    return ret == 0 ? IRIS_OK
+                    : iris_i_fail_fd(ret, "cannot watch a peer's process");
 }
 
-iris_status_t iris_i_mail_watch(struct iris_mail *mail, int must)
+iris_status_t iris_i_mail_watch(struct iris_mail *mail)
 {
     iris_status_t status = IRIS_OK;
 
     for (int rank = 0; status == IRIS_OK && rank < mail->num_ranks; rank++) {
         if (mail->ranks[rank].is_remote && mail->ranks[rank].is_here) {
-            status = watch(&mail->ranks[rank], rank, must);
+            status = watch_rank(&mail->ranks[rank], rank);
         }
     }
     return status;
@@ -93,8 +279,15 @@ void iris_i_mail_close(struct iris_mail *mail)
 
 int iris_i_mail_alive(const struct iris_mail *mail, int rank)
 {
-    struct pollfd pollfd = {.fd = mail->ranks[rank].pidfd, .events = POLLIN};
+    const struct iris_mail_rank *peer = &mail->ranks[rank];
+    struct pollfd pollfd = {.fd = peer->pidfd, .events = POLLIN};
+    struct iris_process process;
 
+    if (peer->start_ticks != 0) {
+        return iris_i_process_read(peer->pid, &process) &&
+               process.start_ticks == peer->start_ticks &&
+               process.state != 'Z' && process.state != 'X';
+    }
     return pollfd.fd < 0 || poll(&pollfd, 1, 0) <= 0;
 }
 
@@ -112,11 +305,6 @@ int iris_i_mail_find_stopped(const struct iris_mail *mail)
     return -1;
 }
 
-int iris_i_mail_is_remote(const struct iris_mail *mail, int rank)
-{
-    return mail->ranks[rank].is_remote;
-}
-
 void iris_i_mail_name(const struct iris_mail *mail, int rank,
                       char name[IRIS_RANK_NAME_BYTES])
 {
@@ -131,15 +319,15 @@ int iris_i_mail_send(const struct iris_mail *mail, int rank, const void *data,
 {
     return mail->endpoint == NULL
                ? ENOTSOCK
-               : iris_i_endpoint_send(mail->endpoint, mail->ranks[rank].name,
-                                      data, bytes, fd);
+               : send_letter(mail->endpoint, mail->ranks[rank].name, data,
+                             bytes, fd);
 }
 
 /* The rank whose process sent the message and whose number is its first word;
  * -1: not one of ours. */
-static int sender_of(const struct iris_mail *mail,
-                     const struct iris_inbox *inbox,
-                     const struct iris_letter *letter)
+static int find_sender(const struct iris_mail *mail,
+                       const struct iris_inbox *inbox,
+                       const struct letter *letter)
 {
     int32_t rank = -1;
 
@@ -162,22 +350,21 @@ iris_status_t iris_i_mail_receive(const struct iris_mail *mail,
                                   const struct iris_inbox *inbox,
                                   struct iris_sender *sender_p)
 {
-    struct iris_letter letter;
+    struct letter letter;
     iris_status_t status = IRIS_OK;
 
     *sender_p = (struct iris_sender){.rank = -1, .fd = -1};
     if (inbox->timeout_ms > 0) {
-        status =
-            iris_i_endpoint_wait(mail->endpoint, inbox->log, inbox->timeout_ms);
+        status = await_letter(mail->endpoint, inbox->log, inbox->timeout_ms);
     }
     if (status != IRIS_OK) {
         return status;
     }
-    iris_i_endpoint_take(mail->endpoint, inbox->data, inbox->bytes, &letter);
+    take_letter(mail->endpoint, inbox->data, inbox->bytes, &letter);
     if (letter.bytes < 0) {
         return IRIS_OK;
     }
-    sender_p->rank = sender_of(mail, inbox, &letter);
+    sender_p->rank = find_sender(mail, inbox, &letter);
     if (sender_p->rank >= 0) {
         sender_p->fd = letter.fd;
     } else if (letter.fd >= 0) {

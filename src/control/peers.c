@@ -15,10 +15,10 @@ enum fate { PRESENT, LEFT, DIED };
 static enum fate fate_of(struct iris_control *control, int rank)
 {
     /* The order matters: a rank may finalize and then end. */
-    int alive = control->ops->alive(control, rank);
+    int alive = iris_i_control_alive(control, rank);
     struct iris_shown shown;
 
-    control->ops->read(control, rank, IRIS_SHOW_STATE, &shown);
+    iris_i_control_read(control, rank, IRIS_SHOW_STATE, &shown);
     if (shown.state == IRIS_RANK_LEFT) {
         return LEFT;
     }
@@ -35,7 +35,7 @@ static int was_interrupted(struct iris_control *control, int rank)
 {
     struct iris_shown shown;
 
-    control->ops->read(control, rank, IRIS_SHOW_STATE, &shown);
+    iris_i_control_read(control, rank, IRIS_SHOW_STATE, &shown);
     return shown.interrupted != 0;
 }
 
@@ -45,7 +45,7 @@ static int find_origin(struct iris_control *control, int rank)
     for (int hops = 0; hops < control->num_ranks; hops++) {
         struct iris_shown shown;
 
-        control->ops->read(control, rank, IRIS_SHOW_STATE, &shown);
+        iris_i_control_read(control, rank, IRIS_SHOW_STATE, &shown);
         if (shown.blames == 0 || shown.blames > (unsigned)control->num_ranks ||
             fate_of(control, (int)shown.blames - 1) == PRESENT) {
             break;
@@ -65,7 +65,7 @@ static iris_status_t check_cut(struct iris_control *control)
         return IRIS_OK;
     }
     atomic_compare_exchange_strong(&control->lost, &nobody, rank + 1);
-    control->ops->name(control, rank, name);
+    iris_i_control_name(control, rank, name);
     return iris_i_fail(control->log, IRIS_ERR_PEER_LOST,
                        "this rank cannot reach %s: %s; the job cannot go on: "
                        "finalize and restart it",
@@ -82,24 +82,45 @@ void iris_i_peers_lose(struct iris_control *control, int rank, const char *why)
     if (control == NULL || atomic_load(&control->cut) != 0) {
         return;
     }
-    control->ops->read(control, rank, IRIS_SHOW_STATE, &theirs);
+    iris_i_control_read(control, rank, IRIS_SHOW_STATE, &theirs);
     if (theirs.state == IRIS_RANK_FINALIZED) {
         return;
     }
-    control->ops->name(control, rank, name);
+    iris_i_control_name(control, rank, name);
     snprintf(control->cut_why, sizeof control->cut_why, "%s", why);
     atomic_store(&control->cut, rank + 1);
     iris_i_warning(control->log, "cannot reach %s: %s", name, why);
     snprintf(shown.reason, sizeof shown.reason, "it cannot reach %s: %s", name,
              why);
-    control->ops->publish(control, IRIS_SHOW_STATE | IRIS_SHOW_REASON, &shown);
+    iris_i_control_publish(control, IRIS_SHOW_STATE | IRIS_SHOW_REASON, &shown);
+}
+
+/* The loss of a rank of another node, which may be that of a leader. */
+static iris_status_t fail_died(struct iris_control *control, int rank)
+{
+    int leader = iris_i_control_find_cut(control, rank);
+    char name[IRIS_RANK_NAME_BYTES], far[100];
+
+    if (leader < 0) {
+        iris_i_control_name(control, rank, name);
+        return iris_i_fail(control->log, IRIS_ERR_PEER_LOST,
+                           "%s died; the job cannot go on: finalize "
+                           "and restart it",
+                           name);
+    }
+    iris_i_control_name(control, leader, name);
+    iris_i_control_list_far(control, leader, far, sizeof far);
+    return iris_i_fail(control->log, IRIS_ERR_PEER_LOST,
+                       "%s, leader of its node, died: ranks %s cannot be "
+                       "reached; the job cannot go on: finalize and restart it",
+                       name, far);
 }
 
 iris_status_t iris_i_peers_check(struct iris_control *control, int rank)
 {
     enum fate fate = fate_of(control, rank);
     char reason[IRIS_REASON_BYTES + 1], name[IRIS_RANK_NAME_BYTES];
-    int nobody = 0;
+    int nobody = 0, cut_by;
 
     if (fate == PRESENT) {
         return check_cut(control);
@@ -108,9 +129,11 @@ iris_status_t iris_i_peers_check(struct iris_control *control, int rank)
         rank = find_origin(control, rank);
         fate = fate_of(control, rank);
     }
-    atomic_compare_exchange_strong(&control->lost, &nobody, rank + 1);
+    cut_by = fate == DIED ? iris_i_control_find_cut(control, rank) : -1;
+    atomic_compare_exchange_strong(&control->lost, &nobody,
+                                   (cut_by < 0 ? rank : cut_by) + 1);
     iris_i_peers_read_reason(control, rank, reason);
-    control->ops->name(control, rank, name);
+    iris_i_control_name(control, rank, name);
     if (fate == LEFT && reason[0] != '\0') {
         return iris_i_fail(control->log, IRIS_ERR_PEER_LOST,
                            "%s left the job: %s; see its own "
@@ -129,23 +152,26 @@ iris_status_t iris_i_peers_check(struct iris_control *control, int rank)
                            "its own message, then restart the job",
                            name);
     }
-    return iris_i_fail(control->log, IRIS_ERR_PEER_LOST,
-                       "%s died; the job cannot go on: finalize "
-                       "and restart it",
-                       name);
+    return fail_died(control, rank);
 }
 
+/* The news of a death may come here by another way than that of the group's
+ * failure, and later. */
 iris_status_t iris_i_peers_fail_ended(struct iris_control *control, int rank)
 {
     char name[IRIS_RANK_NAME_BYTES];
+    struct iris_shown shown;
     int nobody = 0;
 
-    control->ops->name(control, rank, name);
+    iris_i_control_read(control, rank, IRIS_SHOW_STATE, &shown);
+    iris_i_control_name(control, rank, name);
     atomic_compare_exchange_strong(&control->lost, &nobody, rank + 1);
-    return iris_i_fail(control->log, IRIS_ERR_PEER_LOST,
-                       "%s has finalized this context and ended; "
-                       "no call may count on it",
-                       name);
+    return shown.state == IRIS_RANK_FINALIZED
+               ? iris_i_fail(control->log, IRIS_ERR_PEER_LOST,
+                             "%s has finalized this context and ended; "
+                             "no call may count on it",
+                             name)
+               : fail_died(control, rank);
 }
 
 int iris_i_peers_lost(const struct iris_control *control)
@@ -180,7 +206,7 @@ void iris_i_peers_read_reason(struct iris_control *control, int rank,
 {
     struct iris_shown shown;
 
-    control->ops->read(control, rank, IRIS_SHOW_REASON, &shown);
+    iris_i_control_read(control, rank, IRIS_SHOW_REASON, &shown);
     memcpy(reason, shown.reason, sizeof shown.reason);
     for (char *next = reason; *next != '\0'; next++) {
         if ((unsigned char)*next < ' ' || *next == 0x7f) {
@@ -195,7 +221,7 @@ iris_status_t iris_i_peers_check_leaving(struct iris_control *control, int rank,
     char reason[IRIS_REASON_BYTES + 1], name[IRIS_RANK_NAME_BYTES];
 
     iris_i_peers_read_reason(control, rank, reason);
-    control->ops->name(control, rank, name);
+    iris_i_control_name(control, rank, name);
     return reason[0] == '\0'
                ? IRIS_OK
                : iris_i_fail(control->log, IRIS_ERR_PEER_LOST,
@@ -208,7 +234,7 @@ void iris_i_peers_write_reason(struct iris_control *control, const char *reason)
 {
     if (control != NULL) {
         snprintf(control->own.reason, sizeof control->own.reason, "%s", reason);
-        control->ops->publish(control, IRIS_SHOW_REASON, &control->own);
+        iris_i_control_publish(control, IRIS_SHOW_REASON, &control->own);
     }
 }
 
@@ -233,7 +259,7 @@ void iris_i_peers_set_state(struct iris_control *control,
     control->own.interrupted = (unsigned)iris_i_peers_interrupted(control);
     control->own.blames = (unsigned)(iris_i_peers_lost(control) + 1);
     control->own.state = state;
-    control->ops->publish(control, IRIS_SHOW_STATE, &control->own);
+    iris_i_control_publish(control, IRIS_SHOW_STATE, &control->own);
 }
 
 static iris_status_t peers_fate(void *arg)

@@ -177,14 +177,7 @@ enum iris_wait_owner {
     IRIS_OWNER_PAST,   /* it was ended; kept for reports */
 };
 
-/* Why a rank of another host does not answer. */
-enum iris_record_gone {
-    IRIS_RECORD_HERE,
-    IRIS_RECORD_ENDED,       /* it has closed its connection */
-    IRIS_RECORD_UNREACHABLE, /* rank 0, which passes answers on, has ended */
-};
-
-/* In `answers`: the copy is being written. */
+/* In `arrived`: the copy is being written. */
 #define IRIS_RECORD_CHANGES UINT64_MAX
 
 /* The whole record of one rank. Only this rank writes it, from any of its
@@ -192,9 +185,10 @@ enum iris_record_gone {
 struct iris_record {
     _Alignas(64) atomic_uint opened; /* 1: the following members are filled
                                       * in */
-    atomic_uint gone;                /* of a copy: enum iris_record_gone */
-    _Atomic uint64_t answers;        /* of a copy: the number of its query */
-    _Atomic uint64_t taken;          /* of a copy: its bytes in this answer */
+    atomic_uint gone;                /* of a copy: 1: its process has ended */
+    _Atomic uint64_t arrived;        /* of a copy: how often it has come */
+    _Atomic int64_t arrived_ns;      /* of a copy: the last time */
+    _Atomic uint64_t taken;          /* of a copy: its bytes so far */
     int64_t shift_ns;                /* of a copy: add this to its times */
     int32_t rank;
     int32_t pid;
@@ -206,6 +200,7 @@ struct iris_record {
     char host[IRIS_RECORD_HOST]; /* empty: the job has one host */
     int32_t num_threads; /* of a copy: the process's threads other than the
                           * library's */
+    int32_t process;     /* of a copy: the process's state, as in ps */
     /* The scale of all ticks here, and the time of the next calibration.
      * Readers use `scale` alone; only the rank uses the others. */
     _Alignas(64) _Atomic uint64_t scale_ticks;
@@ -277,7 +272,7 @@ void iris_i_record_forget(struct iris_record *record);
 /* Whether `seen` satisfies the wait. */
 int iris_i_record_holds(const struct iris_record_wait *wait, int64_t seen);
 
-/* ---- records.c ---- */
+/* ---- table.c ---- */
 
 /* The records of all ranks of one machine, in one unnamed file: boards and
  * flight records, for reports of this and other processes. Readers need only a
@@ -285,7 +280,7 @@ int iris_i_record_holds(const struct iris_record_wait *wait, int64_t seen);
  * and untouched pages stay untouched. */
 
 #define IRIS_RECORDS_MAGIC UINT64_C(0x6c72746373697269) /* "irisctrl" */
-#define IRIS_RECORDS_VERSION 5u
+#define IRIS_RECORDS_VERSION 6u
 
 /* The first page, by which readers identify the file. All offsets follow from
  * num_ranks. */
@@ -299,13 +294,15 @@ struct iris_records_header {
     _Atomic uint64_t reported; /* the reporting rank of the incident, + 1; 0:
                                 * none yet */
     _Atomic uint64_t num_reports;
-    _Atomic int64_t last_ns;   /* time of the last report without an incident */
-    _Atomic uint64_t query;    /* the number of the last query, which a reader
-                              * writes */
-    _Atomic uint64_t asked;    /* the last query that some rank has sent */
-    _Atomic int64_t wanted_ns; /* time of another host's last query */
+    _Atomic int64_t last_ns; /* time of the last report without an incident */
+    atomic_uint hub_wakes;   /* futex: bumped when the hub has something to
+                              * send */
+    atomic_uint hub_sleeps;  /* 1: it sleeps on it */
+    _Atomic uint64_t new_ranks[(IRIS_RANKS_MAX + 63) / 64]; /* a bit for each
+                              * rank of this node whose board says what is new */
+    _Atomic uint64_t new_fails; /* a bit for each place that has failed */
     _Atomic uint64_t elsewhere[(IRIS_RANKS_MAX + 63) / 64]; /* a bit for each
-                              * rank: it is on another host */
+                              * rank: it is on another node */
 };
 
 struct iris_board;
@@ -319,14 +316,7 @@ struct iris_records {
 
 /* ---- For the ranks, each of which writes its own record ---- */
 
-/* Writes the header. The first page must be committed. */
-void iris_i_records_init(const struct iris_records *records);
-
 size_t iris_i_records_bytes(int num_ranks);
-
-/* The offset of the first record. Everything before it must be committed from
- * the start. */
-size_t iris_i_records_head_bytes(int num_ranks);
 
 /* The offset of a rank's record. */
 size_t iris_i_records_at(int num_ranks, int rank);
@@ -366,28 +356,17 @@ unsigned long long iris_i_records_number(const struct iris_records *records);
 void iris_i_records_mark_elsewhere(const struct iris_records *records,
                                    int rank);
 
-/* The number of a query that this rank now has to send; 0: it has sent all.
- * `records` may be NULL. */
-uint64_t iris_i_records_take_query(const struct iris_records *records);
+int iris_i_records_has_far(const struct iris_records *records);
 
-/* Another host's report wants the records of this host's ranks; whether one has
- * in the last IRIS_WANTED_MS. */
-void iris_i_records_note_wanted(const struct iris_records *records);
-int iris_i_records_are_wanted(const struct iris_records *records);
+/* For the hub: parts of a rank's board, and posts at places, are new; and it
+ * wakes if somebody waits for them. */
+void iris_i_records_mark(const struct iris_records *records, int rank,
+                         unsigned parts, uint64_t places);
+void iris_i_records_tell_hub(const struct iris_records *records, int is_urgent);
+struct iris_records_header *
+iris_i_records_header(const struct iris_records *records);
 
-/* A reader's query. Copies with a lower number are older. */
-struct iris_query {
-    uint64_t number; /* 0: no rank is on another host */
-    struct iris_records_header header;
-};
-
-/* Asks the ranks of other hosts for their records. Returns after all have
- * answered, or after IRIS_ANSWER_MS. A reader who may not write to the file
- * gets no answers. */
-void iris_i_records_ask(int fd, struct iris_query *query_p);
-int iris_i_records_is_elsewhere(const struct iris_query *query, int rank);
-
-/* ---- For readers ---- */
+/* ---- reader.c ---- */
 
 /* IRIS_ERR_INVALID: not a file of records; IRIS_ERR_MISMATCH: from another
  * version of Iris. *num_ranks_p: its number of ranks. */
@@ -404,11 +383,15 @@ struct iris_record_copy {
     struct iris_ticks_scale scale;
 };
 
+/* Whether the header marks a rank as one of another node. */
+int iris_i_records_is_elsewhere(const struct iris_records_header *header,
+                                int rank);
+
 /* These return 0 if the file cannot be read. */
+int iris_i_records_read_header(int fd, struct iris_records_header *header_p);
 int iris_i_records_copy(int fd, int num_ranks, int rank,
                         struct iris_record_copy *copy_p);
 int iris_i_records_shown(int fd, int rank, struct iris_shown *shown_p);
-int iris_i_records_start(int fd, int64_t *start_ns_p);
 
 /* Takes the cell at `at` bytes of a copied record. 0: nothing was written
  * there, or it was never complete. */
@@ -421,37 +404,6 @@ int iris_i_records_take_call(struct iris_record_copy *copy, size_t i,
                              struct iris_record_call *call_p);
 int iris_i_records_take_stream(const struct iris_record_copy *copy, size_t i,
                                struct iris_record_stream *stream_p);
-
-/* ---- record_read.c ---- */
-
-/* A call's cell, copied. */
-struct iris_call_copy {
-    uint64_t mark;
-    uint64_t words[IRIS_CALL_WORDS];
-};
-
-/* Converts the copy, with the names in `record`. 0: it was not complete, or
- * contains no call. */
-int iris_i_record_call(const struct iris_record *record,
-                       const struct iris_ticks_scale *scale,
-                       const struct iris_call_copy *copy,
-                       struct iris_record_call *call_p);
-
-/* Converts the copy of a stream's cell. */
-void iris_i_record_stream(const struct iris_record *record,
-                          const struct iris_ticks_scale *scale,
-                          const struct iris_stream_now *now,
-                          struct iris_record_stream *stream_p);
-
-/* The number of the copied call's kernel; 0: none. */
-unsigned iris_i_record_kernel_number(const struct iris_call_copy *copy);
-
-/* A call of this process's own record (one of IRIS_RECORD_CALLS), with its
- * times in ticks. 0: no call, or it is being written. */
-int iris_i_record_own_call(const struct iris_record *record, size_t i,
-                           struct iris_record_call *call_p);
-
-/* ---- record_names.c ---- */
 
 /* The names of kernels that may be running: those launched after the rank's
  * last synchronize of their streams. Text such as "step or iris_k_wait" */

@@ -452,6 +452,7 @@ iris_status_t iris_i_rendezvous_join(struct iris_rendezvous *rendezvous,
 
     snprintf(hello->transport, sizeof hello->transport, "%.15s",
              rendezvous->settings->transport.text);
+    hello->nodes = (int32_t)rendezvous->settings->nodes.number;
     hello->pid_namespace = stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0;
     if (rendezvous->bootstrap->root.bytes != 0) {
         hello->host = iris_i_host_id();

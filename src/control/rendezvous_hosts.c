@@ -113,29 +113,15 @@ static iris_status_t fail_proof(const struct iris_proof *proof)
 static iris_status_t prove_rank(const struct iris_rendezvous *rendezvous,
                                 struct iris_wait *wait)
 {
-    const struct iris_rank_claims claims = {.rank = rendezvous->rank,
-                                            .num_ranks = rendezvous->num_ranks,
-                                            .host = iris_i_host_id()};
-    enum iris_proof_result result = IRIS_PROOF_PENDING;
+    const struct iris_log who = {.rank = rendezvous->rank,
+                                 .num_ranks = rendezvous->num_ranks};
     struct iris_secret key;
     struct iris_proof proof;
     iris_status_t status;
 
     iris_i_secret_derive(&rendezvous->bootstrap->secret, "rendezvous", &key);
-    status = iris_i_proof_begin(&proof, IRIS_PROOF_CONNECTOR, rendezvous->sock,
-                                &key, &claims, sizeof claims, 0);
-    wait->fd = rendezvous->sock;
-    while (status == IRIS_OK && result == IRIS_PROOF_PENDING) {
-        result = iris_i_proof_step(&proof);
-        if (result == IRIS_PROOF_PENDING) {
-            status = iris_i_wait_tick(wait);
-        }
-    }
-    wait->fd = -1;
-    if (status != IRIS_OK || result == IRIS_PROOF_PROVEN) {
-        return status;
-    }
-    return proof.why == IRIS_PROOF_GONE ? IRIS_ERR_STATE : fail_proof(&proof);
+    status = iris_i_arrivals_prove(rendezvous->sock, &key, &who, wait, &proof);
+    return status == IRIS_ERR_BOOTSTRAP ? fail_proof(&proof) : status;
 }
 
 iris_status_t iris_i_rendezvous_far_connect(struct iris_rendezvous *rendezvous,
@@ -175,9 +161,9 @@ iris_i_rendezvous_open_arrivals(struct iris_rendezvous *rendezvous)
         sizeof(struct iris_hello), rendezvous->num_ranks + STRANGERS);
 }
 
-/* ---- Descriptors within a host ---- */
+/* ---- Descriptors within a node ---- */
 
-/* The ranks of this host. */
+/* The ranks of this node, on a host without rank 0. */
 struct host {
     struct iris_rendezvous *rendezvous;
     int lowest;
@@ -186,7 +172,7 @@ struct host {
 
 static int is_here(const struct iris_rendezvous *rendezvous, int rank)
 {
-    return iris_i_hello_same_host(&rendezvous->hellos[rank],
+    return iris_i_hello_same_node(&rendezvous->hellos[rank],
                                   &rendezvous->hellos[rendezvous->rank]);
 }
 

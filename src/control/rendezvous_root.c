@@ -1,7 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rank 0's side of the rendezvous: collects the hellos, checks them, and
- * answers all.
+ * Rank 0's side of the rendezvous, and what both sides share.
+ *
+ *   gathering   takes hellos; each is checked, and compared with rank 0's
+ *   refused     after an error: tells the ranks that are here, and for a short
+ *               time those that come
+ *   announced   every rank has the verdict, all hellos and its node's table
+ *   agreed      every rank has answered whether it could use them, and has the
+ *               joint verdict
+ *
+ * - The first error is the verdict, and every rank gets the same.
+ * - Rank 0 owns all connections until the end, and so knows of deaths.
  */
 #include "config.h"
 
@@ -16,9 +25,254 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/* ---- Verdicts, and waits of both sides ---- */
+
+void iris_i_rendezvous_judge(struct iris_verdict *verdict, iris_status_t status)
+{
+    if (verdict->status == IRIS_OK && status != IRIS_OK) {
+        verdict->status = status;
+        snprintf(verdict->message, sizeof verdict->message, "%s",
+                 iris_last_error());
+    }
+}
+
+/* A status from another process is one of ours, or replaced if it is not. */
+static iris_status_t read_status(int32_t number)
+{
+    switch (number) {
+#define STATUS_CASE(name, value, text) \
+    case value:                        \
+        return IRIS_##name;
+        IRIS_STATUS_ROWS(STATUS_CASE)
+#undef STATUS_CASE
+    }
+    return IRIS_ERR_BOOTSTRAP;
+}
+
+iris_status_t iris_i_rendezvous_accept(const struct iris_verdict *verdict)
+{
+    char message[IRIS_MESSAGE_BYTES];
+
+    if (verdict->status == IRIS_OK) {
+        return IRIS_OK;
+    }
+    /* A text from another process may lack its terminator. */
+    snprintf(message, sizeof message, "%.*s", (int)sizeof message - 1,
+             verdict->message);
+    return iris_i_fail_again(read_status(verdict->status), message);
+}
+
+void iris_i_rendezvous_send(int sock, const struct iris_verdict *verdict,
+                            int fd)
+{
+    (void)iris_i_socket_send(sock, verdict, sizeof *verdict, fd);
+}
+
+static iris_status_t tell_peer(const struct iris_rendezvous *rendezvous,
+                               int rank, const struct iris_verdict *verdict,
+                               int fd)
+{
+    const struct iris_hello *hellos = rendezvous->hellos;
+    const struct iris_hello *to = &hellos[rank];
+    struct iris_verdict own = *verdict;
+    int sock = rendezvous->socks[rank];
+    iris_status_t status;
+
+    if (!iris_i_hello_same_host(to, &hellos[0])) {
+        own.pid = 0;
+        fd = -1;
+    } else if (iris_i_hello_same_process(to, &hellos[0])) {
+        fd = -1;
+    }
+    status = iris_i_socket_send(sock, &own, sizeof own, fd);
+    for (int r = 0;
+         status == IRIS_OK && own.hellos == 0 && r < rendezvous->num_ranks;
+         r++) {
+        int needed = iris_i_hello_same_node(to, &hellos[r]) &&
+                     !iris_i_hello_same_process(to, &hellos[r]);
+
+        status = iris_i_socket_send(sock, &hellos[r], sizeof hellos[r],
+                                    needed ? hellos[r].handle.fd : -1);
+    }
+    return status;
+}
+
+void iris_i_rendezvous_key(const struct iris_rendezvous *rendezvous,
+                           const char *label, struct iris_secret *key_p)
+{
+    const struct iris_bootstrap *bootstrap = rendezvous->bootstrap;
+    struct iris_secret salted;
+
+    iris_i_hmac_sha256(bootstrap->secret.bytes, sizeof bootstrap->secret.bytes,
+                       rendezvous->hellos[0].control_secret,
+                       sizeof rendezvous->hellos[0].control_secret,
+                       salted.bytes);
+    iris_i_secret_derive(&salted, label, key_p);
+}
+
+iris_status_t
+iris_i_rendezvous_check_failed(const struct iris_rendezvous *rendezvous)
+{
+    const atomic_int *failed = rendezvous->bootstrap->failed;
+
+    return failed == NULL || atomic_load(failed) == 0
+               ? IRIS_OK
+               : iris_i_fail(NULL, IRIS_ERR_PEER_LOST,
+                             "rank %d failed before the ranks had met",
+                             atomic_load(failed) - 1);
+}
+
+void iris_i_rendezvous_wait_begin(struct iris_rendezvous *rendezvous,
+                                  const struct iris_wait_type *type,
+                                  struct iris_wait *wait)
+{
+    iris_i_wait_begin(wait, type, &rendezvous->waiter, "iris_init", rendezvous);
+    wait->begin_ns = rendezvous->begin;
+    wait->deadline_ns = rendezvous->deadline;
+    wait->warn_ns = rendezvous->warn_at;
+}
+
+void iris_i_rendezvous_wait_end(struct iris_rendezvous *rendezvous,
+                                struct iris_wait *wait, iris_status_t status)
+{
+    iris_i_wait_end(wait, status);
+    rendezvous->warn_at = wait->warn_ns;
+}
+
+void iris_i_rendezvous_close(int *fd_p)
+{
+    if (*fd_p >= 0) {
+        close(*fd_p);
+        *fd_p = -1;
+    }
+}
+
+/* ---- Checks of a hello ---- */
+
+static iris_status_t fail_other_namespace(const struct iris_hello *hello)
+{
+    return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
+                       "rank %d is in another PID namespace (container) than "
+                       "rank 0, so that they cannot watch each other; run all "
+                       "ranks in one container, or with --pid=host",
+                       hello->rank);
+}
+
+/* If no backend was set, one of the two ranks may have found no GPU. */
+static iris_status_t fail_other_backend(const struct iris_hello *hello,
+                                        const struct iris_hello *own)
+{
+    const struct iris_hello *without = hello->message[0] != '\0' ? hello : own;
+    char why[IRIS_MESSAGE_BYTES] = "";
+
+    if (without->message[0] != '\0') {
+        snprintf(why, sizeof why, "; rank %d: %.700s", without->rank,
+                 without->message);
+    }
+    return iris_i_fail(NULL, IRIS_ERR_MISMATCH,
+                       "rank %d uses backend %.16s, rank 0 uses %.16s; set "
+                       "IRIS_BACKEND alike on all ranks%s",
+                       hello->rank, hello->backend, own->backend, why);
+}
+
+static iris_status_t check_hello(const struct iris_rendezvous *rendezvous,
+                                 const struct iris_hello *hello)
+{
+    const struct iris_hello *own = &rendezvous->hellos[0];
+    int rank = hello->rank;
+
+    if (hello->magic != own->magic || hello->version != own->version) {
+        return iris_i_fail(NULL, IRIS_ERR_MISMATCH,
+                           "pid %d uses another version of Iris than rank 0",
+                           hello->pid);
+    }
+    /* A rank that could not start may not know the number of ranks. */
+    if (hello->num_ranks != own->num_ranks && hello->status == IRIS_OK) {
+        return iris_i_fail(NULL, IRIS_ERR_MISMATCH,
+                           "rank %d believes in a job of %d ranks, rank 0 in "
+                           "one of %d; give all the same IRIS_NUM_RANKS",
+                           rank, hello->num_ranks, own->num_ranks);
+    }
+    if (rank < 0 || rank >= own->num_ranks) {
+        return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
+                           "rank %d is out of range: the job has %d ranks",
+                           rank, own->num_ranks);
+    }
+    if (rendezvous->hellos[rank].magic != 0) {
+        return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
+                           "rank %d came twice: pid %d and pid %d; give each "
+                           "its own IRIS_RANK",
+                           rank, rendezvous->hellos[rank].pid, hello->pid);
+    }
+    if (iris_i_hello_same_host(hello, own) &&
+        hello->pid_namespace != own->pid_namespace) {
+        return fail_other_namespace(hello);
+    }
+    return IRIS_OK;
+}
+
+/* "auto" means "socket". */
+static const char *find_transport(const struct iris_hello *hello)
+{
+    return strcmp(hello->transport, "auto") == 0 ? "socket" : hello->transport;
+}
+
+static iris_status_t compare_hello(const struct iris_rendezvous *rendezvous,
+                                   const struct iris_hello *hello)
+{
+    const struct iris_hello *own = &rendezvous->hellos[0];
+
+    if (hello->status != IRIS_OK) {
+        return iris_i_fail(NULL, (iris_status_t)hello->status,
+                           "rank %d could not start: %.900s", hello->rank,
+                           hello->message);
+    }
+    if (own->status != IRIS_OK) {
+        return IRIS_OK;
+    }
+    if (strcmp(hello->backend, own->backend) != 0) {
+        return fail_other_backend(hello, own);
+    }
+    if ((hello->host == 0) != (own->host == 0)) {
+        return iris_i_fail(NULL, IRIS_ERR_MISMATCH,
+                           "only one of rank %d and rank 0 knows of several "
+                           "hosts; set IRIS_ROOT alike on all ranks",
+                           hello->rank);
+    }
+    if (hello->nodes != own->nodes) {
+        return iris_i_fail(NULL, IRIS_ERR_MISMATCH,
+                           "rank %d has IRIS_NODES=%d, rank 0 has "
+                           "IRIS_NODES=%d; set it alike on all ranks",
+                           hello->rank, hello->nodes, own->nodes);
+    }
+    if (strcmp(find_transport(hello), find_transport(own)) != 0) {
+        return iris_i_fail(NULL, IRIS_ERR_MISMATCH,
+                           "rank %d has IRIS_TRANSPORT=%.15s, rank 0 has "
+                           "IRIS_TRANSPORT=%.15s; set it alike on all ranks",
+                           hello->rank, hello->transport, own->transport);
+    }
+    if (hello->heap_bytes != own->heap_bytes) {
+        return iris_i_fail(
+            NULL, IRIS_ERR_MISMATCH,
+            "rank %d has a heap of %llu bytes, rank 0 of %llu; "
+            "set IRIS_HEAP_SIZE and IRIS_TRACE to the same values on all ranks",
+            hello->rank, (unsigned long long)hello->heap_bytes,
+            (unsigned long long)own->heap_bytes);
+    }
+    if (hello->check != own->check) { /* otherwise offsets would differ */
+        return iris_i_fail(NULL, IRIS_ERR_MISMATCH,
+                           "rank %d checks other things than rank 0; set "
+                           "IRIS_CHECK alike on all ranks",
+                           hello->rank);
+    }
+    return IRIS_OK;
+}
+
+/* ---- Gathering ---- */
+
 /* An error of rank 0 itself, in the words for the others. */
-static iris_status_t own_trouble(const struct iris_rendezvous *rendezvous,
-                                 iris_status_t status)
+static iris_status_t fail_root(const struct iris_rendezvous *rendezvous,
+                               iris_status_t status)
 {
     char why[IRIS_MESSAGE_BYTES];
 
@@ -31,8 +285,8 @@ static iris_status_t own_trouble(const struct iris_rendezvous *rendezvous,
 
 /* Sends an error verdict to all ranks that have come, and frees the resources
  * that only success would have needed. */
-static void dismiss(struct iris_rendezvous *rendezvous,
-                    const struct iris_verdict *verdict)
+static void dismiss_all(struct iris_rendezvous *rendezvous,
+                        const struct iris_verdict *verdict)
 {
     for (int rank = 0; rank < rendezvous->num_ranks; rank++) {
         iris_i_rendezvous_close(&rendezvous->hellos[rank].handle.fd);
@@ -43,7 +297,7 @@ static void dismiss(struct iris_rendezvous *rendezvous,
     }
 }
 
-/* Logs one line for all of them, since anybody can connect; gather() logs their
+/* Logs one line for all of them, since anybody can connect; gather_ranks() logs their
  * number. */
 static void note_turned_away(struct iris_rendezvous *rendezvous)
 {
@@ -57,8 +311,8 @@ static void note_turned_away(struct iris_rendezvous *rendezvous)
 static void judge_trouble(struct iris_rendezvous *rendezvous,
                           iris_status_t status, struct iris_verdict *verdict)
 {
-    iris_i_rendezvous_judge(verdict, own_trouble(rendezvous, status));
-    dismiss(rendezvous, verdict);
+    iris_i_rendezvous_judge(verdict, fail_root(rendezvous, status));
+    dismiss_all(rendezvous, verdict);
     if (rendezvous->spare < 0) {
         iris_i_wait_apart(IRIS_DESCRIPTORS_MS);
     }
@@ -95,9 +349,9 @@ static int take_hello(struct iris_rendezvous *rendezvous,
                                 arrival->claims.rank, arrival->claims.num_ranks,
                                 hello.rank, hello.num_ranks);
     } else if (status == IRIS_OK) {
-        judgement = iris_i_rendezvous_check_hello(rendezvous, &hello);
+        judgement = check_hello(rendezvous, &hello);
     } else if (status == IRIS_ERR_LIMIT) {
-        judgement = own_trouble(rendezvous, status);
+        judgement = fail_root(rendezvous, status);
     }
     if (status == IRIS_OK && hello.status == IRIS_OK &&
         hello.num_ranks > rendezvous->num_expected) {
@@ -107,8 +361,7 @@ static int take_hello(struct iris_rendezvous *rendezvous,
         iris_i_rendezvous_send(arrival->sock, &heard, -1);
         rendezvous->hellos[hello.rank] = hello;
         rendezvous->socks[hello.rank] = arrival->sock;
-        iris_i_rendezvous_judge(verdict,
-                                iris_i_rendezvous_compare(rendezvous, &hello));
+        iris_i_rendezvous_judge(verdict, compare_hello(rendezvous, &hello));
         return 1;
     }
     iris_i_rendezvous_judge(verdict, judgement);
@@ -211,8 +464,8 @@ static iris_status_t fail_absent(const struct iris_wait *wait)
 
 /* After an error, missing ranks get a short time to come and learn of it. The
  * ranks that are here have been told by then, and no longer wait. */
-static void hurry(const struct iris_rendezvous *rendezvous,
-                  struct iris_wait *wait)
+static void shorten_wait(const struct iris_rendezvous *rendezvous,
+                         struct iris_wait *wait)
 {
     static const struct iris_wait_type to_tell = {.pace = IRIS_PACE_SOCKET,
                                                   .late = fail_absent};
@@ -227,8 +480,9 @@ static void hurry(const struct iris_rendezvous *rendezvous,
 
 /* Waits a little. The reason that ends the wait goes into the verdict. After
  * the loss of a rank it goes on, to tell the others. */
-static iris_status_t rest(struct iris_rendezvous *rendezvous,
-                          struct iris_wait *wait, struct iris_verdict *verdict)
+static iris_status_t wait_tick(struct iris_rendezvous *rendezvous,
+                               struct iris_wait *wait,
+                               struct iris_verdict *verdict)
 {
     iris_status_t status = iris_i_wait_tick(wait);
 
@@ -237,15 +491,15 @@ static iris_status_t rest(struct iris_rendezvous *rendezvous,
         wait->ending = status = IRIS_OK;
     }
     iris_i_rendezvous_judge(verdict, status == IRIS_ERR_INTERRUPTED
-                                         ? own_trouble(rendezvous, status)
+                                         ? fail_root(rendezvous, status)
                                          : status);
     return status;
 }
 
 /* Takes connections until all ranks are here, or an error occurs. After an
  * error, the ranks that are here are told at once. */
-static void gather(struct iris_rendezvous *rendezvous,
-                   struct iris_verdict *verdict)
+static void gather_ranks(struct iris_rendezvous *rendezvous,
+                         struct iris_verdict *verdict)
 {
     static const struct iris_wait_type for_ranks = {.pace = IRIS_PACE_SOCKET,
                                                     .fate = check_here,
@@ -260,12 +514,12 @@ static void gather(struct iris_rendezvous *rendezvous,
     wait.fd = rendezvous->arrivals.poll;
     while (status == IRIS_OK && num_received < rendezvous->num_expected) {
         if (verdict->status != IRIS_OK) {
-            dismiss(rendezvous, verdict);
-            hurry(rendezvous, &wait);
+            dismiss_all(rendezvous, verdict);
+            shorten_wait(rendezvous, &wait);
         }
         patience_ns = iris_i_gate_patience_ns(&rendezvous->arrivals.gate);
         wait.nap_ns = patience_ns > 0 ? patience_ns : wait.nap_ns;
-        status = rest(rendezvous, &wait, verdict);
+        status = wait_tick(rendezvous, &wait, verdict);
         if (status == IRIS_OK && take_peer(rendezvous, verdict)) {
             num_received++;
             wait.ending = IRIS_OK; /* late, but present */
@@ -273,7 +527,7 @@ static void gather(struct iris_rendezvous *rendezvous,
     }
     iris_i_rendezvous_wait_end(rendezvous, &wait, status);
     if (verdict->status != IRIS_OK) {
-        dismiss(rendezvous, verdict);
+        dismiss_all(rendezvous, verdict);
     }
     if (rendezvous->num_turned_away > 1) {
         iris_i_warning(rendezvous->waiter.log,
@@ -283,7 +537,7 @@ static void gather(struct iris_rendezvous *rendezvous,
 }
 
 /* The number of peers that are threads of this process. */
-static int num_siblings(const struct iris_rendezvous *rendezvous)
+static int count_siblings(const struct iris_rendezvous *rendezvous)
 {
     int count = 0;
 
@@ -294,23 +548,61 @@ static int num_siblings(const struct iris_rendezvous *rendezvous)
     return count;
 }
 
+/* Makes the table of each node of this host. `tables` has one for each part. */
+static iris_status_t make_tables(const struct iris_rendezvous *rendezvous,
+                                 struct iris_segment **tables)
+{
+    const struct iris_hello *hellos = rendezvous->hellos;
+    iris_status_t status = IRIS_OK;
+
+    for (int rank = 0; status == IRIS_OK && rank < rendezvous->num_ranks;
+         rank++) {
+        int part = hellos[rank].part;
+
+        if (!iris_i_hello_same_host(&hellos[rank], &hellos[0])) {
+            continue;
+        }
+        if (part < 0 || part >= rendezvous->num_ranks) {
+            return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
+                               "rank %d says that it is on node %d of its host",
+                               rank, part);
+        }
+        if (tables[part] == NULL) {
+            status =
+                iris_i_segment_create(rendezvous->num_ranks, &tables[part]);
+        }
+    }
+    return status;
+}
+
 /* Disconnects a peer that cannot be told everything: it must not take a part
  * for the whole. */
-static void announce(struct iris_rendezvous *rendezvous,
-                     struct iris_verdict *verdict)
+static void announce_all(struct iris_rendezvous *rendezvous,
+                         struct iris_segment *const *tables,
+                         struct iris_verdict *verdict)
 {
-    int siblings = num_siblings(rendezvous);
+    int siblings = count_siblings(rendezvous);
 
-    iris_i_segment_retain(rendezvous->segment, siblings);
     if (siblings == rendezvous->num_ranks - 1 &&
         rendezvous->bootstrap->failed != NULL) {
         verdict->hellos = (uintptr_t)rendezvous->hellos;
     }
     verdict->pid = getpid();
-    verdict->control = (uintptr_t)rendezvous->segment;
     for (int rank = 1; rank < rendezvous->num_ranks; rank++) {
-        iris_status_t status =
-            iris_i_rendezvous_announce(rendezvous, rank, verdict);
+        const struct iris_hello *hello = &rendezvous->hellos[rank];
+        struct iris_segment *table =
+            iris_i_hello_same_host(hello, &rendezvous->hellos[0])
+                ? tables[hello->part]
+                : NULL;
+        iris_status_t status;
+
+        if (table != NULL &&
+            iris_i_hello_same_process(hello, &rendezvous->hellos[0])) {
+            iris_i_segment_retain(table, 1);
+        }
+        verdict->control = (uintptr_t)table;
+        status = tell_peer(rendezvous, rank, verdict,
+                           table == NULL ? -1 : table->fd);
 
         if (status == IRIS_OK) {
             continue;
@@ -365,7 +657,7 @@ iris_i_rendezvous_root_refuse(const struct iris_rendezvous *rendezvous,
         return status; /* ranks are threads, and see the failure there */
     }
     snprintf(own, sizeof own, "%s", iris_last_error());
-    iris_i_rendezvous_judge(&verdict, own_trouble(rendezvous, status));
+    iris_i_rendezvous_judge(&verdict, fail_root(rendezvous, status));
     iris_i_secret_name(&rendezvous->bootstrap->secret, "refusal", name);
     if (iris_i_socket_listen(name, rendezvous->num_ranks, &listener) ==
         IRIS_OK) {
@@ -399,27 +691,34 @@ static void warn_open(const struct iris_rendezvous *rendezvous)
 iris_status_t iris_i_rendezvous_root_join(struct iris_rendezvous *rendezvous)
 {
     struct iris_verdict verdict = {.status = IRIS_OK};
+    struct iris_segment *tables[rendezvous->num_ranks];
+    int own = rendezvous->hellos[0].part;
 
-    iris_i_rendezvous_judge(&verdict, iris_i_rendezvous_compare(
-                                          rendezvous, &rendezvous->hellos[0]));
-    gather(rendezvous, &verdict);
+    memset(tables, 0, sizeof tables);
+    iris_i_rendezvous_judge(&verdict,
+                            compare_hello(rendezvous, &rendezvous->hellos[0]));
+    gather_ranks(rendezvous, &verdict);
     iris_i_wait_pause(); /* until iris_i_rendezvous_agree() ends it */
     iris_i_arrivals_close(&rendezvous->arrivals);
     iris_i_rendezvous_close(&rendezvous->sock);
     iris_i_rendezvous_close(&rendezvous->far_sock);
     iris_i_rendezvous_close(&rendezvous->spare);
     if (verdict.status == IRIS_OK) {
-        iris_status_t status =
-            iris_i_segment_create(rendezvous->num_ranks, &rendezvous->segment);
+        iris_status_t status = make_tables(rendezvous, tables);
 
-        iris_i_rendezvous_judge(&verdict, own_trouble(rendezvous, status));
+        iris_i_rendezvous_judge(&verdict, fail_root(rendezvous, status));
         if (verdict.status != IRIS_OK) {
-            dismiss(rendezvous, &verdict);
+            dismiss_all(rendezvous, &verdict);
         }
     }
     if (verdict.status == IRIS_OK) {
         warn_open(rendezvous);
-        announce(rendezvous, &verdict);
+        announce_all(rendezvous, tables, &verdict);
+        rendezvous->segment = tables[own];
+        tables[own] = NULL;
+    }
+    for (int part = 0; part < rendezvous->num_ranks; part++) {
+        iris_i_segment_release(tables[part]);
     }
     return iris_i_rendezvous_accept(&verdict);
 }
@@ -459,7 +758,7 @@ static void describe_last(void *arg, char *text, size_t bytes)
              last->rank);
 }
 
-static iris_status_t last_fate(void *arg)
+static iris_status_t check_last(void *arg)
 {
     const struct last *last = arg;
 
@@ -472,8 +771,9 @@ static iris_status_t last_fate(void *arg)
 static iris_status_t receive_last(struct iris_rendezvous *rendezvous, int rank,
                                   int *silent_p)
 {
-    static const struct iris_wait_type for_last = {
-        .pace = IRIS_PACE_SOCKET, .fate = last_fate, .describe = describe_last};
+    static const struct iris_wait_type for_last = {.pace = IRIS_PACE_SOCKET,
+                                                   .fate = check_last,
+                                                   .describe = describe_last};
     struct last last = {rendezvous, rank};
     struct iris_verdict own;
     struct iris_wait wait;
@@ -551,7 +851,7 @@ iris_status_t iris_i_rendezvous_root_agree(struct iris_rendezvous *rendezvous,
 
     snprintf(own, sizeof own, "%s", iris_last_error());
     if (has_cause) {
-        iris_i_rendezvous_judge(&joint, own_trouble(rendezvous, status));
+        iris_i_rendezvous_judge(&joint, fail_root(rendezvous, status));
     }
     if (rendezvous->announced != IRIS_OK) {
         iris_i_rendezvous_judge(

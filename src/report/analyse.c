@@ -323,6 +323,11 @@ iris_status_t iris_i_report_make(int fd, int apart_ms,
     if (status != IRIS_OK) {
         return status;
     }
+    for (int i = 0; i < before->num_ranks; i++) {
+        if (before->ranks[i].is_elsewhere && apart_ms < 2 * IRIS_ROW_MS) {
+            apart_ms = 2 * IRIS_ROW_MS; /* its hub sends it again */
+        }
+    }
     iris_i_wait_apart(apart_ms);
     status = iris_i_report_read(fd, &report);
     if (status == IRIS_OK && report->num_ranks == before->num_ranks) {

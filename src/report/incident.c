@@ -113,9 +113,13 @@ static void stay(const struct iris_control *control)
     struct iris_wait wait;
 
     iris_i_wait_moment(&wait, IRIS_STAY_MS);
-    while ((iris_i_records_is_reporting(control->records) ||
-            iris_i_records_are_wanted(control->records)) &&
+    while (iris_i_records_is_reporting(control->records) &&
            iris_i_wait_tick(&wait) == IRIS_OK) {
+    }
+    if (iris_i_records_has_far(control->records)) {
+        iris_i_wait_moment(&wait, 4 * IRIS_ROW_MS);
+        while (iris_i_wait_tick(&wait) == IRIS_OK) {
+        }
     }
 }
 

@@ -98,7 +98,7 @@ struct iris_report {
     struct iris_report_rank ranks[];
 };
 
-/* One reading. Ranks of other hosts have IRIS_ANSWER_MS to answer. The caller frees it with free(). IRIS_ERR_NO_MEMORY,
+/* One reading. The caller frees it with free(). IRIS_ERR_NO_MEMORY,
  * IRIS_ERR_INVALID, IRIS_ERR_MISMATCH, IRIS_ERR_SYSTEM */
 iris_status_t iris_i_report_read(int fd, struct iris_report **report_p);
 

@@ -224,15 +224,16 @@ static void take_shown(const struct iris_shown *shown,
     }
 }
 
-/* The process with this number may be another one by now. A process of another
- * host that has answered is not stopped. */
+/* The process with this number may be another one by now. The hub of another
+ * node tells whether its process is stopped. */
 static char process_of(const struct iris_record *record, int is_elsewhere)
 {
     struct iris_process process;
 
     if (is_elsewhere) {
-        return atomic_load(&record->gone) == IRIS_RECORD_ENDED
-                   ? IRIS_PROCESS_GONE
+        return atomic_load(&record->gone) ? IRIS_PROCESS_GONE
+               : record->process == 'T' || record->process == 't'
+                   ? (char)record->process
                    : 'S';
     }
     return iris_i_process_read(record->pid, &process) &&
@@ -264,27 +265,28 @@ static void take_record(struct iris_record_copy *copy,
     take_streams(copy, rank);
 }
 
-/* Whether the copy of another host's record answers this query, or is the
- * last that can be known. */
-static int is_new(const struct iris_record *record,
-                  const struct iris_query *query)
+/* Whether the hub has brought the record lately, or it is the last that can be
+ * known. */
+static int is_new(const struct iris_record *record)
 {
-    uint64_t answers = atomic_load(&record->answers);
+    uint64_t arrived = atomic_load(&record->arrived);
 
-    return atomic_load(&record->gone) == IRIS_RECORD_ENDED ||
-           (answers >= query->number && answers != IRIS_RECORD_CHANGES);
+    return atomic_load(&record->gone) ||
+           (arrived != 0 && arrived != IRIS_RECORD_CHANGES &&
+            iris_i_now_ns() - atomic_load(&record->arrived_ns) <
+                IRIS_ROW_OLD_MS * IRIS_NS_PER_MS);
 }
 
 /* Reads the published state last: a rank may finalize and then end. So if its
  * process had ended, the state shows whether it had finalized. */
-static int read_rank(const struct iris_query *query, int i,
+static int read_rank(const struct iris_records_header *header, int i,
                      struct iris_record_copy *copy, struct iris_report *report)
 {
     struct iris_report_rank *rank = &report->ranks[i];
     struct iris_shown shown;
     int fd = copy->fd;
 
-    rank->is_elsewhere = iris_i_records_is_elsewhere(query, i);
+    rank->is_elsewhere = iris_i_records_is_elsewhere(header, i);
     if (!iris_i_records_copy(fd, report->num_ranks, i, copy)) {
         return 0;
     }
@@ -293,7 +295,7 @@ static int read_rank(const struct iris_query *query, int i,
         rank->pid = copy->record.pid;
         memcpy(rank->host, copy->record.host, sizeof rank->host);
         iris_i_clean(rank->host, sizeof rank->host);
-        if (!rank->is_elsewhere || is_new(&copy->record, query)) {
+        if (!rank->is_elsewhere || is_new(&copy->record)) {
             take_record(copy, rank);
         }
     }
@@ -355,11 +357,11 @@ static void count_helpers_of_all(struct iris_report *report)
 
 iris_status_t iris_i_report_read(int fd, struct iris_report **report_p)
 {
-    int num_ranks = 0, whole = 1;
+    int num_ranks = 0, whole;
     iris_status_t status = iris_i_records_check(fd, &num_ranks);
     struct iris_report *report;
     struct iris_record_copy *copy;
-    struct iris_query query;
+    struct iris_records_header header;
 
     if (status != IRIS_OK) {
         return status;
@@ -375,13 +377,14 @@ iris_status_t iris_i_report_read(int fd, struct iris_report **report_p)
     report->num_ranks = num_ranks;
     report->root = -1;
     report->old_ns = IRIS_OLD_MS * IRIS_NS_PER_MS;
-    iris_i_records_ask(fd, &query);
     copy->fd = fd;
+    whole = iris_i_records_read_header(fd, &header);
     for (int i = 0; i < num_ranks && whole; i++) {
-        whole = read_rank(&query, i, copy, report);
+        whole = read_rank(&header, i, copy, report);
     }
     free(copy);
-    if (!whole || !iris_i_records_start(fd, &report->start_ns)) {
+    report->start_ns = header.start_ns;
+    if (!whole) {
         free(report);
         return iris_i_fail(NULL, IRIS_ERR_SYSTEM,
                            "the control segment cannot be read");

@@ -217,7 +217,7 @@ static void let_go(iris_t *iris, struct proc_report *report, int killed)
                                       iris->world->members.seq + 1};
 
     proc_note(report, iris_finalize_later(iris));
-    while (!control->ops->posted(control, &next)) {
+    while (!iris_i_control_posted(control, &next)) {
         poll(NULL, 0, 1);
     }
     proc_reach(report, LET_GO);
@@ -241,10 +241,10 @@ static void end_early(int rank, struct proc_report *report, void *arg)
         let_go(iris, report, *(int *)arg);
     }
     control = iris->control;
-    while (control->ops->alive(control, 0)) {
+    while (iris_i_control_alive(control, 0)) {
         poll(NULL, 0, 1);
     }
-    control->ops->read(control, 0, IRIS_SHOW_STATE, &shown);
+    iris_i_control_read(control, 0, IRIS_SHOW_STATE, &shown);
     report->value = shown.state;
     proc_finalize(report, iris);
 }
@@ -270,7 +270,6 @@ static void run_end_early(int killed)
 static void a_process_that_let_go_may_end_before_the_others(void **state)
 {
     (void)state;
-    setenv("IRIS_CONTROL", "shm", 1);
     run_end_early(0);
     run_end_early(1);
 }
@@ -318,10 +317,10 @@ static void rank_0_stays_while_the_others_need_its_connections(void **state)
     struct procs procs;
 
     (void)state;
-    setenv("IRIS_CONTROL", "socket", 1);
+    setenv("IRIS_NODES", "2", 1);
     procs_start(&procs, 3, end_as_hub, NULL);
     procs_join(&procs);
-    unsetenv("IRIS_CONTROL");
+    unsetenv("IRIS_NODES");
     for (int rank = 0; rank < 3; rank++) {
         assert_int_equal(procs.reports[rank].status, IRIS_OK);
         assert_int_equal(procs.reports[rank].finalize_status, IRIS_OK);

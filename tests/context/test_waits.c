@@ -16,7 +16,7 @@
  *     since only the end of a process waits so
  * src/control/agree.c for_members: "a collective call"
  * src/control/bootstrap_mpi.c for_world: none, since it needs a launcher
- * src/control/control_socket.c for_answer: none, for it is over before a test
+ * src/control/hub.c for_leader: none, for it is over before a test
  *     could come between; rank 0's death closes the connection
  * src/control/exchange.c for_offers: tests/control/test_warn has it,
  *     since only processes exchange memory

@@ -193,62 +193,32 @@ static void a_caller_may_end_its_wait(void **state)
                      IRIS_ERR_STATE);
 }
 
-/* ---- Circles of waits, over a control plane that says what it is told ---- */
-
-static int other_has_come;
-
-/* Rank 1 waits at place 0 for rank 0, in agreement 2. */
-static void stub_read(struct iris_control *control, int rank, unsigned parts,
-                      struct iris_shown *shown_p)
-{
-    (void)control;
-    (void)rank;
-    (void)parts;
-    memset(shown_p, 0, sizeof *shown_p);
-    shown_p->waits = (uint64_t)2 << 24 | 1;
-}
-
-static int stub_posted(struct iris_control *control,
-                       const struct iris_post_id *id)
-{
-    (void)control;
-    return id->rank == 1 && other_has_come;
-}
-
-static void stub_publish(struct iris_control *control, unsigned parts,
-                         const struct iris_shown *shown)
-{
-    (void)control;
-    (void)parts;
-    (void)shown;
-}
-
-static unsigned stub_fail(struct iris_control *control, int place,
-                          unsigned mark)
-{
-    (void)control;
-    (void)place;
-    return mark;
-}
+/* ---- Circles of waits ---- */
 
 static void a_rank_that_has_come_since_closes_no_circle(void **state)
 {
-    static const struct iris_control_ops ops = {.read = stub_read,
-                                                .posted = stub_posted,
-                                                .publish = stub_publish,
-                                                .fail = stub_fail};
     static const int ranks[] = {0, 1};
+    const struct iris_part parts[2] = {{"call", 4}, {NULL, 0}};
+    const struct iris_post_id id = {0, 1, 1};
+    /* Rank 1 waits at place 0 for rank 0, in agreement 2. */
+    const struct iris_shown shown = {.waits = (uint64_t)2 << 24 | 1};
     struct iris_log log = {.num_ranks = 2};
-    struct iris_control control = {.ops = &ops, .log = &log, .num_ranks = 2};
+    struct iris_mail mail = {.num_ranks = 2, .num_nodes = 1};
+    struct iris_control control = {.log = &log, .num_ranks = 2, .mail = &mail};
     struct iris_members members = {
         .control = &control, .ranks = ranks, .count = 2, .seq = 1};
 
     (void)state;
     atomic_init(&log.level, IRIS_LOG_OFF);
-    other_has_come = 0;
+    assert_int_equal(iris_i_segment_create(2, &control.segment), IRIS_OK);
+    control.records = &control.segment->records;
+    iris_i_board_write(iris_i_records_board(control.records, 1),
+                       IRIS_SHOW_WAITS, &shown);
     assert_int_equal(iris_i_circle_check(&members, "a", 1), IRIS_ERR_MISMATCH);
-    other_has_come = 1;
+    (void)iris_i_place_post(iris_i_segment_place(control.segment, 0), &id,
+                            parts, 2);
     assert_int_equal(iris_i_circle_check(&members, "a", 1), IRIS_OK);
+    iris_i_segment_release(control.segment);
 }
 
 int main(void)

@@ -46,14 +46,14 @@
 
 struct way {
     const char *name;
-    const char *control;
+    int by_tcp;
     const char *nodes;
 };
 
 static const struct way ways[] = {
-    {"shared memory", "shm", "1"}, {"sockets", "socket", "1"},
-    {"TCP", "tcp", "1"},           {"nodes", "shm", "3"},
-    {"nodes by TCP", "tcp", "2"},
+    {"shared memory", 0, "1"}, {"shared memory after TCP", 1, "1"},
+    {"nodes", 0, "3"},         {"two nodes", 0, "2"},
+    {"nodes by TCP", 1, "2"},
 };
 #define WAYS ((int)(sizeof ways / sizeof ways[0]))
 
@@ -153,14 +153,20 @@ static void body(int rank, struct proc_report *report, void *arg)
 
 static void set_way(const struct way *way, int timeout_ms)
 {
-    char text[32];
+    char text[32], root[32];
 
     snprintf(text, sizeof text, "%d", timeout_ms);
     unsetenv("IRIS_TEST_FAULT_EVERY");
     unsetenv("IRIS_TEST_FAULT_AT");
     unsetenv("IRIS_TEST_FAULT_RANK");
     setenv("IRIS_LOG_LEVEL", "error", 1); /* a report for each lost rank */
-    setenv("IRIS_CONTROL", way->control, 1);
+    if (way->by_tcp) {
+        snprintf(root, sizeof root, "127.0.0.1:%d",
+                 20000 + (int)getpid() % 10000);
+        setenv("IRIS_ROOT", root, 1);
+    } else {
+        unsetenv("IRIS_ROOT");
+    }
     setenv("IRIS_NODES", way->nodes, 1);
     setenv("IRIS_TIMEOUT_MS", text, 1);
 }

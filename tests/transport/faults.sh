@@ -30,11 +30,14 @@ build() {
 }
 build || exit 1
 
-start() { # CONTROL RANKS ARGUMENTS...
+# Connects the nodes by local sockets or by TCP.
+start() { # unix|tcp RANKS ARGUMENTS...
     pids=()
+    unset IRIS_ROOT
+    [ "$1" = unix ] || export IRIS_ROOT=127.0.0.1:$((20000 + $$ % 10000))
     rm -f "$tmp"/out*
     for ((rank = 0; rank < $2; rank++)); do
-        IRIS_CONTROL=$1 IRIS_RANK=$rank IRIS_NUM_RANKS=$2 IRIS_JOB_ID=faults-$$ \
+        IRIS_RANK=$rank IRIS_NUM_RANKS=$2 IRIS_JOB_ID=faults-$$ \
             LD_PRELOAD=$tmp/shim.so FAULT_LOG=$tmp/cuts \
             timeout -k 5 400 "$tmp/job" "${@:3}" >"$tmp/out$rank" 2>&1 &
         pids+=($!)
@@ -75,7 +78,7 @@ never() { # WHAT COMMAND...
 num_cuts() { awk '{n += $1} END {print n + 0}' "$tmp/cuts"; }
 # cut_jobs CUTS: jobs of 2 to 4 ranks until there were that many cuts.
 cut_jobs() {
-    local seed=0 controls=(socket tcp)
+    local seed=0 controls=(unix tcp)
     : >"$tmp/cuts"
     while [ "$(num_cuts)" -lt "$1" ]; do
         seed=$((seed + 1))
@@ -88,7 +91,7 @@ cut_jobs() {
 # short_jobs JOBS: the system may hand over any part of any message, from the
 # start of a job to its end.
 short_jobs() {
-    local seed controls=(socket tcp)
+    local seed controls=(unix tcp)
     for ((seed = 1; seed <= $1; seed++)); do
         FAULT_SEED=$seed FAULT_ALL=1 FAULT_SPLIT=33 FAULT_DELAY=1 \
             run "${controls[seed % 2]}" $((2 + seed / 2 % 3)) 2 $seed ||
@@ -117,7 +120,7 @@ stop_ranks() {
     pids=()
     return $ret
 }
-# stop_jobs CONTROL STOPS MOST_MS REPEATS
+# stop_jobs unix|tcp STOPS MOST_MS REPEATS
 stop_jobs() {
     start "$1" 3 100000 1 "$4"
     stop_ranks "$2" "$3"
@@ -143,6 +146,7 @@ lost_link() {
 }
 by_mpi() { # ARGUMENTS...
     pids=()
+    unset IRIS_ROOT
     rm -f "$tmp"/out*
     IRIS_TRANSPORT=mpi-messages timeout -k 5 400 "$MPIRUN" -n 3 --oversubscribe \
         "$tmp/job" "$@" >"$tmp/out" 2>&1 &
@@ -153,21 +157,21 @@ stop_by_mpi() { # STOPS MOST_MS
     stop_ranks "$1" "$2"
 }
 
-check "values are right without faults" run socket 3 5 1
+check "values are right without faults" run unix 3 5 1
 check "a receiver that is stopped gets all data by TCP" closed_window tcp
-check "all ranks learn of a link that cannot be resumed" lost_link socket
+check "all ranks learn of a link that cannot be resumed" lost_link unix
 check "all ranks learn of a link that cannot be resumed, by TCP" lost_link tcp
 if [ "$IRIS_TEST_LONG" = 1 ]; then
     check "1,000 jobs start, go on and end with shortened reads and writes" short_jobs 1000
     check "10,000 cuts leave every value right" cut_jobs 10000
-    for control in socket tcp; do
+    for control in unix tcp; do
         check "400 stops leave every value right ($control)" stop_jobs $control 400 10000 3
     done
     [ -z "$MPIRUN" ] || check "200 stops leave every value right (MPI)" stop_by_mpi 200 10000
 else
     check "jobs start, go on and end with shortened reads and writes" short_jobs 4
     check "100 cuts leave every value right" cut_jobs 100
-    check "stops leave every value right" stop_jobs socket 3 200 3
+    check "stops leave every value right" stop_jobs unix 3 200 3
     [ -z "$MPIRUN" ] || check "stops leave every value right by MPI" stop_by_mpi 2 200
 fi
 # The planted faults.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Records of ranks of another host: what arrives here is what is there, is not
- * older than the query, and cannot be written anywhere else.
+ * Records of ranks of another node: a row that arrives here equals the record
+ * there, does not count if a part is missing, and is written nowhere else.
  */
 #include "config.h"
 
@@ -22,6 +22,8 @@ struct hosts {
     struct iris_segment *here;
     struct iris_segment *there;
     struct iris_record *record; /* the far rank's own */
+    uint64_t hash;              /* of the last row */
+    uint64_t count;             /* rows that have come */
     size_t sent;                /* messages */
     size_t lost;                /* number of the message to lose; 0: none */
 };
@@ -49,32 +51,27 @@ static void drop(struct hosts *hosts)
 }
 
 static void deliver(void *arg, const struct iris_message_head *head,
-                    const struct iris_part parts[2])
+                    const void *body)
 {
     struct hosts *hosts = arg;
     char why[IRIS_MESSAGE_WHY_BYTES];
     unsigned char message[IRIS_MESSAGE_MOST];
     struct iris_message_head taken;
 
-    assert_int_equal(head->bytes, parts[0].bytes + parts[1].bytes);
     memcpy(message, head, sizeof *head);
-    memcpy(message + sizeof *head, parts[0].data, parts[0].bytes);
+    memcpy(message + sizeof *head, body, head->bytes);
     assert_int_equal(iris_i_message_take(message, sizeof *head + head->bytes,
                                          RANKS, &taken, why),
                      sizeof *head + head->bytes);
     if (++hosts->sent != hosts->lost) {
-        iris_i_mirror_take(&hosts->here->records, &taken,
-                           message + sizeof *head);
+        iris_i_row_take(&hosts->here->records, &taken, message + sizeof *head,
+                        &hosts->count);
     }
 }
 
-static void answer(struct hosts *hosts, uint64_t query)
+static void send_row(struct hosts *hosts)
 {
-    const struct iris_message_head head =
-        iris_i_message_head(IRIS_MESSAGE_QUERY, 0, 0, query, 0);
-    const struct iris_mirror_way way = {deliver, hosts};
-
-    iris_i_mirror_answer(&hosts->there->records, FAR, &head, &way);
+    iris_i_row_send(&hosts->there->records, FAR, &hosts->hash, deliver, hosts);
 }
 
 /* The far rank, as a reader of this host sees it. */
@@ -113,7 +110,7 @@ static int wait_for(struct hosts *hosts, int slot, int64_t value)
 
 /* ---- Tests ---- */
 
-static void an_answer_reads_like_the_record(void **state)
+static void a_row_reads_like_the_record(void **state)
 {
     struct hosts *hosts = make_hosts();
     struct iris_report_rank rank;
@@ -124,7 +121,7 @@ static void an_answer_reads_like_the_record(void **state)
         call(hosts, id, "step");
     }
     slot = wait_for(hosts, -1, 41);
-    answer(hosts, 1);
+    send_row(hosts);
     rank = look(hosts);
     assert_true(rank.known && rank.is_elsewhere);
     assert_int_equal(rank.pid, getpid());
@@ -136,10 +133,10 @@ static void an_answer_reads_like_the_record(void **state)
     assert_int_equal(rank.num_waits, 1);
     assert_true(rank.waits[0].value == 41);
 
-    /* The next answer has no trace of it. */
+    /* The next row has no trace of it. */
     iris_i_record_wait_over(hosts->record, slot, 0);
     call(hosts, 3 * IRIS_RECORD_CALLS + 1, "other");
-    answer(hosts, 2);
+    send_row(hosts);
     rank = look(hosts);
     assert_int_equal(rank.num_waits, 0);
     assert_string_equal(rank.finished.kernel, "other");
@@ -158,54 +155,69 @@ static void a_call_in_progress_is_sent_however_old_it_is(void **state)
     for (uint64_t id = 2; id < IRIS_RECORD_CALLS; id++) {
         call(hosts, id, "step");
     }
-    answer(hosts, 1);
+    send_row(hosts);
     rank = look(hosts);
     assert_int_equal(rank.num_open, 1);
     assert_true(rank.open[0].id == 1);
 
     iris_i_record_end(hosts->record, &blocked, IRIS_RECORD_NOWHERE, 1);
-    answer(hosts, 2);
+    send_row(hosts);
     assert_int_equal(look(hosts).num_open, 0);
     drop(hosts);
 }
 
-/* ---- No answer ---- */
+/* ---- No rows ---- */
 
-static void a_rank_that_does_not_answer_is_not_known(void **state)
+static void make_old(struct hosts *hosts)
+{
+    const int64_t old_ns =
+        iris_i_now_ns() - 2 * IRIS_ROW_OLD_MS * IRIS_NS_PER_MS;
+
+    assert_int_equal(pwrite(hosts->here->fd, &old_ns, sizeof old_ns,
+                            (off_t)(iris_i_records_at(RANKS, FAR) +
+                                    offsetof(struct iris_record, arrived_ns))),
+                     sizeof old_ns);
+}
+
+static void a_rank_without_new_rows_is_not_known(void **state)
 {
     struct hosts *hosts = make_hosts();
     struct iris_report_rank rank;
 
     (void)state;
-    assert_false(look(hosts).known); /* query 1 */
-    answer(hosts, 1);
-    rank = look(hosts); /* query 2 */
+    assert_false(look(hosts).known);
+    send_row(hosts);
+    assert_true(look(hosts).known);
+    make_old(hosts);
+    rank = look(hosts);
     assert_false(rank.known);
-    assert_int_equal(rank.pid, getpid()); /* from the old answer */
-    answer(hosts, 3);
+    assert_int_equal(rank.pid, getpid()); /* from the old row */
+    send_row(hosts);                      /* which has not changed */
     assert_true(look(hosts).known);
     drop(hosts);
 }
 
-/* Any part may be lost on the way: also the first one, after an older answer. */
-static void an_answer_with_a_missing_part_does_not_count(void **state)
+/* Any part may be lost on the way: also the first one, after an older row. */
+static void a_row_with_a_missing_part_does_not_count(void **state)
 {
     struct hosts *hosts = make_hosts();
-    uint64_t query = 1;
     size_t whole;
 
     (void)state;
     call(hosts, 1, "step");
-    answer(hosts, query++);
+    send_row(hosts);
     whole = hosts->sent;
     assert_true(whole > 3);
     assert_true(look(hosts).known);
     for (size_t part = 1; part <= whole; part++) {
+        make_old(hosts);
         hosts->lost = hosts->sent + part;
-        answer(hosts, query++);
+        hosts->hash = 0;
+        send_row(hosts);
         assert_false(look(hosts).known);
     }
-    answer(hosts, query);
+    hosts->hash = 0;
+    send_row(hosts);
     assert_true(look(hosts).known);
     drop(hosts);
 }
@@ -216,7 +228,7 @@ static void a_rank_whose_connection_has_ended_is_lost(void **state)
     struct iris_report_rank rank;
 
     (void)state;
-    iris_i_mirror_end(&hosts->here->records, FAR, 77, "over-there");
+    iris_i_row_end(&hosts->here->records, FAR, 77, "over-there");
     rank = look(hosts);
     assert_true(iris_i_rank_is_lost(&rank));
     assert_int_equal(rank.pid, 77);
@@ -242,11 +254,11 @@ static void a_message_writes_to_the_copy_only(void **state)
     assert_int_equal(pread(hosts->here->fd, before, bytes, 0), bytes);
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         const struct iris_message_head head = iris_i_message_head(
-            IRIS_MESSAGE_RECORD, FAR, 0, places[i], sizeof body);
+            IRIS_MESSAGE_ROW, FAR, 0, places[i], sizeof body);
         unsigned char *after = malloc(bytes);
 
         assert_non_null(after);
-        iris_i_mirror_take(&hosts->here->records, &head, body);
+        iris_i_row_take(&hosts->here->records, &head, body, &hosts->count);
         assert_int_equal(pread(hosts->here->fd, after, bytes, 0), bytes);
         assert_memory_equal(before, after, bytes);
         free(after);
@@ -261,11 +273,11 @@ static void say(struct hosts *hosts, enum iris_message_type type,
     const struct iris_message_head head =
         iris_i_message_head(type, FAR, 0, value, bytes);
 
-    iris_i_mirror_take(&hosts->here->records, &head, body);
+    iris_i_row_take(&hosts->here->records, &head, body, &hosts->count);
 }
 
 /* A sanitizer finds overflows. */
-static void an_answer_may_have_any_numbers(void **state)
+static void a_row_may_have_any_numbers(void **state)
 {
     static const int64_t times[] = {0, INT64_MAX, INT64_MIN, INT64_MIN / 4 * 3,
                                     INT64_MAX / 4 * 3};
@@ -274,14 +286,14 @@ static void an_answer_may_have_any_numbers(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
-        const struct iris_message_answered end = {times[i], 2 * sizeof number};
+        const struct iris_message_row_end end = {times[i], 2 * sizeof number};
         struct iris_report_rank rank;
 
-        say(hosts, IRIS_MESSAGE_RECORD, offsetof(struct iris_record, rank),
+        say(hosts, IRIS_MESSAGE_ROW, offsetof(struct iris_record, rank),
             &number, sizeof number);
-        say(hosts, IRIS_MESSAGE_RECORD,
-            offsetof(struct iris_record, num_threads), &number, sizeof number);
-        say(hosts, IRIS_MESSAGE_ANSWERED, i + 1, &end, sizeof end);
+        say(hosts, IRIS_MESSAGE_ROW, offsetof(struct iris_record, num_threads),
+            &number, sizeof number);
+        say(hosts, IRIS_MESSAGE_ROW_END, 0, &end, sizeof end);
         rank = look(hosts);
         assert_true(rank.known);
         assert_int_equal(rank.threads, 0);
@@ -293,13 +305,13 @@ static void an_answer_may_have_any_numbers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_answer_reads_like_the_record),
+        cmocka_unit_test(a_row_reads_like_the_record),
         cmocka_unit_test(a_call_in_progress_is_sent_however_old_it_is),
-        cmocka_unit_test(a_rank_that_does_not_answer_is_not_known),
-        cmocka_unit_test(an_answer_with_a_missing_part_does_not_count),
+        cmocka_unit_test(a_rank_without_new_rows_is_not_known),
+        cmocka_unit_test(a_row_with_a_missing_part_does_not_count),
         cmocka_unit_test(a_rank_whose_connection_has_ended_is_lost),
         cmocka_unit_test(a_message_writes_to_the_copy_only),
-        cmocka_unit_test(an_answer_may_have_any_numbers),
+        cmocka_unit_test(a_row_may_have_any_numbers),
     };
 
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
