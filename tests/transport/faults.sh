@@ -8,70 +8,27 @@
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 : "${MPIRUN=}" "${IRIS_TEST_LONG=0}"
-tmp=$(mktemp -d)
-failed=0
-export TMPDIR=$tmp IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu IRIS_HEAP_SIZE=16M
-export IRIS_TIMEOUT_MS=60000 IRIS_HEAP_BASES_PREFIX=$tmp/job IRIS_NODES=2
+# shellcheck source=tests/support/jobs.sh
+. "$here/../support/jobs.sh"
+export IRIS_NODES=2
 export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS-}
-pids=()
-# shellcheck disable=SC2317 # called by the trap
-clean() {
-    [ ${#pids[@]} = 0 ] || kill -9 "${pids[@]}" 2>/dev/null
-    rm -rf "$tmp"
-}
-trap clean EXIT
 
-build() {
-    # shellcheck disable=SC2086 # the compiler may be a command with options
-    ${CC-cc} -O1 -shared -fPIC -o "$tmp/shim.so" "$here/fault_shim.c" -ldl &&
-        ./libtool --silent --mode=link --tag=CC ${CC-cc} ${CFLAGS-} -std=gnu11 \
-            -I. -Iinclude -I"$here/../../include" -no-install -o "$tmp/job" \
-            "$here/fault_job.c" libiris.la -lpthread
-}
-build || exit 1
+# shellcheck disable=SC2086 # the compiler may be a command with options
+${CC-cc} -O1 -shared -fPIC -o "$tmp/shim.so" "$here/fault_shim.c" -ldl &&
+    link "$tmp/job" "$here/fault_job.c" || exit 1
 
 start() { # CONTROL RANKS ARGUMENTS...
     pids=()
     rm -f "$tmp"/out*
     for ((rank = 0; rank < $2; rank++)); do
-        IRIS_CONTROL=$1 IRIS_RANK=$rank IRIS_NUM_RANKS=$2 IRIS_JOB_ID=faults-$$ \
-            LD_PRELOAD=$tmp/shim.so FAULT_LOG=$tmp/cuts \
-            timeout -k 5 400 "$tmp/job" "${@:3}" >"$tmp/out$rank" 2>&1 &
-        pids+=($!)
+        IRIS_CONTROL=$1 IRIS_JOB_ID=$tag LD_PRELOAD=$tmp/shim.so FAULT_LOG=$tmp/cuts \
+            start_rank $rank "$2" timeout -k 5 400 "$tmp/job" "${@:3}"
     done
-}
-finish() { # 2 comes before 1
-    worst=0
-    for pid in "${pids[@]}"; do
-        wait "$pid"
-        ret=$?
-        [ $ret -gt $worst ] && worst=$ret
-    done
-    pids=()
-    return $worst
 }
 run() {
     start "$@"
     finish
 }
-check() { # WHAT COMMAND...
-    if "${@:2}" >"$tmp/log" 2>&1; then
-        echo "passed: $1"
-    else
-        echo "FAILED: $1" && cat "$tmp/log"
-        tail -n 20 "$tmp"/out* 2>/dev/null
-        failed=1
-    fi
-}
-never() { # WHAT COMMAND...
-    if "${@:2}" >"$tmp/log" 2>&1; then
-        echo "FAILED: $1"
-        failed=1
-    else
-        echo "passed: not that $1"
-    fi
-}
-
 num_cuts() { awk '{n += $1} END {print n + 0}' "$tmp/cuts"; }
 # cut_jobs CUTS: jobs of 2 to 4 ranks until there were that many cuts.
 cut_jobs() {
@@ -126,8 +83,8 @@ stop_jobs() {
 closed_window() {
     local pid
     start "$1" 2 3 1 60
-    timeout 30 sh -c 'until grep -q "is pid" "$1"; do sleep 0.02; done' sh "$tmp/out1" || return 1
-    pid=$(sed -n 's/^rank 1 is pid //p' "$tmp/out1")
+    await "is pid" "$tmp/out1" || return 1
+    pid=$(pid_of 1)
     kill -STOP "$pid"
     sleep 4.5
     kill -CONT "$pid"
