@@ -97,14 +97,16 @@ static void lose_link(struct mpi_channel *m, int rank, const char *why)
     report_lost(m, rank);
 }
 
-static void mpi_send(struct iris_channel *channel, int rank,
-                     const struct iris_far_message *message, const void *data)
+static int mpi_send(struct iris_channel *channel, int rank,
+                    const struct iris_far_message *message, const void *data,
+                    int stays)
 {
     const struct iris_far_message flushed = {.op = IRIS_OP_FENCE, .answers = 1};
     struct mpi_channel *m = of(channel);
     struct iris_mpi_link *link = &m->links[rank];
     int is_answered = 0;
 
+    (void)stays;
     iris_i_mpi_enter();
     if (!iris_i_mpi_is_up()) {
         link->is_lost = 1;
@@ -124,6 +126,13 @@ static void mpi_send(struct iris_channel *channel, int rank,
     if (is_answered) {
         m->base.taken(m->base.arg, rank, &flushed, NULL);
     }
+    return 0;
+}
+
+/* send() leaves no data in place. */
+static void mpi_recall(struct iris_channel *channel, int rank)
+{
+    (void)channel, (void)rank;
 }
 
 static int mpi_is_full(struct iris_channel *channel, int rank)
@@ -341,6 +350,7 @@ static void mpi_close(struct iris_channel *channel)
 
 static const struct iris_channel_ops ops = {
     .send = mpi_send,
+    .recall = mpi_recall,
     .is_full = mpi_is_full,
     .turn = mpi_turn,
     .wait = mpi_wait,
