@@ -17,12 +17,13 @@ export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS-}
 ${CC-cc} -O1 -shared -fPIC -o "$tmp/shim.so" "$here/fault_shim.c" -ldl &&
     link "$tmp/job" "$here/fault_job.c" || exit 1
 
+limit=400
 start() { # CONTROL RANKS ARGUMENTS...
     pids=()
     rm -f "$tmp"/out*
     for ((rank = 0; rank < $2; rank++)); do
-        IRIS_CONTROL=$1 IRIS_JOB_ID=$tag LD_PRELOAD=$tmp/shim.so FAULT_LOG=$tmp/cuts \
-            start_rank $rank "$2" timeout -k 5 400 "$tmp/job" "${@:3}"
+        IRIS_CONTROL=$1 IRIS_JOB_ID=$tag-${tmp##*/} LD_PRELOAD=$tmp/shim.so FAULT_LOG=$tmp/cuts \
+            start_rank $rank "$2" timeout -k 5 $limit "$tmp/job" "${@:3}"
     done
 }
 run() {
@@ -53,30 +54,30 @@ short_jobs() {
     done
 }
 
-# stop_ranks STOPS MOST_MS: stops random ranks of the running job, which print
-# their process ids, then ends it. No call has failed and no value was wrong.
+# stop_ranks STOPS DOUBLINGS: stops random ranks of the running job, which print
+# their process ids, for 0.1 s and up to that many times doubled; then ends the job.
+# No call has failed and no value was wrong.
 stop_ranks() {
-    local i pid ms all ret
-    RANDOM=$2
+    local i pid ms all ret=0
+    RANDOM=$1
     timeout 30 sh -c 'until grep -hq "is pid" "$1"*; do sleep 0.02; done' sh "$tmp/out" || return 1
     for ((i = 0; i < $1; i++)); do
         mapfile -t all < <(sed -n 's/^rank .* is pid \(.*\)$/\1/p' "$tmp"/out*)
         pid=${all[RANDOM % ${#all[@]}]}
-        ms=$((100 + RANDOM % ($2 - 99)))
-        kill -STOP "$pid" || break
+        ms=$(((100 + RANDOM % 57) << RANDOM % ($2 + 1)))
+        kill -STOP "$pid" || { echo "the job ended before stop $i" && return 1; }
         sleep "$((ms / 1000)).$(printf %03d $((ms % 1000)))"
         kill -CONT "$pid"
     done
-    ! grep -h "^round" "$tmp"/out*
-    ret=$?
+    kill -0 "${pids[@]}" && ! grep -h "^round" "$tmp"/out* || ret=1
     kill -TERM "${pids[@]}" 2>/dev/null
     wait "${pids[@]}"
     pids=()
     return $ret
 }
-# stop_jobs CONTROL STOPS MOST_MS REPEATS
+# stop_jobs CONTROL STOPS DOUBLINGS REPEATS
 stop_jobs() {
-    start "$1" 3 100000 1 "$4"
+    start "$1" 3 -1 1 "$4"
     stop_ranks "$2" "$3"
 }
 # The receiver's window is closed for longer than a lost host is waited for.
@@ -101,13 +102,34 @@ lost_link() {
 by_mpi() { # ARGUMENTS...
     pids=()
     rm -f "$tmp"/out*
-    IRIS_TRANSPORT=mpi-messages timeout -k 5 400 "$MPIRUN" -n 3 --oversubscribe \
+    IRIS_TRANSPORT=mpi-messages timeout -k 5 $limit "$MPIRUN" -n 3 --oversubscribe \
         "$tmp/job" "$@" >"$tmp/out" 2>&1 &
     pids+=($!)
 }
-stop_by_mpi() { # STOPS MOST_MS
-    by_mpi 100000 1 3
+stop_by_mpi() { # STOPS DOUBLINGS
+    by_mpi -1 1 3
     stop_ranks "$1" "$2"
+}
+
+# Like check, beside others and in a folder of its own, until join.
+beside() { # WHAT COMMAND...
+    (
+        job=$tmp
+        tmp=$(mktemp -d "$job/XXXXXX")
+        ln -s "$job/job" "$job/shim.so" "$tmp"
+        pids=()
+        trap 'kill "${pids[@]}"' TERM
+        check "$@"
+        exit $failed
+    ) &
+    others+=($!)
+}
+join() {
+    local pid
+    for pid in "${others[@]}"; do
+        wait "$pid" || failed=1
+    done
+    others=()
 }
 
 check "values are right without faults" run socket 3 5 1
@@ -115,17 +137,19 @@ check "a receiver that is stopped gets all data by TCP" closed_window tcp
 check "all ranks learn of a link that cannot be resumed" lost_link socket
 check "all ranks learn of a link that cannot be resumed, by TCP" lost_link tcp
 if [ "$IRIS_TEST_LONG" = 1 ]; then
-    check "1,000 jobs start, go on and end with shortened reads and writes" short_jobs 1000
-    check "10,000 cuts leave every value right" cut_jobs 10000
+    limit=3000
+    beside "10,000 cuts leave every value right" cut_jobs 10000
     for control in socket tcp; do
-        check "400 stops leave every value right ($control)" stop_jobs $control 400 10000 3
+        beside "400 stops leave every value right ($control)" stop_jobs $control 400 6 3
     done
-    [ -z "$MPIRUN" ] || check "200 stops leave every value right (MPI)" stop_by_mpi 200 10000
+    [ -z "$MPIRUN" ] || beside "200 stops leave every value right (MPI)" stop_by_mpi 200 6
+    check "1,000 jobs start, go on and end with shortened reads and writes" short_jobs 1000
+    join
 else
     check "jobs start, go on and end with shortened reads and writes" short_jobs 4
     check "100 cuts leave every value right" cut_jobs 100
-    check "stops leave every value right" stop_jobs socket 3 200 3
-    [ -z "$MPIRUN" ] || check "stops leave every value right by MPI" stop_by_mpi 2 200
+    check "stops leave every value right" stop_jobs socket 3 1 3
+    [ -z "$MPIRUN" ] || check "stops leave every value right by MPI" stop_by_mpi 2 1
 fi
 # The planted faults.
 FAULT_PLANT=drop FAULT_CUT=100000 never "a resumption that leaves out a byte passes" \
