@@ -68,6 +68,7 @@ stop_ranks() {
         kill -STOP "$pid" || { echo "the job ended before stop $i" && return 1; }
         sleep "$((ms / 1000)).$(printf %03d $((ms % 1000)))"
         kill -CONT "$pid"
+        sleep 0.1 # the job plays rounds
     done
     kill -0 "${pids[@]}" && ! grep -h "^round" "$tmp"/out* || ret=1
     kill -TERM "${pids[@]}" 2>/dev/null
@@ -77,7 +78,7 @@ stop_ranks() {
 }
 # stop_jobs CONTROL STOPS DOUBLINGS REPEATS
 stop_jobs() {
-    start "$1" 3 -1 1 "$4"
+    IRIS_TIMEOUT_MS=600000 start "$1" 3 -1 1 "$4"
     stop_ranks "$2" "$3"
 }
 # The receiver's window is closed for longer than a lost host is waited for.
@@ -90,6 +91,24 @@ closed_window() {
     sleep 4.5
     kill -CONT "$pid"
     finish
+}
+# Rank 0 stops in its first round. The others name it at their deadline.
+stopped_rank() { # CONTROL NODES PLACE
+    local ret
+    IRIS_NODES=$2 IRIS_TIMEOUT_MS=1500 FAULT_STOP=$3 start "$1" 3 1 1
+    wait "${pids[1]}" "${pids[2]}"
+    says 1 "rank 0 (pid $(pid_of 0)) is stopped by a signal" &&
+        says 2 "rank 0 (pid $(pid_of 0)) is stopped by a signal"
+    ret=$?
+    kill "${pids[0]}"
+    wait "${pids[0]}"
+    pids=()
+    return $ret
+}
+stopped_ranks() { # CONTROL NODES
+    for place in kernel collective finalize; do
+        stopped_rank "$@" $place || { echo "at $place" && return 1; }
+    done
 }
 # A link that cannot be resumed: all ranks learn that a rank is lost, long before
 # IRIS_TIMEOUT_MS.
@@ -107,7 +126,7 @@ by_mpi() { # ARGUMENTS...
     pids+=($!)
 }
 stop_by_mpi() { # STOPS DOUBLINGS
-    by_mpi -1 1 3
+    IRIS_TIMEOUT_MS=600000 by_mpi -1 1 3
     stop_ranks "$1" "$2"
 }
 
@@ -134,6 +153,9 @@ join() {
 
 check "values are right without faults" run socket 3 5 1
 check "a receiver that is stopped gets all data by TCP" closed_window tcp
+check "a stopped rank is named, by shared memory" stopped_ranks shm 1
+check "a stopped rank is named, by sockets" stopped_ranks socket 1
+check "a stopped rank is named, by nodes" stopped_ranks tcp 2
 check "all ranks learn of a link that cannot be resumed" lost_link socket
 check "all ranks learn of a link that cannot be resumed, by TCP" lost_link tcp
 if [ "$IRIS_TEST_LONG" = 1 ]; then
