@@ -37,12 +37,10 @@
 #define NAP_NS_MIN (50 * IRIS_NS_PER_US)
 #define NAP_NS_MAX (800 * IRIS_NS_PER_US)
 
-/* How long a rank waits for the others to close. */
-#define CLOSE_MS 2000
-
 struct mpi_channel {
     struct iris_channel base;
     const struct iris_log *log;
+    struct iris_control *control;
     MPI_Comm comm;
     struct iris_mpi_window *window; /* NULL: everything goes by messages */
     struct iris_mpi_link *links;    /* for each rank */
@@ -298,12 +296,13 @@ static iris_status_t late_close(const struct iris_wait *wait)
     return IRIS_ERR_TIMEOUT;
 }
 
-/* Waits for a limited time until all ranks are here; 0: some are not. */
+/* Waits until all ranks are here, as long as the end of the context may take;
+ * 0: some are not. */
 static int all_close(struct mpi_channel *m)
 {
     static const struct iris_wait_type to_close = {
         .pace = IRIS_PACE_MPI, .describe = describe_close, .late = late_close};
-    const struct iris_waiter waiter = {.log = m->log, .timeout_ms = CLOSE_MS};
+    const struct iris_waiter waiter = iris_i_peers_waiter(m->control);
     iris_status_t status = IRIS_OK;
     struct iris_wait wait;
     MPI_Request request;
@@ -486,6 +485,7 @@ iris_i_channel_mpi_open(const struct iris_channel_mpi_params *params,
     }
     opening->heap = params->heap;
     opening->puts = params->puts;
+    opening->channel->control = params->heap->memory.control;
     if (pthread_create(&thread, NULL, run_opening, opening) != 0) {
         free_all(opening->channel);
         free(opening);

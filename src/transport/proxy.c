@@ -401,10 +401,14 @@ struct iris_far iris_i_proxy_far(struct iris_proxy *proxy)
 
 void iris_i_proxy_close(struct iris_proxy *proxy)
 {
+    const struct iris_control *control =
+        proxy == NULL ? NULL : proxy->heap->memory.control;
+
     if (proxy == NULL) {
         return;
     }
-    if (iris_i_steps_stop(&proxy->steps)) {
+    if (iris_i_steps_stop(&proxy->steps,
+                          control == NULL ? 0 : control->by_ns)) {
         free_all(proxy);
     } else {
         iris_i_warning(proxy->log, "the proxy to other nodes does not end; its "

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MOST_RANKS 8
@@ -228,6 +229,7 @@ int main(int argc, char **argv)
     struct state s = {.iris = NULL};
     iris_status_t status = open_state(&s), end = IRIS_OK;
     uint64_t wrong = 0;
+    time_t begin = 0;
 
     s.args.seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
     s.args.repeats = argc > 3 ? strtol(argv[3], NULL, 10) : 1;
@@ -250,11 +252,12 @@ int main(int argc, char **argv)
     }
     if (s.iris != NULL) {
         stop_at(&s, "finalize");
+        begin = time(NULL);
         end = iris_finalize(s.iris);
     }
     if (end != IRIS_OK) {
-        printf("finalize: %s: %s\n", iris_status_string(end),
-               iris_last_error());
+        printf("finalize: %s after %ld s: %s\n", iris_status_string(end),
+               (long)(time(NULL) - begin), iris_last_error());
     }
     return wrong != 0 ? 2 : status != IRIS_OK;
 }

@@ -125,6 +125,20 @@ by_mpi() { # ARGUMENTS...
         "$tmp/job" "$@" >"$tmp/out" 2>&1 &
     pids+=($!)
 }
+# A rank that stops before the end does not prolong the others' deadline of 2 s.
+end_by_mpi() {
+    local ret pid
+    IRIS_TIMEOUT_MS=2000 FAULT_STOP=finalize by_mpi 1 1
+    for _ in 1 2; do
+        timeout 30 sh -c 'until [ $(grep -c "^finalize: " "$1") = 2 ]; do sleep 0.05; done' sh "$tmp/out"
+    done
+    [ "$(grep -c "^finalize: .* after [23] s" "$tmp/out")" = 2 ]
+    ret=$?
+    pid=$(sed -n 's/^rank 0 is pid //p' "$tmp/out")
+    kill -9 "$pid" && kill "${pids[@]}" && wait "${pids[@]}"
+    pids=()
+    return $ret
+}
 stop_by_mpi() { # STOPS DOUBLINGS
     IRIS_TIMEOUT_MS=600000 by_mpi -1 1 3
     stop_ranks "$1" "$2"
@@ -156,6 +170,7 @@ check "a receiver that is stopped gets all data by TCP" closed_window tcp
 check "a stopped rank is named, by shared memory" stopped_ranks shm 1
 check "a stopped rank is named, by sockets" stopped_ranks socket 1
 check "a stopped rank is named, by nodes" stopped_ranks tcp 2
+[ -z "$MPIRUN" ] || check "the end keeps its deadline by MPI" end_by_mpi
 check "all ranks learn of a link that cannot be resumed" lost_link socket
 check "all ranks learn of a link that cannot be resumed, by TCP" lost_link tcp
 if [ "$IRIS_TEST_LONG" = 1 ]; then
