@@ -41,7 +41,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define TELL_BYTES ((uint64_t)256 << 10)
+#define TELL_BYTES ((uint64_t)512 << 10)
 
 /* Room for sent records at first. */
 #define FIRST_ROOM ((size_t)64 << 10)
@@ -115,15 +115,17 @@ static int find_copied(const struct iris_session *session, uint64_t from,
 static void copy_in(struct iris_session *session, const void *data,
                     size_t bytes)
 {
-    struct iovec pieces[2];
+    size_t index = (size_t)session->copied & (session->out_room - 1);
+    size_t first = session->out_room - index;
 
+    session->copied += bytes;
+    session->end += bytes;
+    if (bytes > first) {
+        memcpy(session->out, (const char *)data + first, bytes - first);
+        bytes = first;
+    }
     if (bytes != 0) {
-        (void)find_copied(session, session->copied, bytes, pieces);
-        memcpy(pieces[0].iov_base, data, pieces[0].iov_len);
-        memcpy(pieces[1].iov_base, (const char *)data + pieces[0].iov_len,
-               pieces[1].iov_len);
-        session->copied += bytes;
-        session->end += bytes;
+        memcpy(session->out + index, data, bytes);
     }
 }
 
@@ -162,11 +164,11 @@ static int make_room(struct iris_session *session, size_t bytes)
     struct iovec pieces[2];
     unsigned char *out;
 
+    if (room - kept >= bytes) {
+        return 1;
+    }
     while (room - kept < bytes) {
         room *= 2;
-    }
-    if (room == session->out_room) {
-        return 1;
     }
     out = malloc(room);
     if (out == NULL) {
