@@ -47,7 +47,7 @@
 #define FIRST_ROOM ((size_t)64 << 10)
 
 /* The most pieces of memory that one send() passes to the system. */
-#define PIECES 16
+#define PIECES (3 * IRIS_SESSION_LENT)
 
 /* Number of the largest records that one receive() can read. */
 #define IN_RECORDS 2

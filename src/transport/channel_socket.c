@@ -80,7 +80,7 @@ struct socket_channel {
     struct epoll_event *events; /* for each link and two more */
     unsigned turns;
     atomic_int num_cut;
-    atomic_int asked; /* a sleep has ended, so look at new connections */
+    atomic_int asked; /* a new connection may wait, or time has passed */
     char why[160];    /* the first loss; empty: none */
 };
 
@@ -372,7 +372,7 @@ static int receive(struct socket_channel *s, struct link *link)
         cut_by(s, link, got < 0 ? errno : link->errno_value);
         return 1;
     }
-    return got > 0 ? give(s, link) : 0;
+    return got > 0 ? 1 + give(s, link) : 0; /* bytes may acknowledge */
 }
 
 /* Receives from links that have data, and sends to links that take more. */
@@ -428,8 +428,10 @@ static void socket_wait(struct iris_channel *channel, int timeout_ms)
     if (atomic_load(&s->num_cut) != 0 && timeout_ms > CUT_WAIT_MS) {
         timeout_ms = CUT_WAIT_MS;
     }
-    (void)epoll_wait(s->watch, &event, 1, timeout_ms);
-    atomic_store(&s->asked, 1);
+    if (epoll_wait(s->watch, &event, 1, timeout_ms) <= 0 ||
+        event.data.ptr == s) {
+        atomic_store(&s->asked, 1);
+    }
     iris_i_bell_silence(channel->bell);
 }
 
