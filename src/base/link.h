@@ -240,14 +240,14 @@ struct iris_session {
     unsigned char *out; /* a ring of the copied bytes from `acked` to `end` */
     size_t out_room;    /* its size, a power of two */
     uint64_t copied;    /* bytes that were put into this ring */
+    uint64_t acked;     /* bytes that the other side has applied */
+    uint64_t sent;      /* bytes passed to the connection */
+    uint64_t high;      /* the highest `sent` of all connections */
+    uint64_t end;       /* bytes put */
+    int is_stuck;       /* the connection did not take all of them */
+
     int num_lent;
-    struct iris_session_lent
-        lent[IRIS_SESSION_LENT]; /* in the stream's order */
-    uint64_t acked;              /* bytes that the other side has applied */
-    uint64_t sent;               /* bytes passed to the connection */
-    uint64_t high;               /* the highest `sent` of all connections */
-    uint64_t end;                /* bytes put */
-    int is_stuck;                /* the connection did not take all of them */
+    struct iris_session_lent lent[IRIS_SESSION_LENT]; /* as in the stream */
 };
 
 /* Prepares a session without a connection. 0: no memory. The caller closes it
