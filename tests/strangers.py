@@ -41,7 +41,7 @@ def listeners(netns):
 
 def half_open(raw, ip, port):
     """A SYN from an address that never answers."""
-    source = socket.inet_aton("10.78.0.200")
+    source = socket.inet_aton("10.77.0.200")
     head = struct.pack("!HHIIBBHHH", random.randrange(1024, 65535), port,
                        random.getrandbits(32), 0, 5 << 4, 2, 1024, 0, 0)
     pseudo = source + socket.inet_aton(ip) + struct.pack("!BBH", 0, 6, len(head))

@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,13 +73,18 @@ static void print_line(const struct iris_log *log, int level,
         length = snprintf(line, sizeof line, "[Iris] %s\n", message);
     }
     if (length > 0) {
-        size_t bytes = (size_t)length;
+        size_t bytes = (size_t)length, done = 0;
+        int saved = errno;
 
         if (bytes >= sizeof line) {
             bytes = sizeof line - 1;
             line[bytes - 1] = '\n';
         }
-        fwrite(line, 1, bytes, stderr);
+        do { /* a signal may interrupt it while a pipe is full */
+            errno = 0;
+            done += fwrite(line + done, 1, bytes - done, stderr);
+        } while (done < bytes && errno == EINTR);
+        errno = saved;
     }
 }
 

@@ -9,6 +9,7 @@
 #include "config.h"
 
 #include "base/base.h"
+#include "base/link.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,7 +19,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -45,6 +45,29 @@ static int write_all(int fd, const void *data, size_t bytes)
         }
     }
     return 0;
+}
+
+/* A file system of a server or a process may take long over these calls, so a
+ * signal may interrupt them. */
+static int open_at(int dir, const char *name, int flags)
+{
+    int fd;
+
+    do {
+        fd = openat(dir, name, flags | O_CLOEXEC, MODE);
+    } while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+/* Without waiting for others. */
+static int lock(int fd)
+{
+    int ret;
+
+    do {
+        ret = flock(fd, LOCK_EX | LOCK_NB);
+    } while (ret != 0 && errno == EINTR);
+    return ret;
 }
 
 /* The folder of `path`, with a slash at its end. Empty for the current folder.
@@ -81,13 +104,13 @@ static int is_aside(const char *name)
 static void remove_if_left(int dir, const char *name)
 {
     struct stat stat;
-    int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = open_at(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
 
     if (fd < 0) {
         return;
     }
     if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) &&
-        stat.st_uid == geteuid() && flock(fd, LOCK_EX | LOCK_NB) == 0) {
+        stat.st_uid == geteuid() && lock(fd) == 0) {
         unlinkat(dir, name, 0);
     }
     close(fd);
@@ -117,13 +140,13 @@ static int make_aside(const char *folder, char aside[PATH_MAX + 32])
     uint64_t number;
     int fd;
 
-    if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number) {
+    if (iris_i_secret_random(&number, sizeof number) != IRIS_OK) {
         return -1;
     }
     snprintf(aside, PATH_MAX + 32, "%s" ASIDE_PREFIX "%016llx" ASIDE_SUFFIX,
              folder, (unsigned long long)number);
-    fd = open(aside, O_CREAT | O_EXCL | O_NOFOLLOW | O_RDWR | O_CLOEXEC, MODE);
-    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &stat) == 0 &&
+    fd = open_at(AT_FDCWD, aside, O_CREAT | O_EXCL | O_NOFOLLOW | O_RDWR);
+    if (fd >= 0 && lock(fd) == 0 && fstat(fd, &stat) == 0 &&
         stat.st_nlink == 0) {
         close(fd);
         errno = EEXIST;
@@ -168,9 +191,8 @@ int iris_i_file_open(const char *path, struct iris_file *file_p)
     if (!folder_of(path, folder)) {
         return ENAMETOOLONG;
     }
-    file_p->fd =
-        iris_i_fd_above_stdio(open(folder[0] == '\0' ? "." : folder,
-                                   O_TMPFILE | O_RDWR | O_CLOEXEC, MODE));
+    file_p->fd = iris_i_fd_above_stdio(open_at(
+        AT_FDCWD, folder[0] == '\0' ? "." : folder, O_TMPFILE | O_RDWR));
     return file_p->fd >= 0 ? 0 : open_aside(folder, file_p);
 }
 
@@ -203,8 +225,12 @@ static int copy_aside(int from, const char *path, struct iris_file *copy_p)
     (void)folder_of(path, folder);
     ret = open_aside(folder, copy_p);
     while (ret == 0 && (bytes = pread(from, piece, sizeof piece, at)) != 0) {
-        ret = bytes < 0 ? errno : write_all(copy_p->fd, piece, (size_t)bytes);
-        at += bytes;
+        if (bytes > 0) {
+            ret = write_all(copy_p->fd, piece, (size_t)bytes);
+            at += bytes;
+        } else if (errno != EINTR) {
+            ret = errno;
+        }
     }
     return ret;
 }

@@ -213,6 +213,17 @@ int64_t iris_i_gate_patience_ns(const struct iris_gate *gate);
 
 /* ---- session.c ---- */
 
+/* The most pieces of data that a session has on loan. */
+#define IRIS_SESSION_LENT 64
+
+/* Lent data: the bytes of the stream from `at` to `end`. */
+struct iris_session_lent {
+    uint64_t at;
+    uint64_t end;
+    const unsigned char *data;
+    unsigned char *copy; /* after a recall(); then it is `data` */
+};
+
 struct iris_session {
     int sock;    /* the connection, which the caller closes; -1: none */
     size_t most; /* payload of the largest record */
@@ -224,14 +235,17 @@ struct iris_session {
     uint64_t applied;  /* bytes of the records that take() returned */
     uint64_t told;     /* value of `applied` in the last record put here */
 
-    unsigned char *out; /* a ring: the bytes from `acked` to `end` */
+    unsigned char *out; /* a ring of the copied bytes from `acked` to `end` */
     size_t out_room;    /* its size, a power of two */
-    size_t out_at;      /* index of the byte `acked` */
+    uint64_t copied;    /* bytes that were put into this ring */
     uint64_t acked;     /* bytes that the other side has applied */
     uint64_t sent;      /* bytes passed to the connection */
     uint64_t high;      /* the highest `sent` of all connections */
     uint64_t end;       /* bytes put */
     int is_stuck;       /* the connection did not take all of them */
+
+    int num_lent;
+    struct iris_session_lent lent[IRIS_SESSION_LENT]; /* as in the stream */
 };
 
 /* Prepares a session without a connection. 0: no memory. The caller closes it
@@ -243,6 +257,22 @@ void iris_i_session_close(struct iris_session *session);
  * Sends nothing. 0: no memory; the session is unchanged. */
 int iris_i_session_put(struct iris_session *session, const void *head,
                        size_t head_bytes, const void *data, size_t bytes);
+
+/* Like put(), but leaves `data` in place. The caller may change it only after
+ * returned() or recall() has returned it. 0: no memory, or IRIS_SESSION_LENT
+ * pieces are lent. */
+int iris_i_session_lend(struct iris_session *session, const void *head,
+                        size_t head_bytes, const void *data, size_t bytes);
+
+/* The first lent data that the other side has applied; NULL: none. */
+const void *iris_i_session_returned(struct iris_session *session);
+
+/* Copies the first lent data that is not copied yet, and returns it early. NULL:
+ * none is lent. 0: no memory. */
+int iris_i_session_recall(struct iris_session *session, const void **data_p);
+
+/* The other side will acknowledge no more: returned() returns all lent data. */
+void iris_i_session_abandon(struct iris_session *session);
 
 /* Adds the last record: this side will send and read no more. 0: no memory. */
 int iris_i_session_put_end(struct iris_session *session);

@@ -12,6 +12,10 @@
  *
  *   acked <= sent <= high <= end
  *
+ * It copies these bytes to a ring, except data that its caller lends: that stays
+ * where it is. The caller gets lent data back once it is acknowledged, or recalls
+ * it before that; then the session copies it.
+ *
  * The connection may have lost [acked, sent). It was not given [sent, end) yet.
  *
  * The receiver counts the bytes that it has in memory (`received`), over all
@@ -37,10 +41,13 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define TELL_BYTES ((uint64_t)256 << 10)
+#define TELL_BYTES ((uint64_t)512 << 10)
 
 /* Room for sent records at first. */
 #define FIRST_ROOM ((size_t)64 << 10)
+
+/* The most pieces of memory that one send() passes to the system. */
+#define PIECES (3 * IRIS_SESSION_LENT)
 
 /* Number of the largest records that one receive() can read. */
 #define IN_RECORDS 2
@@ -67,75 +74,126 @@ void iris_i_session_close(struct iris_session *session)
     free(session->in);
     free(session->out);
     session->in = session->out = NULL;
+    for (int i = 0; i < session->num_lent; i++) {
+        free(session->lent[i].copy);
+    }
+    session->num_lent = 0;
 }
 
 /* ---- Sending ---- */
 
-/* Copies `bytes` to the ring, at the index of the byte `at` of the stream. */
-static void copy_in(struct iris_session *session, uint64_t at, const void *data,
-                    size_t bytes)
+/* Number of copied bytes up to the byte `at` of the stream. */
+static uint64_t count_copied(const struct iris_session *session, uint64_t at)
 {
-    size_t index = (session->out_at + (size_t)(at - session->acked)) &
-                   (session->out_room - 1);
-    size_t first = session->out_room - index;
+    uint64_t behind = session->end - at;
 
-    first = bytes < first ? bytes : first;
-    if (bytes != 0) {
-        memcpy(session->out + index, data, first);
-        memcpy(session->out, (const char *)data + first, bytes - first);
+    for (int i = session->num_lent - 1; i >= 0; i--) {
+        const struct iris_session_lent *lent = &session->lent[i];
+
+        if (lent->end <= at) {
+            break;
+        }
+        behind -= lent->end - (lent->at > at ? lent->at : at);
     }
+    return session->copied - behind;
 }
 
-/* The bytes of the stream from `at` to `end`, in up to two pieces. */
-static void find_pieces(const struct iris_session *session, uint64_t at,
-                        struct iovec pieces[2])
+/* The copied bytes from number `from` on, in up to two pieces. Returns the
+ * number of pieces. */
+static int find_copied(const struct iris_session *session, uint64_t from,
+                       size_t bytes, struct iovec pieces[2])
 {
-    size_t bytes = (size_t)(session->end - at);
-    size_t index = (session->out_at + (size_t)(at - session->acked)) &
-                   (session->out_room - 1);
+    size_t index = (size_t)from & (session->out_room - 1);
     size_t first = session->out_room - index;
 
     first = bytes < first ? bytes : first;
     pieces[0] = (struct iovec){session->out + index, first};
     pieces[1] = (struct iovec){session->out, bytes - first};
+    return bytes == first ? 1 : 2;
+}
+
+static void copy_in(struct iris_session *session, const void *data,
+                    size_t bytes)
+{
+    size_t index = (size_t)session->copied & (session->out_room - 1);
+    size_t first = session->out_room - index;
+
+    session->copied += bytes;
+    session->end += bytes;
+    if (bytes > first) {
+        memcpy(session->out, (const char *)data + first, bytes - first);
+        bytes = first;
+    }
+    if (bytes != 0) {
+        memcpy(session->out + index, data, bytes);
+    }
+}
+
+/* The bytes of the stream from `at` on, as far as they fit into PIECES pieces.
+ * Returns the number of pieces. */
+static int find_pieces(const struct iris_session *session, uint64_t at,
+                       struct iovec pieces[PIECES])
+{
+    const struct iris_session_lent none = {.at = session->end,
+                                           .end = session->end};
+    int count = 0;
+
+    for (int i = 0; i <= session->num_lent && count + 3 <= PIECES; i++) {
+        const struct iris_session_lent *lent =
+            i < session->num_lent ? &session->lent[i] : &none;
+
+        if (at < lent->at) {
+            count += find_copied(session, count_copied(session, at),
+                                 (size_t)(lent->at - at), pieces + count);
+            at = lent->at;
+        }
+        if (at < lent->end) {
+            pieces[count++] =
+                (struct iovec){(char *)(uintptr_t)lent->data + (at - lent->at),
+                               (size_t)(lent->end - at)};
+            at = lent->end;
+        }
+    }
+    return count;
 }
 
 static int make_room(struct iris_session *session, size_t bytes)
 {
-    size_t kept = iris_i_session_pending(session), room = session->out_room;
+    uint64_t from = count_copied(session, session->acked);
+    size_t kept = (size_t)(session->copied - from), room = session->out_room;
     struct iovec pieces[2];
     unsigned char *out;
 
+    if (room - kept >= bytes) {
+        return 1;
+    }
     while (room - kept < bytes) {
         room *= 2;
-    }
-    if (room == session->out_room) {
-        return 1;
     }
     out = malloc(room);
     if (out == NULL) {
         return 0;
     }
-    find_pieces(session, session->acked, pieces);
+    (void)find_copied(session, from, kept, pieces);
     memcpy(out, pieces[0].iov_base, pieces[0].iov_len);
     memcpy(out + pieces[0].iov_len, pieces[1].iov_base, pieces[1].iov_len);
     free(session->out);
     session->out = out;
     session->out_room = room;
-    session->out_at = 0;
+    session->copied = kept;
     return 1;
 }
 
-static int put_record(struct iris_session *session, uint32_t bytes)
+/* `bytes`: of the payload. `copied`: the part of it that copy_in() will get. */
+static int put_record(struct iris_session *session, uint32_t bytes,
+                      size_t copied)
 {
     const struct record record = {bytes, (uint32_t)session->applied};
-    size_t payload = bytes < END ? bytes : 0;
 
-    if (!make_room(session, sizeof record + payload)) {
+    if (!make_room(session, sizeof record + copied)) {
         return 0;
     }
-    copy_in(session, session->end, &record, sizeof record);
-    session->end += sizeof record;
+    copy_in(session, &record, sizeof record);
     session->told = session->applied;
     return 1;
 }
@@ -143,36 +201,89 @@ static int put_record(struct iris_session *session, uint32_t bytes)
 int iris_i_session_put(struct iris_session *session, const void *head,
                        size_t head_bytes, const void *data, size_t bytes)
 {
-    if (!put_record(session, (uint32_t)(head_bytes + bytes))) {
+    if (!put_record(session, (uint32_t)(head_bytes + bytes),
+                    head_bytes + bytes)) {
         return 0;
     }
-    copy_in(session, session->end, head, head_bytes);
-    copy_in(session, session->end + head_bytes, data, bytes);
-    session->end += head_bytes + bytes;
+    copy_in(session, head, head_bytes);
+    copy_in(session, data, bytes);
+    return 1;
+}
+
+int iris_i_session_lend(struct iris_session *session, const void *head,
+                        size_t head_bytes, const void *data, size_t bytes)
+{
+    if (session->num_lent == IRIS_SESSION_LENT ||
+        !put_record(session, (uint32_t)(head_bytes + bytes), head_bytes)) {
+        return 0;
+    }
+    copy_in(session, head, head_bytes);
+    session->lent[session->num_lent++] = (struct iris_session_lent){
+        .at = session->end, .end = session->end + bytes, .data = data};
+    session->end += bytes;
+    return 1;
+}
+
+const void *iris_i_session_returned(struct iris_session *session)
+{
+    while (session->num_lent > 0 && session->lent[0].end <= session->acked) {
+        struct iris_session_lent first = session->lent[0];
+
+        session->num_lent--;
+        memmove(session->lent, session->lent + 1,
+                (size_t)session->num_lent * sizeof first);
+        if (first.copy == NULL) {
+            return first.data;
+        }
+        free(first.copy);
+    }
+    return NULL;
+}
+
+int iris_i_session_recall(struct iris_session *session, const void **data_p)
+{
+    int i = 0;
+
+    while (i < session->num_lent && session->lent[i].copy != NULL) {
+        i++;
+    }
+    *data_p = NULL;
+    if (i < session->num_lent) {
+        struct iris_session_lent *lent = &session->lent[i];
+        size_t bytes = (size_t)(lent->end - lent->at);
+
+        lent->copy = malloc(bytes);
+        if (lent->copy == NULL) {
+            return 0;
+        }
+        memcpy(lent->copy, lent->data, bytes);
+        *data_p = lent->data;
+        lent->data = lent->copy;
+    }
     return 1;
 }
 
 int iris_i_session_put_end(struct iris_session *session)
 {
-    return put_record(session, END);
+    return put_record(session, END, 0);
 }
 
 int iris_i_session_tell(struct iris_session *session)
 {
     return session->applied - session->told < TELL_BYTES ||
-           put_record(session, ACK_ONLY);
+           put_record(session, ACK_ONLY, 0);
 }
 
 int iris_i_session_send(struct iris_session *session)
 {
-    struct iovec pieces[2];
-    struct msghdr header = {.msg_iov = pieces, .msg_iovlen = 2};
+    struct iovec pieces[PIECES];
+    struct msghdr header = {.msg_iov = pieces};
     ssize_t sent;
 
     if (session->sent == session->end) {
         return 0;
     }
-    find_pieces(session, session->sent, pieces);
+    header.msg_iovlen = (size_t)find_pieces(session, session->sent, pieces);
     do {
         sent = sendmsg(session->sock, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
     } while (sent < 0 && errno == EINTR);
@@ -189,12 +300,17 @@ int iris_i_session_send(struct iris_session *session)
 /* The other side has all bytes before `at`. */
 static void forget(struct iris_session *session, uint64_t at)
 {
-    session->out_at = (session->out_at + (size_t)(at - session->acked)) &
-                      (session->out_room - 1);
     session->acked = at;
     if (session->acked == session->end) {
-        session->out_at = 0; /* the memory that the caches have */
+        session->copied = 0; /* the memory that the caches have */
     }
+}
+
+void iris_i_session_abandon(struct iris_session *session)
+{
+    session->sent = session->end;
+    session->is_stuck = 0;
+    forget(session, session->end);
 }
 
 /* ---- Receiving ---- */

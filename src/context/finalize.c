@@ -332,8 +332,8 @@ iris_status_t iris_finalize(iris_t *iris)
     iris->life_ops->ending(iris, 1);
     show_elsewhere(iris, find_id(iris));
     status = leave_job(iris);
-    snprintf(message, sizeof message, "%s", iris_last_error());
     iris_i_recorder_failed(iris, status);
+    snprintf(message, sizeof message, "%s", iris_last_error());
     if (status == IRIS_ERR_TIMEOUT) {
         iris_i_peers_leave(iris->control, message);
     }

@@ -81,6 +81,9 @@ static void count_launch(const iris_t *iris, struct iris_record *record,
 
 void iris_i_recorder_failed(iris_t *iris, iris_status_t status)
 {
+    if (status == IRIS_ERR_TIMEOUT) {
+        iris_i_peers_name_stopped(iris->control);
+    }
     if (status == IRIS_ERR_TIMEOUT || status == IRIS_ERR_PEER_LOST) {
         iris_i_report_incident(iris->control, iris->settings->report.text);
     } else if (status == IRIS_ERR_MISMATCH) {

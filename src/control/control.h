@@ -535,6 +535,10 @@ int iris_i_peers_lost(const struct iris_control *control);
  * finalized. `control` may be NULL. One thread at a time. */
 void iris_i_peers_lose(struct iris_control *control, int rank, const char *why);
 
+/* Adds to this thread's message of a timeout that a rank of this machine is
+ * stopped, if one is and the message does not say it. */
+void iris_i_peers_name_stopped(struct iris_control *control);
+
 /* IRIS_ERR_PEER_LOST: a rank has ended after finalizing, so it will not make a
  * call for which others wait. */
 iris_status_t iris_i_peers_fail_ended(struct iris_control *control, int rank);

@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "control/control.h"
+#include "control/internal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -153,6 +154,23 @@ iris_status_t iris_i_peers_check(struct iris_control *control, int rank)
                            name);
     }
     return fail_died(control, rank);
+}
+
+void iris_i_peers_name_stopped(struct iris_control *control)
+{
+    int rank = iris_i_mail_find_stopped(control->mail);
+    char message[IRIS_MESSAGE_BYTES], name[IRIS_RANK_NAME_BYTES];
+
+    if (rank < 0 || strstr(iris_last_error(), "is stopped by") != NULL) {
+        return;
+    }
+    iris_i_control_name(control, rank, name);
+    iris_i_warning(control->log, "%s is stopped by a signal or a debugger",
+                   name);
+    snprintf(message, sizeof message,
+             "%.900s; %s is stopped by a signal or a debugger",
+             iris_last_error(), name);
+    (void)iris_i_fail_again(IRIS_ERR_TIMEOUT, message);
 }
 
 /* The news of a death may come here by another way than that of the group's

@@ -37,12 +37,10 @@
 #define NAP_NS_MIN (50 * IRIS_NS_PER_US)
 #define NAP_NS_MAX (800 * IRIS_NS_PER_US)
 
-/* How long a rank waits for the others to close. */
-#define CLOSE_MS 2000
-
 struct mpi_channel {
     struct iris_channel base;
     const struct iris_log *log;
+    struct iris_control *control;
     MPI_Comm comm;
     struct iris_mpi_window *window; /* NULL: everything goes by messages */
     struct iris_mpi_link *links;    /* for each rank */
@@ -97,14 +95,16 @@ static void lose_link(struct mpi_channel *m, int rank, const char *why)
     report_lost(m, rank);
 }
 
-static void mpi_send(struct iris_channel *channel, int rank,
-                     const struct iris_far_message *message, const void *data)
+static int mpi_send(struct iris_channel *channel, int rank,
+                    const struct iris_far_message *message, const void *data,
+                    int stays)
 {
     const struct iris_far_message flushed = {.op = IRIS_OP_FENCE, .answers = 1};
     struct mpi_channel *m = of(channel);
     struct iris_mpi_link *link = &m->links[rank];
     int is_answered = 0;
 
+    (void)stays;
     iris_i_mpi_enter();
     if (!iris_i_mpi_is_up()) {
         link->is_lost = 1;
@@ -124,6 +124,13 @@ static void mpi_send(struct iris_channel *channel, int rank,
     if (is_answered) {
         m->base.taken(m->base.arg, rank, &flushed, NULL);
     }
+    return 0;
+}
+
+/* send() leaves no data in place. */
+static void mpi_recall(struct iris_channel *channel, int rank)
+{
+    (void)channel, (void)rank;
 }
 
 static int mpi_is_full(struct iris_channel *channel, int rank)
@@ -289,12 +296,13 @@ static iris_status_t late_close(const struct iris_wait *wait)
     return IRIS_ERR_TIMEOUT;
 }
 
-/* Waits for a limited time until all ranks are here; 0: some are not. */
+/* Waits until all ranks are here, as long as the end of the context may take;
+ * 0: some are not. */
 static int all_close(struct mpi_channel *m)
 {
     static const struct iris_wait_type to_close = {
         .pace = IRIS_PACE_MPI, .describe = describe_close, .late = late_close};
-    const struct iris_waiter waiter = {.log = m->log, .timeout_ms = CLOSE_MS};
+    const struct iris_waiter waiter = iris_i_peers_waiter(m->control);
     iris_status_t status = IRIS_OK;
     struct iris_wait wait;
     MPI_Request request;
@@ -341,6 +349,7 @@ static void mpi_close(struct iris_channel *channel)
 
 static const struct iris_channel_ops ops = {
     .send = mpi_send,
+    .recall = mpi_recall,
     .is_full = mpi_is_full,
     .turn = mpi_turn,
     .wait = mpi_wait,
@@ -476,6 +485,7 @@ iris_i_channel_mpi_open(const struct iris_channel_mpi_params *params,
     }
     opening->heap = params->heap;
     opening->puts = params->puts;
+    opening->channel->control = params->heap->memory.control;
     if (pthread_create(&thread, NULL, run_opening, opening) != 0) {
         free_all(opening->channel);
         free(opening);

@@ -80,7 +80,7 @@ struct socket_channel {
     struct epoll_event *events; /* for each link and two more */
     unsigned turns;
     atomic_int num_cut;
-    atomic_int asked; /* a sleep has ended, so look at new connections */
+    atomic_int asked; /* a new connection may wait, or time has passed */
     char why[160];    /* the first loss; empty: none */
 };
 
@@ -102,6 +102,16 @@ static int watch_link(struct socket_channel *s, struct link *link, int how)
 
 /* ---- The states of a link ---- */
 
+/* Returns the data of acknowledged messages. */
+static void give_back(struct socket_channel *s, struct link *link)
+{
+    const void *data;
+
+    while ((data = iris_i_session_returned(&link->session)) != NULL) {
+        s->base.returned(s->base.arg, data);
+    }
+}
+
 static void leave_state(struct socket_channel *s, struct link *link,
                         enum link_state next)
 {
@@ -116,6 +126,8 @@ static void leave_state(struct socket_channel *s, struct link *link,
     atomic_fetch_add(&s->num_cut, (next == CUT) - (link->state == CUT));
     if (next != CUT) {
         iris_i_meet_forget(s->meet, link->rank);
+        iris_i_session_abandon(&link->session);
+        give_back(s, link);
     }
     link->state = next;
 }
@@ -202,6 +214,7 @@ static void take_connection(void *arg, int rank, int sock, uint64_t theirs)
         lose_link(s, link, "it has not received what was sent to it");
         return;
     }
+    give_back(s, link);
     link->check = (struct iris_stream_check){0};
     atomic_fetch_sub(&s->num_cut, 1);
     link->state = JOINED;
@@ -253,24 +266,42 @@ static int flush(struct socket_channel *s, struct link *link)
 }
 
 /* turn() sends small messages, many at once. */
-static void socket_send(struct iris_channel *channel, int rank,
-                        const struct iris_far_message *message,
-                        const void *data)
+static int socket_send(struct iris_channel *channel, int rank,
+                       const struct iris_far_message *message, const void *data,
+                       int stays)
 {
     struct socket_channel *s = of(channel);
     struct link *link = s->link_of[rank];
+    int is_large = message->data >= COPY_BYTES, is_lent;
 
     if (link->state == ENDED) {
         lose_link(s, link, "it has closed its context");
     }
     if (link->state == LOST) {
-        return;
+        return 0;
     }
-    if (!iris_i_session_put(&link->session, message, sizeof *message, data,
-                            message->data)) {
+    is_lent = is_large && stays &&
+              iris_i_session_lend(&link->session, message, sizeof *message,
+                                  data, message->data);
+    if (!is_lent && !iris_i_session_put(&link->session, message,
+                                        sizeof *message, data, message->data)) {
         lose_link(s, link, "there is no memory for messages to it");
-    } else if (message->data >= COPY_BYTES && !link->session.is_stuck) {
+    } else if (is_large && !link->session.is_stuck) {
         (void)flush(s, link);
+    }
+    return is_lent;
+}
+
+static void socket_recall(struct iris_channel *channel, int rank)
+{
+    struct socket_channel *s = of(channel);
+    struct link *link = s->link_of[rank];
+    const void *data;
+
+    if (!iris_i_session_recall(&link->session, &data)) {
+        lose_link(s, link, "there is no memory for messages to it");
+    } else if (data != NULL) {
+        s->base.returned(s->base.arg, data);
     }
 }
 
@@ -325,6 +356,7 @@ static int give(struct socket_channel *s, struct link *link)
         }
         count++;
     }
+    give_back(s, link);
     if (link->state == JOINED && !iris_i_session_tell(&link->session)) {
         lose_link(s, link, "there is no memory for messages to it");
     }
@@ -340,7 +372,7 @@ static int receive(struct socket_channel *s, struct link *link)
         cut_by(s, link, got < 0 ? errno : link->errno_value);
         return 1;
     }
-    return got > 0 ? give(s, link) : 0;
+    return got > 0 ? 1 + give(s, link) : 0; /* bytes may acknowledge */
 }
 
 /* Receives from links that have data, and sends to links that take more. */
@@ -396,8 +428,10 @@ static void socket_wait(struct iris_channel *channel, int timeout_ms)
     if (atomic_load(&s->num_cut) != 0 && timeout_ms > CUT_WAIT_MS) {
         timeout_ms = CUT_WAIT_MS;
     }
-    (void)epoll_wait(s->watch, &event, 1, timeout_ms);
-    atomic_store(&s->asked, 1);
+    if (epoll_wait(s->watch, &event, 1, timeout_ms) <= 0 ||
+        event.data.ptr == s) {
+        atomic_store(&s->asked, 1);
+    }
     iris_i_bell_silence(channel->bell);
 }
 
@@ -432,6 +466,7 @@ static void socket_close(struct iris_channel *channel)
 
 static const struct iris_channel_ops ops = {
     .send = socket_send,
+    .recall = socket_recall,
     .is_full = socket_is_full,
     .turn = socket_turn,
     .wait = socket_wait,

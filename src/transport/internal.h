@@ -95,8 +95,8 @@ struct iris_steps {
  * IRIS_ERR_LIMIT */
 iris_status_t iris_i_steps_start(struct iris_steps *steps);
 
-/* Ends the thread. 0: it does not end. */
-int iris_i_steps_stop(struct iris_steps *steps);
+/* Ends the thread, about until `by_ns` unless this is 0. 0: it does not end. */
+int iris_i_steps_stop(struct iris_steps *steps, int64_t by_ns);
 
 /* The functions of struct iris_far. */
 int iris_i_steps_carry(struct iris_steps *steps);

@@ -18,6 +18,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
+/* A slot whose data the channel still needs blocks the lane that comes to it a
+ * lap later. The channel has to copy the data of slots that are older than
+ * this number of requests, so that lanes always have the rest of the ring. */
+#define LENT_MOST (3 * IRIS_RING_SLOTS / 4)
+
 /* The most requests in a row before it serves other ranks again. */
 #define BATCH 32
 
@@ -35,13 +40,15 @@ struct iris_proxy {
     struct iris_heap *heap;
     struct iris_channel *channel;
     struct iris_dev_ring *ring;
-    struct target *targets;  /* for each rank */
-    uint8_t *refused_of;     /* 1: a put from that rank was refused here */
-    int num_unclean;         /* number of targets that are dirty or fenced */
-    uint64_t next;           /* the next ticket */
-    int is_held;             /* its request waits for messages */
-    struct iris_steps steps; /* only a step uses the members above */
-    atomic_int full;         /* a rank that does not take more now, + 1 */
+    struct target *targets; /* for each rank */
+    uint8_t *refused_of;    /* 1: a put from that rank was refused here */
+    int num_unclean;        /* number of targets that are dirty or fenced */
+    uint64_t next;          /* the next ticket */
+    uint64_t oldest;        /* no earlier request's slot is lent */
+    uint8_t is_lent[IRIS_RING_SLOTS]; /* the channel needs the slot's data */
+    int is_held;                      /* its request waits for messages */
+    struct iris_steps steps;          /* only a step uses the members above */
+    atomic_int full; /* a rank that does not take more now, + 1 */
 };
 
 static uint64_t load(const uint64_t *word)
@@ -105,7 +112,7 @@ static int are_clean(struct iris_proxy *proxy, int rank)
         if (!target->fenced) {
             target->fenced = 1;
             target->dirty = 0;
-            ops->send(proxy->channel, i, &fence, NULL);
+            (void)ops->send(proxy->channel, i, &fence, NULL, 0);
         }
     }
     return proxy->num_unclean == 0 ||
@@ -129,8 +136,36 @@ static void answer(struct iris_dev_slot *slot, int refused)
     }
 }
 
-static void send_request(struct iris_proxy *proxy,
-                         const struct iris_dev_slot *slot)
+/* The channel has the data of one of this ring's slots no longer. */
+static void returned(void *arg, const void *data)
+{
+    struct iris_proxy *proxy = arg;
+    size_t at = (size_t)((const char *)data - (char *)proxy->ring->slots);
+    size_t i = at / sizeof proxy->ring->slots[0];
+
+    proxy->is_lent[i] = 0;
+    free_slot(&proxy->ring->slots[i]);
+}
+
+/* Ends loans that are too old. */
+static void recall(struct iris_proxy *proxy)
+{
+    for (; proxy->oldest < proxy->next; proxy->oldest++) {
+        struct iris_dev_slot *slot = slot_of(proxy, proxy->oldest);
+        uint8_t *is_lent = &proxy->is_lent[proxy->oldest % IRIS_RING_SLOTS];
+
+        if (*is_lent && proxy->next - proxy->oldest < LENT_MOST) {
+            break;
+        }
+        if (*is_lent) {
+            proxy->channel->ops->recall(proxy->channel, slot->rank);
+        }
+    }
+}
+
+/* Returns 1 if the channel needs the slot's data for longer. */
+static int send_request(struct iris_proxy *proxy,
+                        const struct iris_dev_slot *slot)
 {
     const struct iris_far_message message = {
         .op = (uint8_t)slot->op,
@@ -142,7 +177,8 @@ static void send_request(struct iris_proxy *proxy,
         .value = slot->value,
         .expected = slot->expected};
 
-    proxy->channel->ops->send(proxy->channel, slot->rank, &message, slot->data);
+    return proxy->channel->ops->send(proxy->channel, slot->rank, &message,
+                                     slot->data, !slot->answered);
 }
 
 static int take_refused(struct iris_proxy *proxy)
@@ -159,7 +195,7 @@ static int take_refused(struct iris_proxy *proxy)
 /* 0: the request has to wait. */
 static int take(struct iris_proxy *proxy, struct iris_dev_slot *slot)
 {
-    int is_fence = slot->op == IRIS_OP_FENCE;
+    int is_fence = slot->op == IRIS_OP_FENCE, is_lent;
 
     if (slot->releases && !are_clean(proxy, is_fence ? -1 : slot->rank)) {
         return 0;
@@ -178,12 +214,13 @@ static int take(struct iris_proxy *proxy, struct iris_dev_slot *slot)
     } else {
         soil(proxy, slot->rank);
     }
-    send_request(proxy, slot);
+    is_lent = send_request(proxy, slot);
     atomic_store_explicit(&proxy->full, 0, memory_order_relaxed);
-    proxy->next++;
-    if (!slot->answered) {
+    proxy->is_lent[proxy->next++ % IRIS_RING_SLOTS] = (uint8_t)is_lent;
+    if (!slot->answered && !is_lent) {
         free_slot(slot);
     }
+    recall(proxy);
     if (proxy->num_unclean == 0) {
         store(&proxy->ring->done, proxy->next);
     }
@@ -236,7 +273,8 @@ static void taken(void *arg, int rank, const struct iris_far_message *message,
             reply.refused = proxy->refused_of[rank];
             proxy->refused_of[rank] = 0;
         }
-        proxy->channel->ops->send(proxy->channel, rank, &reply, reply_data);
+        (void)proxy->channel->ops->send(proxy->channel, rank, &reply,
+                                        reply_data, 0);
     } else {
         proxy->refused_of[rank] |= reply.refused != 0;
     }
@@ -332,6 +370,7 @@ iris_status_t iris_i_proxy_open(struct iris_heap *heap,
     proxy->channel = channel;
     channel->taken = taken;
     channel->lost = lost;
+    channel->returned = returned;
     channel->arg = proxy;
     proxy->ring = make_ring();
     proxy->targets = calloc(num_ranks, sizeof proxy->targets[0]);
@@ -362,10 +401,14 @@ struct iris_far iris_i_proxy_far(struct iris_proxy *proxy)
 
 void iris_i_proxy_close(struct iris_proxy *proxy)
 {
+    const struct iris_control *control =
+        proxy == NULL ? NULL : proxy->heap->memory.control;
+
     if (proxy == NULL) {
         return;
     }
-    if (iris_i_steps_stop(&proxy->steps)) {
+    if (iris_i_steps_stop(&proxy->steps,
+                          control == NULL ? 0 : control->by_ns)) {
         free_all(proxy);
     } else {
         iris_i_warning(proxy->log, "the proxy to other nodes does not end; its "

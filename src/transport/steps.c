@@ -24,8 +24,10 @@
 
 #define NAP_NS (100 * IRIS_NS_PER_US)
 
-/* Time limit for the end: a call of MPI may not return after a death. */
-#define STOP_S 5
+/* Time limits for the end: a call of MPI may not return after a death. A thread
+ * whose calls return ends far sooner than the least. */
+#define STOP_MOST_MS 5000
+#define STOP_LEAST_MS 1000
 
 static int begin_step(struct iris_steps *steps)
 {
@@ -122,14 +124,22 @@ iris_status_t iris_i_steps_start(struct iris_steps *steps)
     return IRIS_OK;
 }
 
-int iris_i_steps_stop(struct iris_steps *steps)
+int iris_i_steps_stop(struct iris_steps *steps, int64_t by_ns)
 {
+    int64_t ns = STOP_MOST_MS * IRIS_NS_PER_MS;
+    int64_t left = by_ns == 0 ? ns : by_ns - iris_i_now_ns();
     struct timespec end;
 
+    ns = left < ns ? left : ns;
+    if (ns < STOP_LEAST_MS * IRIS_NS_PER_MS) {
+        ns = STOP_LEAST_MS * IRIS_NS_PER_MS;
+    }
     atomic_store(&steps->quit, 1);
     iris_i_bell_ring(steps->channel->bell);
     clock_gettime(CLOCK_REALTIME, &end);
-    end.tv_sec += STOP_S;
+    ns += end.tv_nsec;
+    end.tv_sec += ns / IRIS_NS_PER_S;
+    end.tv_nsec = ns % IRIS_NS_PER_S;
     return pthread_timedjoin_np(steps->thread, NULL, &end) == 0;
 }
 

@@ -45,9 +45,16 @@ struct iris_channel_ops {
     /* Sends a message and its data to a rank, after all earlier messages to it.
      * Never waits: copies data that cannot leave at once, or that turn() should
      * send together with other data. If the message can never arrive, passes
-     * the rank to `lost`. May pass the answer to `taken` at once. */
-    void (*send)(struct iris_channel *channel, int rank,
-                 const struct iris_far_message *message, const void *data);
+     * the rank to `lost`. May pass the answer to `taken` at once. `stays`: the
+     * data does not change until the channel passes it to `returned`. Returns 1
+     * if it will; 0: the data is not needed any more. */
+    int (*send)(struct iris_channel *channel, int rank,
+                const struct iris_far_message *message, const void *data,
+                int stays);
+
+    /* Copies the oldest data to a rank that send() left in place, if there is
+     * any, and passes it to `returned`. */
+    void (*recall)(struct iris_channel *channel, int rank);
 
     /* 1: the rank has too much unread data, so requests to it should wait. */
     int (*is_full)(struct iris_channel *channel, int rank);
@@ -76,6 +83,9 @@ struct iris_channel {
     /* A message to or from the rank is lost, or would be. Called before send()
      * or turn() returns. */
     void (*lost)(void *arg, int rank, const char *why);
+
+    /* The data of an earlier send() may change now. */
+    void (*returned)(void *arg, const void *data);
     void *arg;
 };
 

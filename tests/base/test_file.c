@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -26,6 +27,31 @@
 #include <unistd.h>
 
 #define SKIPPED 77
+
+/* Calls that a signal interrupts: each second one, once this is not 0. */
+static int num_calls;
+
+static int is_interrupted(void)
+{
+    errno = EINTR;
+    return num_calls != 0 && num_calls++ % 2 != 0;
+}
+
+int openat(int dir, const char *name, int flags, ...)
+{
+    return is_interrupted() ? -1
+                            : (int)syscall(SYS_openat, dir, name, flags, 0644);
+}
+
+int flock(int fd, int how)
+{
+    return is_interrupted() ? -1 : (int)syscall(SYS_flock, fd, how);
+}
+
+ssize_t pread(int fd, void *data, size_t bytes, off_t at)
+{
+    return is_interrupted() ? -1 : syscall(SYS_pread64, fd, data, bytes, at);
+}
 
 /* Runs fn() in a child, which may change what only a process can. */
 static void in_child(int (*fn)(void))
@@ -143,6 +169,38 @@ static void without_unnamed_files_it_is_the_same(void **state)
 {
     (void)state;
     in_child(write_three_aside);
+}
+
+static int write_interrupted(void)
+{
+    num_calls = 1;
+    return write_three();
+}
+
+static int write_aside_interrupted(void)
+{
+    num_calls = 1;
+    return write_three_aside();
+}
+
+static int copy_interrupted(void)
+{
+    if (chroot(harness_folder()) != 0) { /* without /proc, which names files */
+        return SKIPPED;
+    }
+    num_calls = 1;
+    CHECK_EQUAL(iris_i_file_write("/copied", "text", 4), 0);
+    CHECK_EQUAL(holds("/copied", "text"), 0);
+    CHECK_EQUAL(unlink("/copied"), 0);
+    return 0;
+}
+
+static void signals_interrupt_no_writer(void **state)
+{
+    (void)state;
+    in_child(write_interrupted);
+    in_child(write_aside_interrupted);
+    in_child(copy_interrupted);
 }
 
 /* Links to a victim, at the path itself and at names a program might write
@@ -294,6 +352,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_is_replaced_whole_with_the_mode_of_the_umask),
         cmocka_unit_test(without_unnamed_files_it_is_the_same),
+        cmocka_unit_test(signals_interrupt_no_writer),
         cmocka_unit_test(links_of_others_lead_nowhere),
         cmocka_unit_test(a_writer_that_is_killed_leaves_nothing_for_long),
         cmocka_unit_test(a_full_disk_is_an_error_that_leaves_nothing),

@@ -6,10 +6,14 @@
 
 #include "support/harness.h"
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define THREADS 4
@@ -208,6 +212,57 @@ static void lines_of_threads_do_not_mix(void **state)
     assert_int_equal(iris_finalize(iris), IRIS_OK);
 }
 
+static int ticked;
+
+static void tick(int signal)
+{
+    (void)signal;
+    (void)!write(ticked, "t", 1);
+}
+
+/* Standard error is a pipe that is full, while a profiler's timer ticks. */
+static void log_interrupted(int pipe_end)
+{
+    const struct sigaction action = {.sa_handler = tick};
+    const struct itimerval often = {{0, 1000}, {0, 1000}};
+
+    dup2(pipe_end, STDERR_FILENO);
+    fcntl(pipe_end, F_SETFL, O_NONBLOCK);
+    while (write(pipe_end, "x", 1) == 1) {
+    }
+    fcntl(pipe_end, F_SETFL, 0);
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+    iris_error(NULL, "is heard");
+    _exit(0);
+}
+
+static void a_line_is_written_though_signals_interrupt_it(void **state)
+{
+    static char text[1 << 20];
+    int err[2], ticks[2];
+    size_t length = 0;
+    ssize_t got;
+
+    (void)state;
+    assert_int_equal(pipe(err) | pipe(ticks), 0);
+    if (fork() == 0) {
+        ticked = ticks[1];
+        log_interrupted(err[1]);
+    }
+    close(err[1]);
+    close(ticks[1]);
+    for (int i = 0; i < 20 && read(ticks[0], text, 1) == 1; i++) {
+    }
+    while ((got = read(err[0], text + length, sizeof text - length)) > 0) {
+        length += (size_t)got;
+    }
+    assert_non_null(memmem(text, length, "is heard\n", 9));
+    close(err[0]);
+    close(ticks[0]);
+    wait(NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +274,7 @@ int main(void)
         cmocka_unit_test(failures_are_logged_at_debug_level),
         cmocka_unit_test(a_line_too_long_is_cut_but_ends),
         cmocka_unit_test(lines_of_threads_do_not_mix),
+        cmocka_unit_test(a_line_is_written_though_signals_interrupt_it),
     };
 
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);

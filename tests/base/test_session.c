@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Sessions: records over connections that end at random bytes arrive once and
- * in order; acknowledgements free what is kept; nonsense ends a session.
+ * in order, also if their data is lent; acknowledgements free and return it;
+ * nonsense ends a session.
  */
 #include "config.h"
 
@@ -23,6 +24,7 @@ struct side {
     struct iris_session session;
     uint64_t put;
     uint64_t taken;
+    int on_loan;
 };
 
 static struct side sides[2];
@@ -92,6 +94,48 @@ static void put_one(struct side *side)
                                    size_of(number)));
 }
 
+/* Data that the session returns may change at once. */
+static void overwrite(struct side *side, const void *data)
+{
+    memset((void *)(uintptr_t)data, 0xff, 8);
+    free((void *)(uintptr_t)data);
+    side->on_loan--;
+}
+
+static void lend_one(struct side *side)
+{
+    uint64_t number = side->put;
+    size_t bytes = size_of(number);
+    unsigned char *data = malloc(bytes + 8);
+
+    memset(data, (int)(number % 251), bytes);
+    if (iris_i_session_lend(&side->session, &number, sizeof number, data,
+                            bytes)) {
+        side->on_loan++;
+        side->put++;
+    } else {
+        assert_int_equal(side->session.num_lent, IRIS_SESSION_LENT);
+        free(data);
+        put_one(side);
+    }
+}
+
+static void take_back(struct side *side, int recalls)
+{
+    const void *data;
+
+    while ((data = iris_i_session_returned(&side->session)) != NULL) {
+        overwrite(side, data);
+    }
+    if (recalls) {
+        assert_true(iris_i_session_recall(&side->session, &data));
+        assert_int_equal(data != NULL, side->on_loan > 0);
+        if (data != NULL) {
+            overwrite(side, data);
+        }
+    }
+}
+
 /* Takes what has arrived; each record is the next one. */
 static void take_all(struct side *side)
 {
@@ -114,14 +158,19 @@ static void take_all(struct side *side)
 }
 
 /* A connection that ends loses all that the other side has not read. */
-static void play(int cuts)
+static void play(int cuts, uint64_t lends)
 {
     while (sides[0].taken < RECORDS || sides[1].taken < RECORDS) {
         struct side *side = &sides[draw(2)];
 
         for (uint64_t i = draw(4); i > 0 && side->put < RECORDS; i--) {
-            put_one(side);
+            if (draw(8) < lends) {
+                lend_one(side);
+            } else {
+                put_one(side);
+            }
         }
+        take_back(side, draw(4) < lends);
         assert_true(iris_i_session_send(&side->session) >= 0);
         if (draw(2) == 0 && iris_i_session_receive(&side->session) > 0) {
             take_all(side);
@@ -136,13 +185,54 @@ static void play(int cuts)
 static void records_arrive_once_and_in_order(void **state)
 {
     (void)state;
-    play(0);
+    play(0, 0);
 }
 
 static void records_arrive_once_and_in_order_over_many_connections(void **state)
 {
     (void)state;
-    play(1);
+    play(1, 0);
+}
+
+/* All data comes back, early or late. */
+static void
+lent_data_arrives_over_many_connections_and_is_returned(void **state)
+{
+    (void)state;
+    play(1, 3);
+    for (int i = 0; i < 2; i++) {
+        iris_i_session_abandon(&sides[i].session);
+        take_back(&sides[i], 0);
+        assert_int_equal(sides[i].on_loan, 0);
+        assert_int_equal(iris_i_session_pending(&sides[i].session), 0);
+    }
+}
+
+/* Nothing else copies it, and a recall copies it once. */
+static void lent_data_stays_in_place_until_it_is_acknowledged(void **state)
+{
+    unsigned char data[64] = {1};
+    const void *back;
+
+    (void)state;
+    assert_true(iris_i_session_lend(&sides[0].session, "", 0, data, 64));
+    assert_int_equal(sides[0].session.copied, 8);
+    assert_int_equal(iris_i_session_send(&sides[0].session), 1);
+    assert_null(iris_i_session_returned(&sides[0].session));
+    assert_true(iris_i_session_recall(&sides[0].session, &back));
+    assert_ptr_equal(back, data);
+    assert_true(iris_i_session_recall(&sides[0].session, &back));
+    assert_null(back);
+    assert_int_equal(iris_i_session_receive(&sides[1].session), 1);
+    assert_int_equal(
+        iris_i_session_take(&sides[1].session, &back, &(size_t){0}),
+        IRIS_SESSION_RECORD);
+    put_one(&sides[1]);
+    assert_int_equal(iris_i_session_send(&sides[1].session), 1);
+    assert_int_equal(iris_i_session_receive(&sides[0].session), 1);
+    take_all(&sides[0]);
+    assert_null(iris_i_session_returned(&sides[0].session));
+    assert_int_equal(sides[0].session.num_lent, 0);
 }
 
 static void an_acknowledgement_frees_what_is_kept(void **state)
@@ -172,7 +262,7 @@ static void a_side_that_only_receives_acknowledges_too(void **state)
             }
         }
     }
-    assert_true(iris_i_session_pending(&sides[0].session) < 200000);
+    assert_true(iris_i_session_pending(&sides[0].session) < 1 << 20);
 }
 
 static void nobody_resumes_with_bytes_that_do_not_exist(void **state)
@@ -229,6 +319,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(records_arrive_once_and_in_order),
         TEST(records_arrive_once_and_in_order_over_many_connections),
+        TEST(lent_data_arrives_over_many_connections_and_is_returned),
+        TEST(lent_data_stays_in_place_until_it_is_acknowledged),
         TEST(an_acknowledgement_frees_what_is_kept),
         TEST(a_side_that_only_receives_acknowledges_too),
         TEST(nobody_resumes_with_bytes_that_do_not_exist),

@@ -25,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MOST_PIECES 8
+#define MOST_PIECES 192
 
 enum fault { NOTHING, SHORTER, INTERRUPTED, DELAYED };
 

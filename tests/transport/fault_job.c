@@ -9,9 +9,11 @@
 #include <iris/device.h>
 #include <iris/iris.h>
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MOST_RANKS 8
@@ -162,6 +164,16 @@ static uint64_t check_counters(const struct state *s)
     return wrong;
 }
 
+/* Rank 0 stops itself at the place that FAULT_STOP names. */
+static void stop_at(const struct state *s, const char *place)
+{
+    const char *name = getenv("FAULT_STOP");
+
+    if (name != NULL && strcmp(name, place) == 0 && iris_rank(s->iris) == 0) {
+        raise(SIGSTOP);
+    }
+}
+
 static iris_status_t play_round(struct state *s, uint64_t *wrong_p)
 {
     int me = iris_rank(s->iris);
@@ -172,6 +184,7 @@ static iris_status_t play_round(struct state *s, uint64_t *wrong_p)
     }
     *s->args.wrong = 0;
     status = iris_barrier(s->iris, NULL, NULL);
+    stop_at(s, "kernel");
     if (status == IRIS_OK) {
         status = iris_launch(s->iris, play_kernel, 1, 1, &s->args,
                              sizeof s->args, NULL);
@@ -181,6 +194,7 @@ static iris_status_t play_round(struct state *s, uint64_t *wrong_p)
     status = status == IRIS_OK ? iris_barrier(s->iris, NULL, NULL) : status;
     if (status == IRIS_OK) {
         *wrong_p += *s->args.wrong + check_counters(s);
+        stop_at(s, "collective");
         status = check_sum(s, wrong_p);
     }
     return status == IRIS_OK ? check_message(s, wrong_p) : status;
@@ -213,8 +227,9 @@ int main(int argc, char **argv)
 {
     long rounds = argc > 1 ? strtol(argv[1], NULL, 10) : 10;
     struct state s = {.iris = NULL};
-    iris_status_t status = open_state(&s);
+    iris_status_t status = open_state(&s), end = IRIS_OK;
     uint64_t wrong = 0;
+    time_t begin = 0;
 
     s.args.seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
     s.args.repeats = argc > 3 ? strtol(argv[3], NULL, 10) : 1;
@@ -236,7 +251,13 @@ int main(int argc, char **argv)
                (unsigned long long)s.args.round - 1, (unsigned long long)wrong);
     }
     if (s.iris != NULL) {
-        iris_finalize(s.iris);
+        stop_at(&s, "finalize");
+        begin = time(NULL);
+        end = iris_finalize(s.iris);
+    }
+    if (end != IRIS_OK) {
+        printf("finalize: %s after %ld s: %s\n", iris_status_string(end),
+               (long)(time(NULL) - begin), iris_last_error());
     }
     return wrong != 0 ? 2 : status != IRIS_OK;
 }

@@ -15,8 +15,8 @@
  *                none can be resumed
  *   FAULT_LOG    a file to which the process appends its number of cuts
  *
- * Cuts hit links between nodes only: sockets that use sendmsg() with two pieces
- * (base/session.c). A cut is a FIN or, over TCP, a reset. The last bytes before
+ * Cuts hit links between nodes only: stream sockets that use sendmsg() without
+ * waiting (base/session.c). A cut is a FIN or, over TCP, a reset. The last bytes before
  * it are lost, though send() has taken them or the system has received them.
  */
 #define _GNU_SOURCE
@@ -169,7 +169,7 @@ ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
     unsigned char *copy;
     ssize_t sent;
 
-    if (!is_stream(fd) || message->msg_iovlen != 2) {
+    if (!is_stream(fd) || (flags & MSG_DONTWAIT) == 0) {
         return real_sendmsg(fd, message, flags);
     }
     shim.is_link[fd] = shim.is_used = 1;
@@ -178,13 +178,16 @@ ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
         errno = EPIPE;
         return -1;
     }
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < message->msg_iovlen; i++) {
         bytes += message->msg_iov[i].iov_len;
     }
     copy = malloc(bytes + 1);
-    memcpy(copy, message->msg_iov[0].iov_base, message->msg_iov[0].iov_len);
-    memcpy(copy + message->msg_iov[0].iov_len, message->msg_iov[1].iov_base,
-           message->msg_iov[1].iov_len);
+    for (size_t i = 0, done = 0; i < message->msg_iovlen; i++) {
+        const struct iovec *piece = &message->msg_iov[i];
+
+        memcpy(copy + done, piece->iov_base, piece->iov_len);
+        done += piece->iov_len;
+    }
     if (shim.is_planted && bytes != 0) {
         sent = send_planted(fd, copy, flags);
     } else if (draw_cut(fd, bytes, &at)) {

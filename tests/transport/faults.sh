@@ -8,73 +8,31 @@
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 : "${MPIRUN=}" "${IRIS_TEST_LONG=0}"
-tmp=$(mktemp -d)
-failed=0
-export TMPDIR=$tmp IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu IRIS_HEAP_SIZE=16M
-export IRIS_TIMEOUT_MS=60000 IRIS_HEAP_BASES_PREFIX=$tmp/job IRIS_NODES=2
+# shellcheck source=tests/support/jobs.sh
+. "$here/../support/jobs.sh"
+export IRIS_NODES=2
 export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS-}
-pids=()
-# shellcheck disable=SC2317 # called by the trap
-clean() {
-    [ ${#pids[@]} = 0 ] || kill -9 "${pids[@]}" 2>/dev/null
-    rm -rf "$tmp"
-}
-trap clean EXIT
 
-build() {
-    # shellcheck disable=SC2086 # the compiler may be a command with options
-    ${CC-cc} -O1 -shared -fPIC -o "$tmp/shim.so" "$here/fault_shim.c" -ldl &&
-        ./libtool --silent --mode=link --tag=CC ${CC-cc} ${CFLAGS-} -std=gnu11 \
-            -I. -Iinclude -I"$here/../../include" -no-install -o "$tmp/job" \
-            "$here/fault_job.c" libiris.la -lpthread
-}
-build || exit 1
+# shellcheck disable=SC2086 # the compiler may be a command with options
+${CC-cc} -O1 -shared -fPIC -o "$tmp/shim.so" "$here/fault_shim.c" -ldl &&
+    link "$tmp/job" "$here/fault_job.c" || exit 1
 
+limit=400
 # Connects the nodes by local sockets or by TCP.
 start() { # unix|tcp RANKS ARGUMENTS...
     pids=()
     unset IRIS_ROOT
-    [ "$1" = unix ] || export IRIS_ROOT=127.0.0.1:$((20000 + $$ % 10000))
+    [ "$1" = unix ] || export IRIS_ROOT=127.0.0.1:$((20000 + BASHPID % 10000))
     rm -f "$tmp"/out*
     for ((rank = 0; rank < $2; rank++)); do
-        IRIS_RANK=$rank IRIS_NUM_RANKS=$2 IRIS_JOB_ID=faults-$$ \
-            LD_PRELOAD=$tmp/shim.so FAULT_LOG=$tmp/cuts \
-            timeout -k 5 400 "$tmp/job" "${@:3}" >"$tmp/out$rank" 2>&1 &
-        pids+=($!)
+        IRIS_JOB_ID=$tag-${tmp##*/} LD_PRELOAD=$tmp/shim.so FAULT_LOG=$tmp/cuts \
+            start_rank $rank "$2" timeout -k 5 $limit "$tmp/job" "${@:3}"
     done
-}
-finish() { # 2 comes before 1
-    worst=0
-    for pid in "${pids[@]}"; do
-        wait "$pid"
-        ret=$?
-        [ $ret -gt $worst ] && worst=$ret
-    done
-    pids=()
-    return $worst
 }
 run() {
     start "$@"
     finish
 }
-check() { # WHAT COMMAND...
-    if "${@:2}" >"$tmp/log" 2>&1; then
-        echo "passed: $1"
-    else
-        echo "FAILED: $1" && cat "$tmp/log"
-        tail -n 20 "$tmp"/out* 2>/dev/null
-        failed=1
-    fi
-}
-never() { # WHAT COMMAND...
-    if "${@:2}" >"$tmp/log" 2>&1; then
-        echo "FAILED: $1"
-        failed=1
-    else
-        echo "passed: not that $1"
-    fi
-}
-
 num_cuts() { awk '{n += $1} END {print n + 0}' "$tmp/cuts"; }
 # cut_jobs CUTS: jobs of 2 to 4 ranks until there were that many cuts.
 cut_jobs() {
@@ -99,42 +57,61 @@ short_jobs() {
     done
 }
 
-# stop_ranks STOPS MOST_MS: stops random ranks of the running job, which print
-# their process ids, then ends it. No call has failed and no value was wrong.
+# stop_ranks STOPS DOUBLINGS: stops random ranks of the running job, which print
+# their process ids, for 0.1 s and up to that many times doubled; then ends the job.
+# No call has failed and no value was wrong.
 stop_ranks() {
-    local i pid ms all ret
-    RANDOM=$2
+    local i pid ms all ret=0
+    RANDOM=$1
     timeout 30 sh -c 'until grep -hq "is pid" "$1"*; do sleep 0.02; done' sh "$tmp/out" || return 1
     for ((i = 0; i < $1; i++)); do
         mapfile -t all < <(sed -n 's/^rank .* is pid \(.*\)$/\1/p' "$tmp"/out*)
         pid=${all[RANDOM % ${#all[@]}]}
-        ms=$((100 + RANDOM % ($2 - 99)))
-        kill -STOP "$pid" || break
+        ms=$(((100 + RANDOM % 57) << RANDOM % ($2 + 1)))
+        kill -STOP "$pid" || { echo "the job ended before stop $i" && return 1; }
         sleep "$((ms / 1000)).$(printf %03d $((ms % 1000)))"
         kill -CONT "$pid"
+        sleep 0.1 # the job plays rounds
     done
-    ! grep -h "^round" "$tmp"/out*
-    ret=$?
+    kill -0 "${pids[@]}" && ! grep -h "^round" "$tmp"/out* || ret=1
     kill -TERM "${pids[@]}" 2>/dev/null
     wait "${pids[@]}"
     pids=()
     return $ret
 }
-# stop_jobs unix|tcp STOPS MOST_MS REPEATS
+# stop_jobs unix|tcp STOPS DOUBLINGS REPEATS
 stop_jobs() {
-    start "$1" 3 100000 1 "$4"
+    IRIS_TIMEOUT_MS=600000 start "$1" 3 -1 1 "$4"
     stop_ranks "$2" "$3"
 }
 # The receiver's window is closed for longer than a lost host is waited for.
 closed_window() {
     local pid
     start "$1" 2 3 1 60
-    timeout 30 sh -c 'until grep -q "is pid" "$1"; do sleep 0.02; done' sh "$tmp/out1" || return 1
-    pid=$(sed -n 's/^rank 1 is pid //p' "$tmp/out1")
+    await "is pid" "$tmp/out1" || return 1
+    pid=$(pid_of 1)
     kill -STOP "$pid"
     sleep 4.5
     kill -CONT "$pid"
     finish
+}
+# Rank 0 stops in its first round. The others name it at their deadline.
+stopped_rank() { # unix|tcp NODES PLACE
+    local ret
+    IRIS_NODES=$2 IRIS_TIMEOUT_MS=1500 FAULT_STOP=$3 start "$1" 3 1 1
+    wait "${pids[1]}" "${pids[2]}"
+    says 1 "rank 0 (pid $(pid_of 0)) is stopped by a signal" &&
+        says 2 "rank 0 (pid $(pid_of 0)) is stopped by a signal"
+    ret=$?
+    kill "${pids[0]}"
+    wait "${pids[0]}"
+    pids=()
+    return $ret
+}
+stopped_ranks() { # unix|tcp NODES
+    for place in kernel collective finalize; do
+        stopped_rank "$@" $place || { echo "at $place" && return 1; }
+    done
 }
 # A link that cannot be resumed: all ranks learn that a rank is lost, long before
 # IRIS_TIMEOUT_MS.
@@ -148,31 +125,71 @@ by_mpi() { # ARGUMENTS...
     pids=()
     unset IRIS_ROOT
     rm -f "$tmp"/out*
-    IRIS_TRANSPORT=mpi-messages timeout -k 5 400 "$MPIRUN" -n 3 --oversubscribe \
+    IRIS_TRANSPORT=mpi-messages timeout -k 5 $limit "$MPIRUN" -n 3 --oversubscribe \
         "$tmp/job" "$@" >"$tmp/out" 2>&1 &
     pids+=($!)
 }
-stop_by_mpi() { # STOPS MOST_MS
-    by_mpi 100000 1 3
+# A rank that stops before the end does not prolong the others' deadline of 2 s.
+end_by_mpi() {
+    local ret pid
+    IRIS_TIMEOUT_MS=2000 FAULT_STOP=finalize by_mpi 1 1
+    for _ in 1 2; do
+        timeout 30 sh -c 'until [ $(grep -c "^finalize: " "$1") = 2 ]; do sleep 0.05; done' sh "$tmp/out"
+    done
+    [ "$(grep -c "^finalize: .* after [23] s" "$tmp/out")" = 2 ]
+    ret=$?
+    pid=$(sed -n 's/^rank 0 is pid //p' "$tmp/out")
+    kill -9 "$pid" && kill "${pids[@]}" && wait "${pids[@]}"
+    pids=()
+    return $ret
+}
+stop_by_mpi() { # STOPS DOUBLINGS
+    IRIS_TIMEOUT_MS=600000 by_mpi -1 1 3
     stop_ranks "$1" "$2"
+}
+
+# Like check, beside others and in a folder of its own, until join.
+beside() { # WHAT COMMAND...
+    (
+        job=$tmp
+        tmp=$(mktemp -d "$job/XXXXXX")
+        ln -s "$job/job" "$job/shim.so" "$tmp"
+        pids=()
+        trap 'kill "${pids[@]}"' TERM
+        check "$@"
+        exit $failed
+    ) &
+    others+=($!)
+}
+join() {
+    local pid
+    for pid in "${others[@]}"; do
+        wait "$pid" || failed=1
+    done
+    others=()
 }
 
 check "values are right without faults" run unix 3 5 1
 check "a receiver that is stopped gets all data by TCP" closed_window tcp
+check "a stopped rank is named, by shared memory" stopped_ranks unix 1
+check "a stopped rank is named, by nodes" stopped_ranks tcp 2
+[ -z "$MPIRUN" ] || check "the end keeps its deadline by MPI" end_by_mpi
 check "all ranks learn of a link that cannot be resumed" lost_link unix
 check "all ranks learn of a link that cannot be resumed, by TCP" lost_link tcp
 if [ "$IRIS_TEST_LONG" = 1 ]; then
-    check "1,000 jobs start, go on and end with shortened reads and writes" short_jobs 1000
-    check "10,000 cuts leave every value right" cut_jobs 10000
+    limit=3000
+    beside "10,000 cuts leave every value right" cut_jobs 10000
     for control in unix tcp; do
-        check "400 stops leave every value right ($control)" stop_jobs $control 400 10000 3
+        beside "400 stops leave every value right ($control)" stop_jobs $control 400 6 3
     done
-    [ -z "$MPIRUN" ] || check "200 stops leave every value right (MPI)" stop_by_mpi 200 10000
+    [ -z "$MPIRUN" ] || beside "200 stops leave every value right (MPI)" stop_by_mpi 200 6
+    check "1,000 jobs start, go on and end with shortened reads and writes" short_jobs 1000
+    join
 else
     check "jobs start, go on and end with shortened reads and writes" short_jobs 4
     check "100 cuts leave every value right" cut_jobs 100
-    check "stops leave every value right" stop_jobs unix 3 200 3
-    [ -z "$MPIRUN" ] || check "stops leave every value right by MPI" stop_by_mpi 2 200
+    check "stops leave every value right" stop_jobs unix 3 1 3
+    [ -z "$MPIRUN" ] || check "stops leave every value right by MPI" stop_by_mpi 2 1
 fi
 # The planted faults.
 FAULT_PLANT=drop FAULT_CUT=100000 never "a resumption that leaves out a byte passes" \

@@ -7,117 +7,9 @@
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 : "${MPIRUN=}" "${TEST_WRAPPER=}"
-tag=iris-$$
-tmp=$(mktemp -d)
-failed=0
-export TMPDIR=$tmp IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu IRIS_HEAP_SIZE=16M
-export IRIS_TIMEOUT_MS=60000 IRIS_HEAP_BASES_PREFIX=$tmp/job
-
-pids=()
-stop() {
-    [ ${#pids[@]} = 0 ] || kill -9 "${pids[@]}" 2>/dev/null
-    pids=()
-    wait
-}
-# shellcheck disable=SC2317 # called by the trap
-clean() {
-    stop
-    for host in 0 1 2 3 net; do
-        ip netns del "$tag-$host" 2>/dev/null
-    done
-    rm -rf "$tmp"
-}
-trap clean EXIT
-
-# Hosts 10.77.0.1 (and fd77::1) to 10.77.0.4 at one switch, the namespace "net".
-make_hosts() {
-    ip netns add "$tag-net" && ip -n "$tag-net" link add switch type bridge &&
-        ip -n "$tag-net" link set switch up || return 1
-    for host in 0 1 2 3; do
-        ip netns add "$tag-$host" &&
-            ip -n "$tag-net" link add "to$host" type veth peer name eth0 netns "$tag-$host" &&
-            ip -n "$tag-net" link set "to$host" master switch up &&
-            ip -n "$tag-$host" addr add "10.77.0.$((host + 1))/24" dev eth0 &&
-            ip -n "$tag-$host" addr add "fd77::$((host + 1))/64" dev eth0 nodad &&
-            ip -n "$tag-$host" link set eth0 up &&
-            ip -n "$tag-$host" link set lo up || return 1
-    done
-}
-if [ "$(id -u)" != 0 ] || ! command -v ip >/dev/null || ! make_hosts 2>"$tmp/why"; then
-    echo "skipped: needs root, ip and network namespaces"
-    cat "$tmp/why" 2>/dev/null
-    exit 77
-fi
-
-# As many systems have it, a host's own name is an address of its loopback.
-for host in 0 1 2 3; do
-    printf '10.77.0.%d host%d\n' 1 0 2 1 3 2 4 3 |
-        sed "s/^10.77.0.* host$host$/127.0.1.1 host$host/" >"$tmp/hosts$host"
-    printf 'fd77::%d six%d\n' 1 0 2 1 | sed "s/^fd77.* six$host$/::1 six$host/" >>"$tmp/hosts$host"
-done
-
-on() { # HOST COMMAND...
-    local host=$1
-    shift
-    # shellcheck disable=SC2016 # the inner shell's own
-    nsenter --net="/run/netns/$tag-$host" unshare --uts --mount \
-        sh -c 'hostname "host$1" && mount --bind "$2/hosts$1" /etc/hosts; shift 2; exec "$@"' \
-        sh "$host" "$tmp" "$@"
-}
-
-# start HOSTS RANKS-OF-EACH COMMAND...: each rank's output goes to $tmp/outR.
-start() {
-    local hosts=$1 each=$2 rank
-    shift 2
-    pids=()
-    rm -f "$tmp"/out*
-    for ((rank = 0; rank < hosts * each; rank++)); do
-        IRIS_RANK=$rank IRIS_NUM_RANKS=$((hosts * each)) IRIS_ROOT=${ROOT-10.77.0.1}:29400 \
-            on $((rank / each)) "$@" >"$tmp/out$rank" 2>&1 &
-        pids+=($!)
-    done
-}
-
-# The worst of all ranks' exit statuses.
-finish() {
-    local worst=0 pid
-    for pid in "${pids[@]}"; do
-        wait "$pid" 2>/dev/null || worst=$?
-    done
-    pids=()
-    return $worst
-}
-
-check() { # WHAT COMMAND...
-    if "${@:2}" >"$tmp/log" 2>&1; then
-        echo "passed: $1"
-    else
-        echo "FAILED: $1" && cat "$tmp/log"
-        tail -n 20 "$tmp"/out* 2>/dev/null
-        failed=1
-    fi
-}
-
-# The planted faults: what must fail.
-never() { # WHAT COMMAND...
-    if "${@:2}" >"$tmp/log" 2>&1; then
-        echo "FAILED: $1"
-        failed=1
-    else
-        echo "passed: not that $1"
-    fi
-}
-
-run() { # HOSTS RANKS-OF-EACH COMMAND...
-    start "$1" "$2" timeout -k 5 120 "${@:3}"
-    finish
-}
-
-# Until the file has the text.
-await() { # TEXT FILE
-    # shellcheck disable=SC2016 # the inner shell's own
-    timeout 30 sh -c 'until grep -q "$1" "$2"; do sleep 0.05; done' sh "$@"
-}
+# shellcheck source=tests/support/jobs.sh
+. "$here/../support/jobs.sh"
+need_hosts
 
 # Until every rank of the job has played its first round.
 await_round() {
@@ -127,22 +19,8 @@ await_round() {
     done
 }
 
-pid_of() { # RANK
-    sed -n "s/^rank $1 is pid \([0-9]*\) .*/\1/p" "$tmp/out$1"
-}
-
-says() { # RANK TEXT
-    grep -q "$2" "$tmp/out$1" || { echo "rank $1 does not say: $2" && return 1; }
-}
-
 job=$tmp/job_program
-build() {
-    # shellcheck disable=SC2086 # the compiler may be a command with options
-    ./libtool --silent --mode=link --tag=CC ${CC-cc} ${CFLAGS-} -std=gnu11 \
-        -I. -Iinclude -I"$here/../../include" -no-install -o "$job" \
-        "$here/hosts_job.c" libiris.la -lpthread
-}
-check "the job's program compiles" build
+check "the job's program compiles" link "$job" "$here/hosts_job.c"
 
 # As torchrun starts ranks: one agent on each host.
 by_torchrun() {
@@ -164,24 +42,24 @@ nodes_are() { # LINE-OF-EACH-RANK...
         rank=$((rank + 1))
     done
 }
-check "2 hosts of 2 ranks exchange values" run 2 2 "$job" 20
-never "a wrong value passes" run 2 2 env IRIS_TEST_WRONG=2 "$job" 20
-ROOT=host0 check "rank 0's host by its name" run 2 2 "$job" 2
+check "2 hosts of 2 ranks exchange values" run_on 2 2 "$job" 20
+never "a wrong value passes" run_on 2 2 env IRIS_TEST_WRONG=2 "$job" 20
+ROOT=host0 check "rank 0's host by its name" run_on 2 2 "$job" 2
 check "the variables of torchrun on 2 hosts" by_torchrun
 check "each host is a node" nodes_are "0 of 2" "0 of 2" "1 of 2" "1 of 2"
-check "4 hosts of 1 rank exchange values" run 4 1 "$job" 20
-check "2 hosts of 2 pretended nodes are 4" run 2 2 env IRIS_NODES=4 "$job" 2
+check "4 hosts of 1 rank exchange values" run_on 4 1 "$job" 20
+check "2 hosts of 2 pretended nodes are 4" run_on 2 2 env IRIS_NODES=4 "$job" 2
 check "each pretended node is one" nodes_are "0 of 4" "1 of 4" "2 of 4" "3 of 4"
-ROOT="[fd77::1]" check "rank 0's host by its IPv6 address" run 2 2 "$job" 2
-ROOT=six0 check "rank 0's host by a name with an IPv6 address only" run 2 2 "$job" 2
-ROOT="[fd77::9]" never "an address of no host will do" run 2 1 env IRIS_TIMEOUT_MS=3000 "$job" 2
-check "IRIS_ROOT on one host makes one node" run 1 2 "$job" 3
+ROOT="[fd77::1]" check "rank 0's host by its IPv6 address" run_on 2 2 "$job" 2
+ROOT=six0 check "rank 0's host by a name with an IPv6 address only" run_on 2 2 "$job" 2
+ROOT="[fd77::9]" never "an address of no host will do" run_on 2 1 env IRIS_TIMEOUT_MS=3000 "$job" 2
+check "IRIS_ROOT on one host makes one node" run_on 1 2 "$job" 3
 check "one node it is" nodes_are "0 of 1" "0 of 1"
 
 # A rank that dies is named on every host; PEER_LOST is what hosts_job waits for.
 kill_one() { # RANK
     local rank
-    start 2 2 timeout -k 5 120 "$job" 0
+    start_on 2 2 timeout -k 5 120 "$job" 0
     await_round || return 1
     kill -9 "$(pid_of "$1")"
     finish
@@ -196,7 +74,7 @@ done
 # A whole host: both of its ranks at once.
 kill_host() {
     local rank
-    start 2 2 timeout -k 5 120 "$job" 0
+    start_on 2 2 timeout -k 5 120 "$job" 0
     await_round || return 1
     kill -9 "$(pid_of 2)" "$(pid_of 3)"
     finish
@@ -215,7 +93,7 @@ sweep() { # JOBS [HOST TO BE NAMED]
         victim=$((RANDOM % 4)) dead=" $victim "
         blamed=${2-$((victim / 2))}
         [ $((RANDOM % 4)) != 0 ] || dead+="$((victim ^ 1)) "
-        start 2 2 timeout -k 5 120 "$job" 0
+        start_on 2 2 timeout -k 5 120 "$job" 0
         await_round || return 1
         sleep "0.0$((RANDOM % 10))"
         for rank in $dead; do
@@ -239,7 +117,7 @@ never "a rank of the host whose ranks live is named" sweep 3 1
 # that of the first host.
 hang() { # HOSTS COMMAND...
     # shellcheck disable=SC2016 # the inner shell's own
-    start "$1" $((4 / $1)) timeout -k 5 60 env IRIS_TEST_HANG=3 \
+    start_on "$1" $((4 / $1)) timeout -k 5 60 env IRIS_TEST_HANG=3 \
         sh -c '[ "$IRIS_RANK" -ge 2 ] || export IRIS_TIMEOUT_MS=3000; exec "$@"' sh "${@:2}" "$job" 0
     await_round
 }
@@ -269,7 +147,7 @@ calls() {
 }
 look() {
     local ret
-    start 2 2 timeout -k 5 60 env IRIS_TEST_HANG=3 "$job" 0
+    start_on 2 2 timeout -k 5 60 env IRIS_TEST_HANG=3 "$job" 0
     await_round || return 1
     for _ in 1 2 3 4 5 6 7 8 9; do
         on 0 ./iris-top "$(pid_of 0)" >"$tmp/outtop" 2>&1
@@ -328,7 +206,7 @@ check "a report of one host names a wait of another pretended node" pretended
 # If both hosts report at once, neither says that ranks of the other one left.
 both() {
     for _ in 1 2 3; do
-        start 2 2 timeout -k 5 60 env IRIS_TEST_HANG=3 IRIS_TIMEOUT_MS=2000 "$job" 0
+        start_on 2 2 timeout -k 5 60 env IRIS_TEST_HANG=3 IRIS_TIMEOUT_MS=2000 "$job" 0
         await_round && finish
         reports && report_of 1 "\] HUNG: rank 3: kernel wait_for_nobody" && return
     done
@@ -340,7 +218,7 @@ check "both hosts report" both
 # deadline passes later can find that another rank has left the job.
 stop_one() {
     local rank
-    start 2 2 timeout -k 5 60 env IRIS_TIMEOUT_MS=2000 "$job" 0
+    start_on 2 2 timeout -k 5 60 env IRIS_TIMEOUT_MS=2000 "$job" 0
     await_round || return 1
     kill -STOP "$(pid_of 3)"
     for rank in 0 1 2; do
@@ -354,7 +232,7 @@ check "a stopped rank of the other host is named" stop_one
 
 # A host that cannot be reached any more: each side names the other.
 cut() { # LINK
-    start 2 2 timeout -k 5 "${PATIENCE-30}" "$job" 0
+    start_on 2 2 timeout -k 5 "${PATIENCE-30}" "$job" 0
     await_round || return 1
     ip -n "$tag-net" link set "$1" down
     finish || return 1
@@ -369,7 +247,7 @@ cut() { # LINK
 }
 # Packets are lost for a second, less than a lost host is waited for.
 gap() {
-    start 2 2 timeout -k 5 120 "$job" 2000
+    start_on 2 2 timeout -k 5 120 "$job" 2000
     await_round || return 1
     ip -n "$tag-net" link set to1 down
     sleep 1
@@ -385,7 +263,7 @@ ip -n "$tag-net" link set to3 up
 # A rank of another job comes first; the job's own rank 1 comes once it is gone.
 refuse() {
     local ret
-    IRIS_JOB_ID=a start 1 1 env IRIS_NUM_RANKS=2 timeout -k 5 30 "$job" 1
+    IRIS_JOB_ID=a start_on 1 1 env IRIS_NUM_RANKS=2 timeout -k 5 30 "$job" 1
     IRIS_JOB_ID=b another; ret=$?
     IRIS_JOB_ID=a another || return 1
     finish && [ $ret = 1 ] && grep -q "rank 0 of another job listens" "$tmp/out1b"
@@ -420,8 +298,8 @@ fi
 for host in 0 1; do
     ip -n "$tag-$host" -4 addr flush dev eth0
 done
-ROOT="[fd77::1]" check "2 hosts with IPv6 only" run 2 2 "$job" 5
-never "hosts with IPv6 only meet by IPv4" run 2 2 env IRIS_TIMEOUT_MS=3000 "$job" 5
+ROOT="[fd77::1]" check "2 hosts with IPv6 only" run_on 2 2 "$job" 5
+never "hosts with IPv6 only meet by IPv4" run_on 2 2 env IRIS_TIMEOUT_MS=3000 "$job" 5
 for host in 0 1; do
     ip -n "$tag-$host" addr add "10.77.0.$((host + 1))/24" dev eth0
 done
@@ -431,7 +309,7 @@ done
 run_test() { # TEST, which may have nothing to run here
     local ret
     # shellcheck disable=SC2086 # a command with options
-    run 2 2 ${TEST_WRAPPER} "./$1"
+    run_on 2 2 ${TEST_WRAPPER} "./$1"
     ret=$?
     [ $ret = 0 ] || [ $ret = 77 ]
 }

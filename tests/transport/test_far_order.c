@@ -15,6 +15,7 @@
 #define WORDS 16
 #define LARGE ((size_t)70001)
 #define BLOCK ((size_t)256) /* words */
+#define GROUP 8
 
 struct far_args {
     const int64_t *context;
@@ -78,7 +79,8 @@ IRIS_KERNEL(stream_puts, struct far_args)
 }
 
 /* Blocks that the first rank writes on top of each other and of stores, each
- * with a signal in words[10]. */
+ * with a signal in words[10]. The reader looks between two groups of them, and
+ * answers in words[1]: a block that is read while it is written may be torn. */
 IRIS_KERNEL(stream_blocks, struct far_args)
 {
     iris_dev_t dev = iris_dev_init(args->context);
@@ -91,12 +93,16 @@ IRIS_KERNEL(stream_blocks, struct far_args)
         iris_store(dev, &block[i % 2 * (BLOCK - 1)], 2 * i, last);
         iris_wg_put(wg, dev, source, block, BLOCK * sizeof *block, last);
         iris_signal_set(dev, &words[10], i, last);
+        if (i % GROUP == 0 || i == args->rounds) {
+            (void)iris_wait_until(dev, &words[1], IRIS_CMP_GE, i);
+        }
     }
     while (dev.rank == last && seen < args->rounds) {
-        seen = iris_wait_until(dev, &words[10], IRIS_CMP_GT, seen);
+        seen = seen + GROUP < args->rounds ? seen + GROUP : args->rounds;
+        (void)iris_wait_until(dev, &words[10], IRIS_CMP_GE, seen);
         words[11] +=
-            iris_load_volatile(dev, &block[0], last) < 2 * seen + 1 ||
-            iris_load_volatile(dev, &block[BLOCK - 1], last) < 2 * seen + 1;
+            block[0] != 2 * seen + 1 || block[BLOCK - 1] != 2 * seen + 1;
+        iris_signal_set(dev, &words[1], seen, 0);
     }
 }
 
