@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tuning file: the best variants on this machine, and its rates, one on
- * each line. docs/collectives.md has its format.
+ * The tuning file: the best variants on this machine, one on each line.
+ * docs/collectives.md has its format.
  */
 #include "config.h"
 
 #include "ccl/ccl.h"
 
 #include <iris/constants.h>
-
-#include "base/fp_env.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -18,7 +16,7 @@
 #include <string.h>
 
 enum { FIELDS = 6 };
-#define FORMAT 2 /* a file without a format line has format 1, without rates */
+#define FORMAT 2 /* a file without a format line has format 1 */
 #define FIELD_BYTES 32
 
 struct line {
@@ -112,8 +110,9 @@ static iris_status_t parse_rule(const iris_t *iris, const struct line *line,
 
     if (op < 0) {
         return reject(iris, line, line->fields[0],
-                      "format, rate or a collective: all_reduce, all_gather, "
-                      "reduce_scatter, all_to_all or broadcast");
+                      "format or a collective: all_reduce, all_gather, "
+                      "reduce_scatter, all_to_all or broadcast; write the "
+                      "file anew with iris-bench --tune");
     }
     rule_p->op = (enum iris_ccl_op)op;
     status = parse_device(iris, line, &rule_p->on_gpu);
@@ -121,98 +120,6 @@ static iris_status_t parse_rule(const iris_t *iris, const struct line *line,
         status = parse_members(iris, line, rule_p);
     }
     return status == IRIS_OK ? parse_way(iris, line, rule_p) : status;
-}
-
-/* Digits, with or without a decimal point, independent of the locale; at least
- * `least`. */
-static int parse_amount(const char *text, double least, double *amount_p)
-{
-    double amount = 0, parts = 0;
-    uint64_t fp;
-
-    if (text[0] < '0' || text[0] > '9') {
-        return 0;
-    }
-    for (; *text != '\0'; text++) {
-        if (*text == '.' && parts < 1) {
-            parts = 1;
-        } else if (*text >= '0' && *text <= '9') {
-            amount = 10 * amount + (*text - '0');
-            parts *= 10;
-        } else {
-            return 0;
-        }
-    }
-    fp = iris_i_fp_enter();
-    *amount_p = parts > 1 ? amount / parts : amount;
-    iris_i_fp_leave(fp);
-    return *amount_p >= least;
-}
-
-/* The row with that name; -1: not found. */
-static int find_kind(const char *name)
-{
-    static const char *const names[] = {
-#define NAME(NAME, name) [IRIS_RATE_##NAME] = (name),
-        IRIS_RATE_ROWS(NAME)
-#undef NAME
-    };
-    int kind = IRIS_RATE_KINDS - 1;
-
-    while (kind >= 0 && strcmp(names[kind], name) != 0) {
-        kind--;
-    }
-    return kind;
-}
-
-/* An element type of matrices. */
-static int parse_dtype(const char *name, iris_dtype_t *dtype_p)
-{
-    static const iris_dtype_t dtypes[] = {IRIS_DTYPE_F32, IRIS_DTYPE_F16,
-                                          IRIS_DTYPE_BF16};
-
-    for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++) {
-        if (strcmp(iris_dtype_name(dtypes[i]), name) == 0) {
-            *dtype_p = dtypes[i];
-            return 1;
-        }
-    }
-    return 0;
-}
-
-/* "rate gpu product bf16 17179869184 687", "rate gpu link any any 364". */
-static iris_status_t parse_rate(const iris_t *iris, const struct line *line,
-                                struct iris_rate *rate_p)
-{
-    const char(*fields)[FIELD_BYTES] = line->fields;
-    int kind = find_kind(fields[2]);
-    int is_product = kind == IRIS_RATE_PRODUCT;
-    int is_share = kind == IRIS_RATE_HIDDEN || kind == IRIS_RATE_HIDDEN_SUMS;
-    int may_be_0 = is_share || kind == IRIS_RATE_CHUNK;
-
-    if (kind < 0) {
-        return reject(iris, line, fields[2],
-                      "a rate: product, link, pair, memory, launch, signal, "
-                      "hidden, hidden_all_reduce, chunk or most");
-    }
-    rate_p->kind = (enum iris_rate_kind)kind;
-    if (is_product ? !parse_dtype(fields[3], &rate_p->dtype)
-                   : strcmp(fields[3], "any") != 0) {
-        return reject(iris, line, fields[3],
-                      "a type: f32, f16 or bf16 of a product, else any");
-    }
-    if (is_product ? !parse_amount(fields[4], 1, &rate_p->size)
-                   : strcmp(fields[4], "any") != 0) {
-        return reject(iris, line, fields[4],
-                      "a size: the operations of a product, else any");
-    }
-    if (!parse_amount(fields[5], may_be_0 ? 0 : 1e-9, &rate_p->value) ||
-        (is_share && rate_p->value > 1)) {
-        return reject(
-            iris, line, fields[5],
-            "a number above 0; of a share that is hidden, from 0 to 1");
-    }
-    return parse_device(iris, line, &rate_p->on_gpu);
 }
 
 static void mix(struct iris_ccl_tuning *tuning, const uint64_t *words,
@@ -224,19 +131,6 @@ static void mix(struct iris_ccl_tuning *tuning, const uint64_t *words,
     }
 }
 
-/* Resizes an array to this number of bytes. NULL, with a message, if there is
- * no memory. */
-static void *grow(const iris_t *iris, void *array, size_t bytes)
-{
-    void *grown = realloc(array, bytes);
-
-    if (grown == NULL) {
-        (void)iris_i_fail(iris_i_log(iris), IRIS_ERR_NO_MEMORY,
-                          "no memory for the rules of IRIS_CCL_TUNING");
-    }
-    return grown;
-}
-
 static iris_status_t add_rule(const iris_t *iris,
                               const struct iris_ccl_rule *rule,
                               struct iris_ccl_tuning *tuning)
@@ -245,32 +139,14 @@ static iris_status_t add_rule(const iris_t *iris,
                               (uint64_t)rule->members, rule->bytes,
                               (uint64_t)rule->variant, (uint64_t)rule->cus};
     struct iris_ccl_rule *rules =
-        grow(iris, tuning->rules, (tuning->count + 1) * sizeof *rules);
+        realloc(tuning->rules, (tuning->count + 1) * sizeof *rules);
 
     if (rules == NULL) {
-        return IRIS_ERR_NO_MEMORY;
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_NO_MEMORY,
+                           "no memory for the rules of IRIS_CCL_TUNING");
     }
     rules[tuning->count++] = *rule;
     tuning->rules = rules;
-    mix(tuning, words, sizeof words / sizeof words[0]);
-    return IRIS_OK;
-}
-
-static iris_status_t add_rate(const iris_t *iris, const struct iris_rate *rate,
-                              struct iris_ccl_tuning *tuning)
-{
-    uint64_t words[] = {(uint64_t)rate->kind, (uint64_t)rate->on_gpu,
-                        (uint64_t)rate->dtype, 0, 0};
-    struct iris_rate *rates =
-        grow(iris, tuning->rates, (tuning->num_rates + 1) * sizeof *rates);
-
-    if (rates == NULL) {
-        return IRIS_ERR_NO_MEMORY;
-    }
-    rates[tuning->num_rates++] = *rate;
-    tuning->rates = rates;
-    memcpy(&words[3], &rate->size, sizeof rate->size);
-    memcpy(&words[4], &rate->value, sizeof rate->value);
     mix(tuning, words, sizeof words / sizeof words[0]);
     return IRIS_OK;
 }
@@ -290,27 +166,14 @@ static iris_status_t check_format(const iris_t *iris, const struct line *line)
                              line->path, line->number, line->fields[1], FORMAT);
 }
 
-static iris_status_t take_words(const iris_t *iris, const struct line *line,
-                                struct iris_ccl_tuning *tuning)
-{
-    struct iris_ccl_rule rule = {0};
-    struct iris_rate rate = {0};
-    iris_status_t status;
-
-    if (strcmp(line->fields[0], "rate") == 0) {
-        status = parse_rate(iris, line, &rate);
-        return status == IRIS_OK ? add_rate(iris, &rate, tuning) : status;
-    }
-    status = parse_rule(iris, line, &rule);
-    return status == IRIS_OK ? add_rule(iris, &rule, tuning) : status;
-}
-
-/* One line without its comment: a rule, a rate, the format, or nothing. */
+/* One line without its comment: a rule, the format, or nothing. */
 static iris_status_t take_line(const iris_t *iris, struct line *line,
                                char *text, struct iris_ccl_tuning *tuning)
 {
     static const char blanks[] = " \t\r\n";
+    struct iris_ccl_rule rule = {0};
     char *rest = text, *field;
+    iris_status_t status;
     int count = 0;
 
     text[strcspn(text, "#")] = '\0';
@@ -328,11 +191,11 @@ static iris_status_t take_line(const iris_t *iris, struct line *line,
     if (count != FIELDS) {
         return iris_i_fail(iris_i_log(iris), IRIS_ERR_CONFIG,
                            "IRIS_CCL_TUNING: %s:%d: %d words or more; a rule "
-                           "has %d: op device members bytes variant cus, and "
-                           "so has a rate: rate device name type size value",
+                           "has %d: op device members bytes variant cus",
                            line->path, line->number, count, FIELDS);
     }
-    return take_words(iris, line, tuning);
+    status = parse_rule(iris, line, &rule);
+    return status == IRIS_OK ? add_rule(iris, &rule, tuning) : status;
 }
 
 static iris_status_t read_file(const iris_t *iris,
@@ -374,7 +237,6 @@ static void close_tuning(struct iris_extension *extension)
     struct iris_ccl_tuning *tuning = (struct iris_ccl_tuning *)extension;
 
     free(tuning->rules);
-    free(tuning->rates);
     free(tuning);
 }
 

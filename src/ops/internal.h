@@ -44,6 +44,11 @@ struct iris_ops_size {
     iris_dtype_t dtype;
 };
 
+/* The number of chunks for sizes of several members on a device of that name
+ * for each of them, if the program sets none. A pure function. */
+int iris_i_ops_table_chunks(const struct iris_ops_size *size,
+                            const char *device);
+
 /* `asked` is the call's own number of chunks, from 1 to IRIS_OPS_CHUNKS_MOST;
  * 0: not set. May load the BLAS library, and fails if that fails. */
 iris_status_t iris_i_ops_plan(iris_t *iris, const struct iris_ops_size *size,
@@ -382,65 +387,6 @@ void iris_i_lt_describe(void *state, char *text);
 iris_status_t iris_i_lt_product(void *state,
                                 const struct iris_blas_product *what,
                                 void *stream, char *why);
-
-/* ---- ops_rates.c ---- */
-
-/* f32, f16, bf16 */
-#define IRIS_OPS_RATE_TYPES 3
-#define IRIS_OPS_RATE_POINTS 16
-
-/* Rates of products of one type by size, the smallest first. */
-struct iris_ops_curve {
-    int count;
-    struct {
-        double size; /* operations, 2 M N K */
-        double rate; /* TFLOP/s */
-    } points[IRIS_OPS_RATE_POINTS];
-};
-
-struct iris_ops_rates {
-    const char *source;         /* for people */
-    double at[IRIS_RATE_KINDS]; /* in the unit of IRIS_RATE_ROWS */
-    int64_t block;              /* rows that a product computes at once */
-    double enqueue_us;          /* time of the host to enqueue a chunk */
-    struct iris_ops_curve product[IRIS_OPS_RATE_TYPES];
-};
-
-/* The index of a type's curve. */
-int iris_i_ops_rate_type(iris_dtype_t dtype);
-
-/* Reads the tuning file, unless it has been read. */
-iris_status_t iris_i_ops_read_rates(iris_t *iris);
-
-/* The rates of the file, completed by the library's own for this kind of
- * device. The same on all ranks with devices of one kind. */
-struct iris_ops_rates iris_i_ops_rates(const iris_t *iris);
-
-/* The library's own rates for a device of that name. */
-struct iris_ops_rates iris_i_ops_default_rates(const char *device, int on_gpu);
-
-/* Overwrites rates with a file's. */
-void iris_i_ops_apply_rates(const struct iris_ccl_tuning *tuning, int on_gpu,
-                            struct iris_ops_rates *rates);
-
-/* ---- ops_model.c ---- */
-
-/* Chunks are used if the predicted time is less than this fraction of the time
- * of the product and the collective one after the other. */
-#define IRIS_OPS_WORTH 0.97
-
-struct iris_ops_times {
-    double product_us;                   /* the whole product alone */
-    double collective_us;                /* the collective alone */
-    double us[IRIS_OPS_CHUNKS_MOST + 1]; /* us[n]: time in n chunks; us[1]:
-                                          * one after the other */
-    int most;                            /* largest possible number of chunks */
-    int best;                            /* best number of chunks */
-};
-
-/* A pure function: ranks with the same rates get the same result. */
-struct iris_ops_times iris_i_ops_expect(const struct iris_ops_rates *rates,
-                                        const struct iris_ops_size *size);
 
 /* ---- product.c ---- */
 

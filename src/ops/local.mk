@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 libirisi_la_SOURCES += %D%/blas.c %D%/blas_cpu.c %D%/internal.h %D%/kernels.h \
 	%D%/operations.c %D%/ops_check.c %D%/ops_chunks.c %D%/ops_first.c \
-	%D%/ops_kernels.c %D%/ops_model.c %D%/ops_plan.c %D%/ops_rates.c \
+	%D%/ops_kernels.c %D%/ops_plan.c \
 	%D%/ops_steps.c %D%/ops_way.c %D%/ops_workspace.c %D%/product.c
 # A product is to be rounded before it is added to, on every target.
 %D%/ops_kernels.lo: override CFLAGS += $(kernel_speed) -ffp-contract=off
