@@ -355,12 +355,8 @@ IRIS_API int iris_num_ranks(const iris_t *iris);
 IRIS_API int iris_node(const iris_t *iris);
 
 /** Number of nodes that the job's ranks are on: 1 unless IRIS_NODES pretends
- *  more. -1 on a bad context. */
+ *  more. The ranks of a node have consecutive numbers. -1 on a bad context. */
 IRIS_API int iris_num_nodes(const iris_t *iris);
-
-/** The node of `rank`. The ranks of a node have consecutive numbers. -1 on a
- *  bad context or if there is no such rank. */
-IRIS_API int iris_rank_node(const iris_t *iris, int rank);
 
 /** Device this rank uses; always 0 on the CPU. -1 on a bad context. */
 IRIS_API int iris_device_id(const iris_t *iris);

@@ -99,7 +99,7 @@ static void say(const struct iris_compared *call, char text[CALL_TEXT])
 static const char *say_reduction(const struct iris_compared *call,
                                  char text[CALL_TEXT])
 {
-    const char *name = iris_reduce_op_name((iris_reduce_op_t)call->reduce);
+    const char *name = iris_i_reduce_op_name((iris_reduce_op_t)call->reduce);
     double scale;
 
     memcpy(&scale, &call->sizes[2], sizeof scale);

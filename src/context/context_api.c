@@ -37,14 +37,6 @@ int iris_num_nodes(const iris_t *iris)
                : -1;
 }
 
-int iris_rank_node(const iris_t *iris, int rank)
-{
-    return iris_i_enter(iris, "iris_rank_node") == IRIS_OK && rank >= 0 &&
-                   rank < iris->log.num_ranks
-               ? iris_i_heap_node(&iris->heap.memory, rank)
-               : -1;
-}
-
 int iris_device_id(const iris_t *iris)
 {
     return iris_i_enter(iris, "iris_device_id") == IRIS_OK

@@ -51,21 +51,11 @@ iris_status_t iris_malloc(iris_t *iris, size_t bytes, void **ptr_p)
 
 iris_status_t iris_calloc(iris_t *iris, size_t count, size_t size, void **ptr_p)
 {
-    iris_status_t status = iris_i_enter(iris, "iris_calloc");
-
-    return status == IRIS_OK
-               ? iris_calloc_aligned(iris, count, size, IRIS_ALIGNMENT, ptr_p)
-               : status;
-}
-
-iris_status_t iris_calloc_aligned(iris_t *iris, size_t count, size_t size,
-                                  size_t alignment, void **ptr_p)
-{
     struct iris_heap_request request = {.type = &calloc_call,
                                         .bytes = count * size,
-                                        .alignment = alignment,
+                                        .alignment = IRIS_ALIGNMENT,
                                         .zero = 1};
-    iris_status_t status = iris_i_enter(iris, "iris_calloc_aligned");
+    iris_status_t status = iris_i_enter(iris, "iris_calloc");
 
     if (status != IRIS_OK) {
         return status;

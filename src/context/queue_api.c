@@ -70,26 +70,6 @@ iris_status_t iris_stream_synchronize(iris_t *iris, iris_stream_t *stream)
                              : status;
 }
 
-iris_status_t iris_device_context_set_tracing(iris_t *iris,
-                                              const int64_t *words,
-                                              iris_stream_t *stream)
-{
-    iris_status_t status =
-        iris_i_enter(iris, "iris_device_context_set_tracing");
-
-    if (status == IRIS_OK && words == NULL) {
-        status = iris_i_fail(&iris->log, IRIS_ERR_INVALID,
-                             "iris_device_context_set_tracing: words is NULL; "
-                             "pass %d of them",
-                             (int)IRIS_CONTEXT_TAIL_WORDS);
-    }
-    if (status == IRIS_OK) {
-        status = iris_i_stream_resolve(&iris->queue, stream, &stream);
-    }
-    return status == IRIS_OK ? iris_i_layout_write_tracing(iris, words, stream)
-                             : status;
-}
-
 /* ---- Work ---- */
 
 iris_status_t iris_launch(iris_t *iris, const struct iris_kernel *kernel,
@@ -173,54 +153,22 @@ iris_status_t iris_get_on_stream(iris_t *iris, void *dst, const void *src,
                : status;
 }
 
-static iris_status_t move_tiles(iris_t *iris,
-                                const struct iris_tile_transfer *what,
-                                iris_stream_t *stream)
+iris_status_t iris_tiles_on_stream(iris_t *iris, iris_direction_t direction,
+                                   const iris_tile_t *dst,
+                                   const iris_tile_t *src, size_t count,
+                                   int rank, iris_stream_t *stream)
 {
-    iris_status_t status = iris_i_enter(iris, what->call);
+    const struct iris_tile_transfer what = {
+        "iris_tiles_on_stream", dst, src, count, rank, direction == IRIS_GET};
+    iris_status_t status = iris_i_enter(iris, what.call);
 
-    return status == IRIS_OK ? iris_i_enqueue_tiles(&iris->queue, what, stream)
+    if (status == IRIS_OK && direction != IRIS_PUT && direction != IRIS_GET) {
+        status = iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                             "%s: direction %d; pass IRIS_PUT or IRIS_GET",
+                             what.call, (int)direction);
+    }
+    return status == IRIS_OK ? iris_i_enqueue_tiles(&iris->queue, &what, stream)
                              : status;
-}
-
-iris_status_t iris_put_tile_on_stream(iris_t *iris, const iris_tile_t *dst,
-                                      const iris_tile_t *src, int to_rank,
-                                      iris_stream_t *stream)
-{
-    const struct iris_tile_transfer what = {
-        "iris_put_tile_on_stream", dst, src, 1, to_rank, 0};
-
-    return move_tiles(iris, &what, stream);
-}
-
-iris_status_t iris_get_tile_on_stream(iris_t *iris, const iris_tile_t *dst,
-                                      const iris_tile_t *src, int from_rank,
-                                      iris_stream_t *stream)
-{
-    const struct iris_tile_transfer what = {
-        "iris_get_tile_on_stream", dst, src, 1, from_rank, 1};
-
-    return move_tiles(iris, &what, stream);
-}
-
-iris_status_t iris_put_tiles_on_stream(iris_t *iris, const iris_tile_t *dst,
-                                       const iris_tile_t *src, size_t count,
-                                       int to_rank, iris_stream_t *stream)
-{
-    const struct iris_tile_transfer what = {
-        "iris_put_tiles_on_stream", dst, src, count, to_rank, 0};
-
-    return move_tiles(iris, &what, stream);
-}
-
-iris_status_t iris_get_tiles_on_stream(iris_t *iris, const iris_tile_t *dst,
-                                       const iris_tile_t *src, size_t count,
-                                       int from_rank, iris_stream_t *stream)
-{
-    const struct iris_tile_transfer what = {
-        "iris_get_tiles_on_stream", dst, src, count, from_rank, 1};
-
-    return move_tiles(iris, &what, stream);
 }
 
 iris_status_t iris_signal_on_stream(iris_t *iris, uint64_t *signal,

@@ -276,19 +276,6 @@ static iris_status_t create_filled(iris_t *iris,
     return iris_i_tensor_create(iris, request, tensor_p);
 }
 
-/* A whole call whose tensor is filled with `value`. */
-static iris_status_t create_full(iris_t *iris,
-                                 struct iris_tensor_request request,
-                                 iris_value_t value,
-                                 const struct iris_tensor_options *options,
-                                 iris_tensor_t *tensor_p)
-{
-    iris_status_t status = iris_i_tensor_begin(iris, options, &request);
-
-    return status == IRIS_OK ? create_filled(iris, &request, value, tensor_p)
-                             : status;
-}
-
 static iris_dtype_t dtype_of(iris_value_t value)
 {
     switch (value.kind) {
@@ -318,30 +305,6 @@ iris_status_t iris_empty(iris_t *iris, iris_shape_t shape,
                              : status;
 }
 
-iris_status_t iris_zeros(iris_t *iris, iris_shape_t shape,
-                         const struct iris_tensor_options *options,
-                         iris_tensor_t *tensor_p)
-{
-    static const struct iris_call_type type = {"iris_zeros",
-                                               IRIS_TENSOR_CALL_FIELDS};
-    struct iris_tensor_request request = {
-        .type = &type, .shape = shape, .dtype = IRIS_DTYPE_F32};
-
-    return create_full(iris, request, iris_value_int(0), options, tensor_p);
-}
-
-iris_status_t iris_ones(iris_t *iris, iris_shape_t shape,
-                        const struct iris_tensor_options *options,
-                        iris_tensor_t *tensor_p)
-{
-    static const struct iris_call_type type = {"iris_ones",
-                                               IRIS_TENSOR_CALL_FIELDS};
-    struct iris_tensor_request request = {
-        .type = &type, .shape = shape, .dtype = IRIS_DTYPE_F32};
-
-    return create_full(iris, request, iris_value_int(1), options, tensor_p);
-}
-
 iris_status_t iris_full(iris_t *iris, iris_shape_t shape, iris_value_t value,
                         const struct iris_tensor_options *options,
                         iris_tensor_t *tensor_p)
@@ -350,8 +313,10 @@ iris_status_t iris_full(iris_t *iris, iris_shape_t shape, iris_value_t value,
                                                IRIS_TENSOR_CALL_FIELDS};
     struct iris_tensor_request request = {
         .type = &type, .shape = shape, .dtype = dtype_of(value)};
+    iris_status_t status = iris_i_tensor_begin(iris, options, &request);
 
-    return create_full(iris, request, value, options, tensor_p);
+    return status == IRIS_OK ? create_filled(iris, &request, value, tensor_p)
+                             : status;
 }
 
 /* A malformed `like` is an error on every rank, as are all wrong arguments. */

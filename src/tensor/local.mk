@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-libirisi_la_SOURCES += %D%/arange.c %D%/broadcast.c %D%/create.c %D%/dlpack.c \
+libirisi_la_SOURCES += %D%/arange.c %D%/create.c %D%/dlpack.c \
 	%D%/format.c %D%/internal.h %D%/kernels.h %D%/linspace.c %D%/random_kernels.c \
 	%D%/remote.c %D%/tensor_fill.c %D%/tensor_kernels.c %D%/tensor_layout.c \
 	%D%/tensor_random.c %D%/tensor_share.c %D%/tensor_value.c %D%/view.c

@@ -60,13 +60,6 @@ int64_t iris_tensor_numel(const iris_tensor_t *tensor)
                : 0;
 }
 
-size_t iris_tensor_bytes(const iris_tensor_t *tensor)
-{
-    int64_t numel = iris_tensor_numel(tensor);
-
-    return numel == 0 ? 0 : (size_t)numel * iris_dtype_size(tensor->dtype);
-}
-
 iris_status_t iris_i_view_check(const char *call, const iris_tensor_t *tensor)
 {
     const struct iris_named_argument argument = {NULL, call, "tensor"};
