@@ -40,11 +40,53 @@ static void set(const struct iris_setting_entry *row, const char *text,
 {
     setting->origin = origin;
     snprintf(setting->text, sizeof setting->text, "%s", text);
-    if (row->kind == CHOICE) {
+    if (row->kind == CHOICE || row->kind == LIST) {
         for (char *c = setting->text; *c != '\0'; c++) {
             *c = (char)(*c >= 'A' && *c <= 'Z' ? *c - 'A' + 'a' : *c);
         }
     }
+}
+
+static iris_status_t reject_value(const struct iris_setting_entry *row,
+                                  const char *origin, const char *text)
+{
+    return iris_i_fail(NULL, IRIS_ERR_CONFIG,
+                       "%s%s=\"%.60s\" does not parse; it takes: %s", origin,
+                       row->help.env,
+                       iris_i_setting_is_secret(&row->help) ? "..." : text,
+                       iris_i_setting_accepts(row));
+}
+
+/* A row's variable, or NULL. IRIS_SIMULATION=1 is upstream's name for
+ * IRIS_BACKEND=sim. */
+static iris_status_t read_variable(const struct iris_setting_entry *row,
+                                   const char **text_p)
+{
+    static const struct iris_setting_entry upstream = {
+        .help = {.env = "IRIS_SIMULATION"}, .kind = FLAG};
+    const char *asked = getenv(upstream.help.env);
+    struct iris_setting is_sim = {.number = 0};
+
+    *text_p = getenv(row->help.env);
+    if (strcmp(row->help.env, "IRIS_BACKEND") != 0 || asked == NULL ||
+        asked[0] == '\0') {
+        return IRIS_OK;
+    }
+    if (!iris_i_setting_parse(&upstream, asked, &is_sim)) {
+        return reject_value(&upstream, "environment variable ", asked);
+    }
+    if (is_sim.number == 0) {
+        return IRIS_OK;
+    }
+    if (*text_p != NULL && **text_p != '\0' &&
+        strcasecmp(*text_p, "sim") != 0) {
+        return iris_i_fail(NULL, IRIS_ERR_CONFIG,
+                           "IRIS_SIMULATION asks for the sim backend but "
+                           "IRIS_BACKEND for \"%.60s\"; unset one of them",
+                           *text_p);
+    }
+    *text_p = "sim";
+    return IRIS_OK;
 }
 
 static iris_status_t load_row(const struct iris_setting_entry *row,
@@ -55,47 +97,29 @@ static iris_status_t load_row(const struct iris_setting_entry *row,
     enum iris_origin origin = IRIS_ORIGIN_ARGUMENT;
     const char *text = argument_text(row, config, buffer, sizeof buffer);
     struct iris_setting given = {.number = 0};
+    iris_status_t status = IRIS_OK;
 
     setting->number = 0;
     iris_i_setting_parse(row, row->help.value, setting);
     set(row, row->help.value, IRIS_ORIGIN_DEFAULT, setting);
     if (text == NULL) {
         origin = IRIS_ORIGIN_ENVIRONMENT;
-        text = getenv(row->help.env);
+        status = read_variable(row, &text);
     }
-    if (text == NULL || (text[0] == '\0' && !iris_i_setting_is_text(row)) ||
+    if (status != IRIS_OK || text == NULL ||
+        (text[0] == '\0' && !iris_i_setting_is_text(row)) ||
         (text[0] == '\0' && origin == IRIS_ORIGIN_ENVIRONMENT)) {
-        return IRIS_OK;
+        return status;
     }
     if (!iris_i_setting_parse(row, text, &given)) {
-        return iris_i_fail(
-            NULL, IRIS_ERR_CONFIG,
-            "%s%s=\"%.60s\" does not parse; it takes: %s",
-            origin == IRIS_ORIGIN_ARGUMENT ? "configuration value for "
-                                           : "environment variable ",
-            row->help.env, iris_i_setting_is_secret(&row->help) ? "..." : text,
-            iris_i_setting_accepts(row));
+        return reject_value(row,
+                            origin == IRIS_ORIGIN_ARGUMENT
+                                ? "configuration value for "
+                                : "environment variable ",
+                            text);
     }
     setting->number = given.number;
     set(row, text, origin, setting);
-    return IRIS_OK;
-}
-
-/* IRIS_SIMULATION is another way to say IRIS_BACKEND=sim. */
-static iris_status_t apply_simulation(struct iris_settings *settings)
-{
-    if (!settings->simulation.number) {
-        return IRIS_OK;
-    }
-    if (settings->backend.text[0] != '\0' &&
-        strcasecmp(settings->backend.text, "sim") != 0) {
-        return iris_i_fail(NULL, IRIS_ERR_CONFIG,
-                           "IRIS_SIMULATION asks for the sim backend but "
-                           "IRIS_BACKEND for \"%.60s\"; unset one of them",
-                           settings->backend.text);
-    }
-    snprintf(settings->backend.text, sizeof settings->backend.text, "sim");
-    settings->backend.origin = settings->simulation.origin;
     return IRIS_OK;
 }
 
@@ -119,10 +143,7 @@ iris_status_t iris_i_settings_load(const struct iris_config *config,
             first = IRIS_ERR_CONFIG;
         }
     }
-    if (first != IRIS_OK) {
-        return first;
-    }
-    return apply_simulation(settings_p);
+    return first;
 }
 
 int iris_i_settings_row(const struct iris_settings *settings, size_t i,

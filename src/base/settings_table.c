@@ -28,7 +28,7 @@ const size_t iris_i_settings_count =
 
 int iris_i_setting_is_text(const struct iris_setting_entry *row)
 {
-    return row->kind == STRING || row->kind == CHOICE;
+    return row->kind == STRING || row->kind == CHOICE || row->kind == LIST;
 }
 
 int iris_i_setting_is_secret(const struct iris_setting_row *row)
@@ -36,11 +36,11 @@ int iris_i_setting_is_secret(const struct iris_setting_row *row)
     return strcmp(row->env, "IRIS_JOB_SECRET") == 0;
 }
 
-/* Whether `text` is one of the space-separated words of `choices`. *number_p is
- * then its index. */
-static int find_choice(const char *choices, const char *text, int64_t *number_p)
+/* Whether the first `length` characters of `text` are one of the
+ * space-separated words of `choices`. *number_p is then its index. */
+static int find_word(const char *choices, const char *text, size_t length,
+                     int64_t *number_p)
 {
-    size_t length = strlen(text);
     int64_t number = 0;
 
     for (const char *c = choices; *c != '\0'; c += strcspn(c, " ")) {
@@ -52,6 +52,28 @@ static int find_choice(const char *choices, const char *text, int64_t *number_p)
         number++;
     }
     return 0;
+}
+
+static int find_choice(const char *choices, const char *text, int64_t *number_p)
+{
+    return find_word(choices, text, strlen(text), number_p);
+}
+
+/* Whether `text` is empty, or choices with commas between them. */
+static int find_choices(const char *choices, const char *text)
+{
+    int64_t ignored;
+
+    while (*text != '\0') {
+        size_t length = strcspn(text, ",");
+
+        if (!find_word(choices, text, length, &ignored) ||
+            (text[length] == ',' && text[length + 1] == '\0')) {
+            return 0;
+        }
+        text += length + (text[length] == ',');
+    }
+    return 1;
 }
 
 static int parse_flag(const char *text, int64_t *number_p)
@@ -112,7 +134,8 @@ const char *iris_i_setting_accepts(const struct iris_setting_entry *row)
         [FLAG] = "1, true, yes, 0, false or no",
     };
 
-    return row->kind == CHOICE ? row->help.choices : texts[row->kind];
+    return row->kind == CHOICE || row->kind == LIST ? row->help.choices
+                                                    : texts[row->kind];
 }
 
 int iris_i_setting_parse(const struct iris_setting_entry *row, const char *text,
@@ -135,6 +158,8 @@ int iris_i_setting_parse(const struct iris_setting_entry *row, const char *text,
         return parse_flag(text, &setting->number);
     case CHOICE:
         return find_choice(row->help.choices, text, &setting->number);
+    case LIST:
+        return find_choices(row->help.choices, text);
     case STRING:
         break;
     }

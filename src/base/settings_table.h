@@ -7,7 +7,8 @@
 
 #include "base/base.h"
 
-enum iris_setting_kind { STRING, CHOICE, BYTES, MS, COUNT, RANK, FLAG };
+/* A LIST is some of the choices, separated by commas. */
+enum iris_setting_kind { STRING, CHOICE, LIST, BYTES, MS, COUNT, RANK, FLAG };
 
 /* One setting: its row of the table, and the places of its values. */
 struct iris_setting_entry {

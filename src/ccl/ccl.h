@@ -108,6 +108,10 @@ struct iris_ccl_call {
 /* The collective of that name, such as "all_reduce"; -1: not found. */
 int iris_i_ccl_find_op(const char *name);
 
+/* The variant that IRIS_CCL sets for the collective; IRIS_CCL_AUTO: none. */
+iris_ccl_variant_t iris_i_ccl_set_variant(const iris_t *iris,
+                                          enum iris_ccl_op op);
+
 /* The collective's variant of that name, if auto may choose it; IRIS_CCL_AUTO:
  * not found. */
 iris_ccl_variant_t iris_i_ccl_find_variant(enum iris_ccl_op op,

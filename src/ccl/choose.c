@@ -76,35 +76,40 @@ static enum iris_ccl_op ruled_as(const struct iris_ccl_call *call)
     return call->op == IRIS_CCL_REDUCE ? IRIS_CCL_ALL_REDUCE : call->op;
 }
 
-/* The variant that the call asks for, else the environment's. The names are the
- * settings' own choices. */
+iris_ccl_variant_t iris_i_ccl_set_variant(const iris_t *iris,
+                                          enum iris_ccl_op op)
+{
+    const char *name = iris_i_ccl_kinds[op].rule_name;
+    size_t length = strlen(name);
+    iris_ccl_variant_t variant = IRIS_CCL_AUTO;
+
+    for (const char *c = iris_i_settings(iris)->ccl.text; *c != '\0';
+         c += strcspn(c, ","), c += *c == ',') {
+        if (strncmp(c, name, length) != 0 || c[length] != '=') {
+            continue;
+        }
+#define ROW(NAME, value, word)                               \
+    if (strncmp(c + length + 1, word, strlen(word)) == 0 &&  \
+        strchr(",", c[length + 1 + strlen(word)]) != NULL) { \
+        variant = IRIS_CCL_##NAME;                           \
+    }
+        IRIS_CCL_VARIANT_ROWS(ROW)
+#undef ROW
+    }
+    return variant;
+}
+
+/* The variant that the call asks for, else the setting's. */
 static iris_ccl_variant_t asked(const iris_t *iris,
                                 const struct iris_ccl_call *call)
 {
     const struct iris_ccl_options *options = &call->options;
-    const struct iris_settings *settings = iris_i_settings(iris);
-    const struct {
-        iris_ccl_variant_t variant;
-        const char *setting;
-    } of[IRIS_CCL_NUM_OPS] = {
-        {options->all_reduce, settings->all_reduce.text},
-        {options->all_gather, settings->all_gather.text},
-        {options->reduce_scatter, settings->reduce_scatter.text},
-        {options->all_to_all, settings->all_to_all.text},
-        {options->broadcast, settings->ccl_broadcast.text},
-    };
+    const iris_ccl_variant_t of[IRIS_CCL_NUM_OPS] = {
+        options->all_reduce, options->all_gather, options->reduce_scatter,
+        options->all_to_all, options->broadcast};
     enum iris_ccl_op op = ruled_as(call);
 
-    if (of[op].variant != IRIS_CCL_AUTO) {
-        return of[op].variant;
-    }
-#define ROW(NAME, value, name)               \
-    if (strcmp(of[op].setting, name) == 0) { \
-        return IRIS_CCL_##NAME;              \
-    }
-    IRIS_CCL_VARIANT_ROWS(ROW)
-#undef ROW
-    return IRIS_CCL_AUTO;
+    return of[op] != IRIS_CCL_AUTO ? of[op] : iris_i_ccl_set_variant(iris, op);
 }
 
 /* The variant's requirements on buffers; -1: the collective has no such

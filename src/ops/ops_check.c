@@ -219,19 +219,15 @@ static int is_direct(const struct iris_ops_call *call)
     return out->shape[0] <= 1 || out->strides[0] == out->shape[1];
 }
 
-/* Whether the environment asks for a variant of all_reduce whose `in` and `out`
- * must be different memory. */
+/* Whether IRIS_CCL sets a variant of all_reduce whose `in` and `out` must be
+ * different memory. */
 static int asks_apart(const iris_t *iris)
 {
-    static const iris_ccl_variant_t variants[] = {
-        IRIS_CCL_ONE_SHOT, IRIS_CCL_ATOMIC, IRIS_CCL_SPINLOCK};
-    const char *asked = iris_i_settings(iris)->all_reduce.text;
-    int found = 0;
+    iris_ccl_variant_t variant =
+        iris_i_ccl_set_variant(iris, IRIS_CCL_ALL_REDUCE);
 
-    for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++) {
-        found |= strcmp(asked, iris_ccl_variant_name(variants[i])) == 0;
-    }
-    return found;
+    return variant == IRIS_CCL_ONE_SHOT || variant == IRIS_CCL_ATOMIC ||
+           variant == IRIS_CCL_SPINLOCK;
 }
 
 /* Number of elements kept besides a, b and out, in the layout of operations.c

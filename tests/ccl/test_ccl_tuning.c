@@ -201,6 +201,27 @@ static void members_have_the_same_rules(void **state)
     unsetenv("IRIS_CCL_TUNING");
 }
 
+static int setting_body(iris_t *iris, void *arg)
+{
+    (void)arg;
+    CHECK_EQUAL(iris_i_ccl_set_variant(iris, IRIS_CCL_ALL_REDUCE),
+                IRIS_CCL_TWO_SHOT_PACKET);
+    CHECK_EQUAL(iris_i_ccl_set_variant(iris, IRIS_CCL_BROADCAST),
+                IRIS_CCL_PULL);
+    CHECK_EQUAL(iris_i_ccl_set_variant(iris, IRIS_CCL_ALL_GATHER),
+                IRIS_CCL_AUTO);
+    return 0;
+}
+
+static void the_setting_names_a_variant_for_each_collective(void **state)
+{
+    (void)state;
+    setenv("IRIS_CCL",
+           "all_reduce=ring,broadcast=pull,all_reduce=two_shot_packet", 1);
+    harness_run(1, setting_body, NULL);
+    unsetenv("IRIS_CCL");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -208,6 +229,7 @@ int main(void)
         cmocka_unit_test(rules_are_for_what_was_measured),
         cmocka_unit_test(what_is_wrong_says_where),
         cmocka_unit_test(members_have_the_same_rules),
+        cmocka_unit_test(the_setting_names_a_variant_for_each_collective),
     };
 
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);

@@ -101,6 +101,7 @@ static int spoil_config(struct iris_config *config, unsigned which)
 
 #define SPOIL_STRING(field)
 #define SPOIL_CHOICE(field) config->field = "\001no such choice";
+#define SPOIL_LIST(field) config->field = "no=choice";
 #define SPOIL_BYTES(field) config->field = -2;
 #define SPOIL_MS(field) config->field = INT64_MAX;
 #define SPOIL_COUNT(field) config->field = 0;
