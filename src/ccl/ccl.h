@@ -9,7 +9,7 @@
 
 #include "context/context.h"
 
-/* ---- ccl_types.c ---- */
+/* ---- choose.c ---- */
 
 enum iris_ccl_op {
     IRIS_CCL_ALL_REDUCE,
@@ -103,8 +103,6 @@ struct iris_ccl_call {
                  */
 };
 
-/* ---- choose.c ---- */
-
 /* The collective of that name, such as "all_reduce"; -1: not found. */
 int iris_i_ccl_find_op(const char *name);
 
@@ -134,8 +132,6 @@ iris_status_t iris_i_ccl_choose(const iris_t *iris, struct iris_ccl_call *call);
 /* Number of workgroups for this number of bytes of work on each rank. */
 unsigned iris_i_ccl_grid(const iris_t *iris, const struct iris_ccl_call *call,
                          size_t bytes, size_t bytes_per_wg);
-
-/* ---- tuning.c ---- */
 
 /* The best variant of an operation on such a device, for at most this number of
  * members and bytes (of `count` elements). */
