@@ -80,8 +80,8 @@ iris_status_t iris_ccl_device_create(iris_t *iris, iris_group_t *group,
 }
 
 /* The live workspace of a handle, or NULL. */
-static struct iris_ccl_workspace *find(const iris_t *iris,
-                                       const iris_ccl_device_t *handle)
+static struct iris_ccl_workspace *find_handle(const iris_t *iris,
+                                              const iris_ccl_device_t *handle)
 {
     struct iris_ccl_workspace *workspace =
         iris_i_extension(iris, IRIS_EXTENSION_CCL) == NULL
@@ -104,7 +104,7 @@ iris_status_t iris_ccl_device_destroy(iris_t *iris,
     if (status != IRIS_OK || handle == NULL) {
         return status;
     }
-    workspace = find(iris, handle);
+    workspace = find_handle(iris, handle);
     if (workspace == NULL) {
         return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "iris_ccl_device_destroy: no live handle; pass one "

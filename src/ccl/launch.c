@@ -175,7 +175,7 @@ static iris_status_t check_counts(const iris_t *iris,
 }
 
 /* Computes the size of each buffer from its first byte to its last. */
-static void extend(struct iris_ccl_call *call)
+static void measure_extent(struct iris_ccl_call *call)
 {
     struct iris_ccl_route route;
 
@@ -225,7 +225,7 @@ iris_status_t iris_i_ccl_route_sizes(const iris_t *iris,
     if (status == IRIS_OK) {
         call->bytes = call->count * element;
         call->work_bytes = call->bytes;
-        extend(call);
+        measure_extent(call);
     }
     return status;
 }

@@ -425,7 +425,7 @@ static void close_group(struct iris_extension *extension)
 }
 
 /* Makes the workspaces of a group end with the group. */
-static iris_status_t extend(const iris_t *iris, struct iris_group *group)
+static iris_status_t watch_group(const iris_t *iris, struct iris_group *group)
 {
     struct group_space *space;
 
@@ -464,7 +464,7 @@ iris_status_t iris_i_ccl_make(iris_t *iris,
         status = prepare_memory(iris);
     }
     if (status == IRIS_OK) {
-        status = extend(iris, group);
+        status = watch_group(iris, group);
     }
     workspace = status == IRIS_OK ? calloc(1, sizeof *workspace) : NULL;
     if (workspace == NULL) {
@@ -486,9 +486,9 @@ iris_status_t iris_i_ccl_make(iris_t *iris,
 }
 
 /* The live workspace `asked`, or the group's own; NULL: it does not exist. */
-static struct iris_ccl_workspace *find(const iris_t *iris,
-                                       const iris_ccl_workspace_t *asked,
-                                       const struct iris_group *group)
+static struct iris_ccl_workspace *find_live(const iris_t *iris,
+                                            const iris_ccl_workspace_t *asked,
+                                            const struct iris_group *group)
 {
     struct iris_ccl_workspace *workspace =
         iris_i_extension(iris, IRIS_EXTENSION_CCL) == NULL
@@ -507,7 +507,7 @@ iris_status_t iris_i_ccl_known_workspace(const iris_t *iris,
                                          struct iris_ccl_call *call)
 {
     iris_ccl_workspace_t *asked = call->options.workspace;
-    struct iris_ccl_workspace *workspace = find(iris, asked, call->group);
+    struct iris_ccl_workspace *workspace = find_live(iris, asked, call->group);
 
     if (asked != NULL &&
         (workspace == NULL || workspace->group != call->group)) {
@@ -598,7 +598,7 @@ iris_status_t iris_ccl_workspace_destroy(iris_t *iris,
     if (status != IRIS_OK || workspace == NULL) {
         return status;
     }
-    if (find(iris, workspace, NULL) == NULL) {
+    if (find_live(iris, workspace, NULL) == NULL) {
         return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "iris_ccl_workspace_destroy: %p is not a live "
                            "workspace; pass one from "

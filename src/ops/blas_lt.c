@@ -188,8 +188,8 @@ static int alignment_of(const void *data, int64_t column_bytes)
 
 /* Whether the elements of a line are contiguous and lines do not overlap. With
  * a single line, its stride does not matter. */
-static int is_dense(int64_t inner_stride, int64_t inner, int64_t stride,
-                    int64_t lines)
+static int is_dense_line(int64_t inner_stride, int64_t inner, int64_t stride,
+                         int64_t lines)
 {
     return (inner_stride == 1 || inner == 1) && (stride >= inner || lines == 1);
 }
@@ -198,7 +198,7 @@ static struct iris_blas_columns columns(const struct iris_blas_product *what,
                                         const struct iris_d_matrix *matrix,
                                         int64_t rows, int64_t cols)
 {
-    int by_row = is_dense(matrix->col, cols, matrix->row, rows);
+    int by_row = is_dense_line(matrix->col, cols, matrix->row, rows);
     int64_t stride = by_row ? matrix->row : matrix->col;
     int64_t inner = by_row ? cols : rows;
     struct iris_blas_columns columns = {
@@ -217,8 +217,8 @@ static struct iris_blas_columns columns(const struct iris_blas_product *what,
 static int is_taken(const struct iris_d_matrix *matrix, int64_t rows,
                     int64_t cols)
 {
-    return is_dense(matrix->col, cols, matrix->row, rows) ||
-           is_dense(matrix->row, rows, matrix->col, cols);
+    return is_dense_line(matrix->col, cols, matrix->row, rows) ||
+           is_dense_line(matrix->row, rows, matrix->col, cols);
 }
 
 /* IRIS_ERR_UNSUPPORTED, with the reason in `why`: no library supports a
@@ -231,7 +231,7 @@ static iris_status_t make_operands(const struct iris_blas_product *what,
 
     if (!is_taken(&what->a, what->m, what->k) ||
         !is_taken(&what->b, what->k, what->n) ||
-        !is_dense(1, what->n, what->out_row, what->m)) {
+        !is_dense_line(1, what->n, what->out_row, what->m)) {
         snprintf(why, IRIS_BLAS_WHY_BYTES,
                  "it takes no matrix whose rows and columns both have gaps "
                  "(a: %lld, %lld; b: %lld, %lld; out: %lld, 1)",
@@ -585,10 +585,10 @@ static iris_status_t ask(const struct iris_lt *lt,
     return status == IRIS_ERR_UNSUPPORTED ? IRIS_OK : status;
 }
 
-static iris_status_t choose(const struct iris_lt *lt,
-                            const struct iris_blas_product *what,
-                            const struct iris_blas_operands *operands,
-                            struct chosen *chosen, char *why)
+static iris_status_t choose_algorithm(const struct iris_lt *lt,
+                                      const struct iris_blas_product *what,
+                                      const struct iris_blas_operands *operands,
+                                      struct chosen *chosen, char *why)
 {
     struct iris_blas_product whole = *what;
     struct descriptors made = {0};
@@ -616,10 +616,10 @@ static iris_status_t choose(const struct iris_lt *lt,
 }
 
 /* The algorithm for all parts of the product. The lock is held. */
-static iris_status_t find(struct iris_lt *lt,
-                          const struct iris_blas_product *what,
-                          const struct iris_blas_operands *operands,
-                          struct chosen *chosen_p, char *why)
+static iris_status_t find_algorithm(struct iris_lt *lt,
+                                    const struct iris_blas_product *what,
+                                    const struct iris_blas_operands *operands,
+                                    struct chosen *chosen_p, char *why)
 {
     struct chosen fresh = {.key = key_of(what, operands), .is_known = 1};
     iris_status_t status;
@@ -631,7 +631,7 @@ static iris_status_t find(struct iris_lt *lt,
             return IRIS_OK;
         }
     }
-    status = choose(lt, what, operands, &fresh, why);
+    status = choose_algorithm(lt, what, operands, &fresh, why);
     if (status == IRIS_OK) {
         lt->chosen[lt->next++ % KEPT] = fresh;
         *chosen_p = fresh;
@@ -642,10 +642,10 @@ static iris_status_t find(struct iris_lt *lt,
 /* ---- The product ---- */
 
 /* Multiplies with existing descriptors and algorithm. */
-static int multiply(const struct iris_lt *lt,
-                    const struct iris_blas_product *what,
-                    const struct descriptors *made, const struct chosen *chosen,
-                    void *stream)
+static int enqueue_product(const struct iris_lt *lt,
+                           const struct iris_blas_product *what,
+                           const struct descriptors *made,
+                           const struct chosen *chosen, void *stream)
 {
     const float alpha = 1, beta = what->adds ? 1 : 0;
 
@@ -670,7 +670,7 @@ iris_status_t iris_i_lt_product(void *state,
         return status;
     }
     pthread_mutex_lock(&lt->lock);
-    status = find(lt, what, &operands, &chosen, why);
+    status = find_algorithm(lt, what, &operands, &chosen, why);
     pthread_mutex_unlock(&lt->lock);
     if (status == IRIS_OK && !chosen.is_supported) {
         snprintf(why, IRIS_BLAS_WHY_BYTES,
@@ -679,7 +679,7 @@ iris_status_t iris_i_lt_product(void *state,
     }
     status = status ? status : create(lt, what, &operands, &made, why);
     if (status == IRIS_OK) {
-        ret = multiply(lt, what, &made, &chosen, stream);
+        ret = enqueue_product(lt, what, &made, &chosen, stream);
         status = check(lt, ret, "Matmul", why);
     }
     destroy(lt, &made);

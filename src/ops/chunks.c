@@ -59,6 +59,7 @@ static struct iris_stream *next_products(struct iris_ops_way *way)
     return way->call->products[way->products++ % 2];
 }
 
+/* The call's other streams follow its own one. */
 static iris_status_t fork_streams(const struct iris_ops_call *call)
 {
     struct iris_stream *stream = call->options.stream;
@@ -70,7 +71,7 @@ static iris_status_t fork_streams(const struct iris_ops_call *call)
     return status;
 }
 
-/* Around the work of a call. */
+/* The call's own stream follows its other streams. */
 static iris_status_t join_streams(const struct iris_ops_call *call)
 {
     struct iris_stream *stream = call->options.stream;
@@ -309,9 +310,9 @@ static struct iris_ops_share share_of(const struct iris_ops_way *way,
 
 /* Multiplies rows of `a`, from row `begin` on of the product that determines
  * the bits. For matmul_all_gather that product is a share's. */
-static iris_status_t multiply(const struct iris_ops_way *way, iris_tensor_t a,
-                              iris_tensor_t out, int64_t begin,
-                              struct iris_stream *stream)
+static iris_status_t multiply_rows(const struct iris_ops_way *way,
+                                   iris_tensor_t a, iris_tensor_t out,
+                                   int64_t begin, struct iris_stream *stream)
 {
     const struct iris_ops_call *call = way->call;
     struct iris_ops_piece piece = {
@@ -369,8 +370,8 @@ static iris_status_t gather_product(struct iris_ops_way *way, int chunk)
     if (rows.rows == 0) {
         return skip(way);
     }
-    status =
-        multiply(way, iris_i_ops_part(call->a, 0, at), *to, at.begin, products);
+    status = multiply_rows(way, iris_i_ops_part(call->a, 0, at), *to, at.begin,
+                           products);
     if (status == IRIS_OK) {
         status = iris_i_queue_follow(call->transport, products);
     }
@@ -399,7 +400,7 @@ static iris_status_t take_product(struct iris_ops_way *way, int64_t member,
                : status;
 }
 
-static iris_status_t matmul_all_gather(struct iris_ops_way *way)
+static iris_status_t gather_products(struct iris_ops_way *way)
 {
     iris_status_t status = meet_members(way);
 
@@ -434,8 +435,8 @@ static iris_status_t multiply_own(struct iris_ops_way *way, int chunk)
         status = send_to_all(way, &kept, direct ? a.data : kept.data, chunk);
     }
     return status == IRIS_OK
-               ? multiply(way, kept, iris_i_ops_part(call->out, 0, rows),
-                          rows.begin, products)
+               ? multiply_rows(way, kept, iris_i_ops_part(call->out, 0, rows),
+                               rows.begin, products)
                : status;
 }
 
@@ -452,13 +453,13 @@ static iris_status_t take_rows(struct iris_ops_way *way, int64_t member,
     }
     status = await_chunk(way, member, chunk, products);
     return status == IRIS_OK
-               ? multiply(
+               ? multiply_rows(
                      way, iris_i_ops_kept(call, rows.begin, rows.rows, call->k),
                      iris_i_ops_part(call->out, 0, rows), rows.begin, products)
                : status;
 }
 
-static iris_status_t gather_rows(struct iris_ops_way *way)
+static iris_status_t gather_row_chunks(struct iris_ops_way *way)
 {
     iris_status_t status = meet_members(way);
 
@@ -510,12 +511,12 @@ static iris_status_t multiply_columns(struct iris_ops_way *way, int chunk)
             iris_i_ops_part(&columns, 0, rows), products);
     }
     return status == IRIS_OK
-               ? multiply(way, whole, iris_i_ops_part(call->out, 0, rows),
-                          rows.begin, products)
+               ? multiply_rows(way, whole, iris_i_ops_part(call->out, 0, rows),
+                               rows.begin, products)
                : status;
 }
 
-static iris_status_t gather_columns(struct iris_ops_way *way)
+static iris_status_t gather_column_chunks(struct iris_ops_way *way)
 {
     int chunks = way->call->plan.chunks;
     iris_status_t status = meet_members(way);
@@ -556,8 +557,8 @@ static iris_status_t scatter_product(struct iris_ops_way *way, int64_t member,
     if (rows.rows == 0) {
         return skip(way);
     }
-    status = multiply(way, iris_i_ops_part(call->a, 0, rows), to, rows.begin,
-                      products);
+    status = multiply_rows(way, iris_i_ops_part(call->a, 0, rows), to,
+                           rows.begin, products);
     if (status != IRIS_OK || member == call->index) {
         return status == IRIS_OK
                    ? iris_i_queue_follow(call->options.stream, products)
@@ -605,7 +606,7 @@ static iris_status_t sum_up(const struct iris_ops_way *way, int chunk)
                              : status;
 }
 
-static iris_status_t matmul_reduce_scatter(struct iris_ops_way *way)
+static iris_status_t scatter_products(struct iris_ops_way *way)
 {
     const struct iris_ops_call *call = way->call;
     iris_status_t status = meet_members(way);
@@ -619,7 +620,7 @@ static iris_status_t matmul_reduce_scatter(struct iris_ops_way *way)
     return status;
 }
 
-static iris_status_t matmul_all_reduce(struct iris_ops_way *way)
+static iris_status_t reduce_by_chunks(struct iris_ops_way *way)
 {
     const struct iris_ops_call *call = way->call;
     struct iris_ccl_options options = make_options(call);
@@ -633,8 +634,8 @@ static iris_status_t matmul_all_reduce(struct iris_ops_way *way)
         struct iris_stream *products = next_products(way);
 
         way->met = 0; /* the members wait for each other in each chunk */
-        status = multiply(way, iris_i_ops_part(call->a, 0, rows), sums.products,
-                          rows.begin, products);
+        status = multiply_rows(way, iris_i_ops_part(call->a, 0, rows),
+                               sums.products, rows.begin, products);
         if (status == IRIS_OK) {
             status = iris_i_queue_follow(call->transport, products);
         }
@@ -654,17 +655,18 @@ static iris_status_t matmul_all_reduce(struct iris_ops_way *way)
     return status;
 }
 
-static iris_status_t enqueue(struct iris_ops_way *way)
+static iris_status_t enqueue_chunks(struct iris_ops_way *way)
 {
     switch (way->call->op) {
     case IRIS_OPS_MATMUL_ALL_REDUCE:
-        return matmul_all_reduce(way);
+        return reduce_by_chunks(way);
     case IRIS_OPS_ALL_GATHER_MATMUL:
-        return way->call->by_column ? gather_columns(way) : gather_rows(way);
+        return way->call->by_column ? gather_column_chunks(way)
+                                    : gather_row_chunks(way);
     case IRIS_OPS_MATMUL_ALL_GATHER:
-        return matmul_all_gather(way);
+        return gather_products(way);
     default:
-        return matmul_reduce_scatter(way);
+        return scatter_products(way);
     }
 }
 
@@ -679,7 +681,7 @@ iris_status_t iris_i_ops_chunks(iris_t *iris, const struct iris_ops_call *call)
                  ? iris_i_fail(iris_i_log(iris), IRIS_ERR_NO_MEMORY,
                                "%s: no memory for its chunks", call->name)
                  : fork_streams(call);
-    status = status == IRIS_OK ? enqueue(&way) : status;
+    status = status == IRIS_OK ? enqueue_chunks(&way) : status;
     if (status != IRIS_OK && !call->is_first) {
         status = fail_members(&way, status);
     }

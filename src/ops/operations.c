@@ -198,8 +198,8 @@ static iris_status_t make_workspace(iris_t *iris,
 }
 
 /* The link to a workspace of the program; NULL: not found. */
-static struct iris_ops_workspace **find(iris_t *iris,
-                                        const iris_ops_workspace_t *workspace)
+static struct iris_ops_workspace **
+find_live(iris_t *iris, const iris_ops_workspace_t *workspace)
 {
     struct iris_ops *ops =
         (struct iris_ops *)iris_i_extension(iris, IRIS_EXTENSION_OPS);
@@ -221,7 +221,7 @@ iris_status_t iris_ops_workspace_destroy(iris_t *iris,
     if (status != IRIS_OK || workspace == NULL) {
         return status;
     }
-    link = find(iris, workspace);
+    link = find_live(iris, workspace);
     if (link == NULL) {
         status = iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                              "iris_ops_workspace_destroy: %p is not a live "
@@ -319,7 +319,7 @@ static iris_status_t find_workspace(iris_t *iris, struct iris_ops_call *call)
         return iris_i_fail(iris_i_log(iris), IRIS_ERR_NO_MEMORY,
                            "%s: no memory for a workspace", call->name);
     }
-    if (workspace != NULL && find(iris, workspace) == NULL) {
+    if (workspace != NULL && find_live(iris, workspace) == NULL) {
         return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "%s: workspace %p is not a live one of this "
                            "context; pass one that a preamble gave, or NULL",
@@ -389,8 +389,8 @@ static iris_status_t gather(iris_t *iris, const struct iris_ops_call *call,
 
 /* Fails ahead of the call's collective. Members of a first call have agreed on
  * the failure. */
-static iris_status_t refuse(iris_t *iris, const struct iris_ops_call *call,
-                            iris_status_t status)
+static iris_status_t refuse_call(iris_t *iris, const struct iris_ops_call *call,
+                                 iris_status_t status)
 {
     struct iris_ccl_options options = collective(call);
 
@@ -420,7 +420,7 @@ static iris_status_t gather_a(iris_t *iris, const struct iris_ops_call *call,
 
     return status == IRIS_OK ? gather(iris, call, whole ? call->a->data : NULL,
                                       call->memory, elements)
-                             : refuse(iris, call, status);
+                             : refuse_call(iris, call, status);
 }
 
 /* ---- The operations ---- */
@@ -435,7 +435,7 @@ static iris_status_t matmul_all_reduce(iris_t *iris,
                                                iris_i_ops_dense(sums.products));
 
     if (status != IRIS_OK) {
-        return refuse(iris, call, status);
+        return refuse_call(iris, call, status);
     }
     status = iris_all_reduce(iris, sums.products.data, sums.sums.data,
                              (size_t)(call->m * call->n), call->b->dtype,
@@ -465,7 +465,7 @@ static iris_status_t gather_shares(iris_t *iris,
         status =
             iris_i_fail(iris_i_log(iris), IRIS_ERR_NO_MEMORY,
                         "%s: no memory for the sizes of shares", call->name);
-        return refuse(iris, call, status);
+        return refuse_call(iris, call, status);
     }
     for (int64_t i = 0; i < call->members; i++) {
         counts[i] =
@@ -488,7 +488,7 @@ static iris_status_t matmul_all_gather(iris_t *iris,
         iris_i_ops_multiply(iris, call, *call->a, iris_i_ops_dense(own));
 
     status = status == IRIS_OK ? gather_shares(iris, call, NULL, &all)
-                               : refuse(iris, call, status);
+                               : refuse_call(iris, call, status);
     return status == IRIS_OK && !call->direct
                ? copy(iris, call, *call->out, all)
                : status;
@@ -505,7 +505,7 @@ static iris_status_t gather_rows(iris_t *iris, const struct iris_ops_call *call)
 
     status = status == IRIS_OK
                  ? gather_shares(iris, call, whole ? call->a->data : NULL, &all)
-                 : refuse(iris, call, status);
+                 : refuse_call(iris, call, status);
     return status == IRIS_OK ? iris_i_ops_multiply(iris, call, all,
                                                    iris_i_ops_dense(*call->out))
                              : status;
@@ -544,7 +544,7 @@ static iris_status_t matmul_reduce_scatter(iris_t *iris,
     iris_status_t status = iris_i_ops_multiply(iris, call, *call->a, spread);
 
     if (status != IRIS_OK) {
-        return refuse(iris, call, status);
+        return refuse_call(iris, call, status);
     }
     status = iris_reduce_scatter(
         iris, call->memory, whole ? call->out->data : own.data,
@@ -590,8 +590,8 @@ static iris_status_t enqueue_compared(iris_t *iris, struct iris_ops_call *call)
 
     iris_i_fused_set(&fused);
     status = iris_i_ops_first(iris, call);
-    status =
-        status == IRIS_OK ? enqueue(iris, call) : refuse(iris, call, status);
+    status = status == IRIS_OK ? enqueue(iris, call)
+                               : refuse_call(iris, call, status);
     iris_i_fused_set(NULL);
     return status;
 }

@@ -165,8 +165,8 @@ static void say_missing(const iris_t *iris, const char *name, const char *why)
     }
 }
 
-static iris_status_t refuse(const iris_t *iris, const char *name,
-                            const char *why)
+static iris_status_t refuse_library(const iris_t *iris, const char *name,
+                                    const char *why)
 {
     return iris_i_fail(
         iris_i_log(iris), IRIS_ERR_BACKEND,
@@ -183,7 +183,7 @@ struct opening {
     char why[IRIS_BLAS_WHY_BYTES];
 };
 
-static iris_status_t open_library(void *native, void *what)
+static iris_status_t open_for_context(void *native, void *what)
 {
     struct opening *opening = what;
 
@@ -198,7 +198,8 @@ static iris_status_t open_on_gpu(iris_t *iris, struct opening *opening)
     iris_status_t status =
         iris_i_stream_resolve(iris_i_queue(iris), NULL, &stream);
 
-    status = status ? status : iris_i_queue_call(stream, open_library, opening);
+    status =
+        status ? status : iris_i_queue_call(stream, open_for_context, opening);
     if (status != IRIS_OK && opening->why[0] == '\0') {
         snprintf(opening->why, sizeof opening->why, "%.500s",
                  iris_last_error());
@@ -225,7 +226,7 @@ static iris_status_t try_entry(iris_t *iris, struct entry *entry,
         return IRIS_ERR_BACKEND;
     }
     status =
-        is_gpu ? open_on_gpu(iris, &opening) : open_library(NULL, &opening);
+        is_gpu ? open_on_gpu(iris, &opening) : open_for_context(NULL, &opening);
     if (status != IRIS_OK) {
         snprintf(why, bytes, "%s", opening.why);
         return status;
@@ -279,7 +280,7 @@ static void choose_any(iris_t *iris, struct choice *choice)
 
 /* Sets the choice. While bounds are checked, no library is used: accesses by a
  * library's thread beyond an allocation would look like the program's. */
-static iris_status_t choose(iris_t *iris, struct choice *choice)
+static iris_status_t choose_library(iris_t *iris, struct choice *choice)
 {
     const char *wanted = iris_i_settings(iris)->blas.text;
     char why[IRIS_BLAS_WHY_BYTES] = "";
@@ -296,7 +297,7 @@ static iris_status_t choose(iris_t *iris, struct choice *choice)
             return try_entry(iris, &entries[i], choice, why, sizeof why) ==
                            IRIS_OK
                        ? IRIS_OK
-                       : refuse(iris, wanted, why);
+                       : refuse_library(iris, wanted, why);
         }
     }
     return IRIS_OK;
@@ -326,7 +327,7 @@ iris_status_t iris_i_ops_blas(iris_t *iris, const struct iris_blas **blas_p,
                                "no memory for a product's library");
         }
         choice->extension.close = close_choice;
-        status = choose(iris, choice);
+        status = choose_library(iris, choice);
         if (status != IRIS_OK) {
             free(choice);
             return status;
@@ -518,7 +519,7 @@ static void store_rows(const struct work *work, const float *sum,
 
 /* A matrix with only one row or column is copied: the library may use another
  * algorithm that depends on strides. */
-static int is_direct(const struct work *work)
+static int is_used_in_place(const struct work *work)
 {
     const struct iris_blas_product *what = work->what;
 
@@ -538,7 +539,7 @@ static int is_dense(const struct work *work)
 static void multiply_block(struct work *work)
 {
     const struct iris_blas_product *what = work->what;
-    int direct = is_direct(work);
+    int direct = is_used_in_place(work);
     int by_column = b_is_by_column(what);
     struct iris_blas_f32 call = {.a = work->a,
                                  .b = work->b,
@@ -597,7 +598,7 @@ static int64_t panel_width(const struct iris_blas_product *what)
 }
 
 /* The buffers for conversion are freed at once. */
-static iris_status_t multiply(const struct iris_blas_cpu_args *args)
+static iris_status_t multiply_blocks(const struct iris_blas_cpu_args *args)
 {
     const struct iris_blas_product *what = &args->what;
     struct work work = {.args = args, .what = what};
@@ -627,7 +628,7 @@ static iris_status_t multiply(const struct iris_blas_cpu_args *args)
 /* The kernel's name tells which call was running if the deadline passes. */
 IRIS_KERNEL(iris_k_cblas_sgemm, struct iris_blas_cpu_args)
 {
-    if (multiply(args) != IRIS_OK) {
+    if (multiply_blocks(args) != IRIS_OK) {
         iris_i_fault_set(args->backend, IRIS_ERR_NO_MEMORY,
                          "no memory to convert matrices for a product by a "
                          "BLAS library; use IRIS_BLAS=none");

@@ -230,9 +230,10 @@ static struct iris_ops_product product_of(const struct iris_ops_call *call,
     return product;
 }
 
-static iris_status_t multiply(iris_t *iris, const struct iris_ops_call *call,
-                              const struct iris_ops_product *product,
-                              struct iris_stream *stream)
+static iris_status_t multiply_met(iris_t *iris,
+                                  const struct iris_ops_call *call,
+                                  const struct iris_ops_product *product,
+                                  struct iris_stream *stream)
 {
     iris_status_t status = iris_i_ops_meet(call, IRIS_OK);
 
@@ -248,7 +249,7 @@ iris_status_t iris_i_ops_multiply(iris_t *iris,
 {
     struct iris_ops_product product = product_of(call, a, out);
 
-    return multiply(iris, call, &product, call->options.stream);
+    return multiply_met(iris, call, &product, call->options.stream);
 }
 
 iris_status_t iris_i_ops_multiply_part(iris_t *iris,
@@ -267,7 +268,7 @@ iris_status_t iris_i_ops_multiply_part(iris_t *iris,
         bias = iris_i_ops_part(product.bias, 0, rows);
         product.bias = &bias;
     }
-    return multiply(iris, call, &product, stream);
+    return multiply_met(iris, call, &product, stream);
 }
 
 iris_status_t iris_i_ops_copy(iris_t *iris, iris_tensor_t to,

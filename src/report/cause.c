@@ -239,7 +239,7 @@ static int is_signal(const struct iris_record_wait *wait)
 }
 
 /* Every wait except those that repeat atomic operations. */
-static int is_any(const struct iris_record_wait *wait)
+static int is_plain_wait(const struct iris_record_wait *wait)
 {
     return !is_spin(wait);
 }
@@ -469,7 +469,8 @@ static void explain_circle(struct iris_report *report, const char *hung)
     int first = 0, root;
 
     while (first < report->num_ranks - 1 &&
-           !(hung[first] && iris_i_find_wait(report, first, is_any) != NULL)) {
+           !(hung[first] &&
+             iris_i_find_wait(report, first, is_plain_wait) != NULL)) {
         first++;
     }
     root = follow(report, first, marked);
@@ -489,9 +490,7 @@ static void explain_circle(struct iris_report *report, const char *hung)
 }
 
 /* Workgroups repeat atomic operations: until a deadline ended them if `ended`,
- * else for a long time. 0: there are no such workgroups.
- *
- * Workgroups repeat atomic operations. */
+ * else for a long time. 0: there are no such workgroups. */
 static int explain_spin(struct iris_report *report, int ended)
 {
     for (int i = 0; i < report->num_ranks; i++) {
@@ -528,9 +527,8 @@ static void explain_waits(struct iris_report *report, const char *hung)
     }
 }
 
-/* `hung` says for each rank whether it cannot go on.
- *
- * No rank that Iris knows can go on. Iris knows nothing about other threads. */
+/* No rank that Iris knows can go on. Iris knows nothing about other threads.
+ * `hung` says for each rank whether it cannot go on. */
 static void explain_hung(struct iris_report *report, const char *hung)
 {
     explain_waits(report, hung);

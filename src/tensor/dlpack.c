@@ -206,7 +206,7 @@ iris_status_t iris_tensor_to_dlpack(iris_t *iris, iris_tensor_t *tensor,
 
 /* ---- From ---- */
 
-static int dtype_of(struct dlpack_dtype dtype)
+static int dtype_of_dlpack(struct dlpack_dtype dtype)
 {
     for (int i = 0; i < NUM_DTYPES; i++) {
         if (memcmp(&dtypes[i], &dtype, sizeof dtype) == 0) {
@@ -249,7 +249,7 @@ static iris_status_t read_tensor(const iris_t *iris, const char *call,
                                                  "the DLPack tensor"};
     int64_t strides[IRIS_TENSOR_DIMS_MAX];
     iris_shape_t shape = {.ndim = from->ndim};
-    int dtype = dtype_of(from->dtype);
+    int dtype = dtype_of_dlpack(from->dtype);
     iris_status_t status;
 
     if (dtype < 0) {

@@ -399,7 +399,7 @@ static iris_status_t fail_full(iris_t *iris, size_t max_events,
                              stats.largest_free_bytes);
 }
 
-static iris_status_t enable(iris_t *iris, size_t max_events)
+static iris_status_t enable_trace(iris_t *iris, size_t max_events)
 {
     struct iris_trace *trace = NULL;
     struct iris_heap_request request = {.type = &enable_call,
@@ -433,7 +433,7 @@ iris_status_t iris_trace_enable(iris_t *iris, size_t max_events)
     if (status == IRIS_OK) {
         status = end_earlier(iris);
     }
-    return status == IRIS_OK ? enable(iris, max_events) : status;
+    return status == IRIS_OK ? enable_trace(iris, max_events) : status;
 }
 
 /* ---- Queries and reset ---- */

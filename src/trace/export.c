@@ -333,7 +333,7 @@ static struct automatic *find(const iris_t *iris)
 }
 
 /* Does not change the program's errors. */
-static void write_own(const struct automatic *one, int waits)
+static void write_automatic(const struct automatic *one, int waits)
 {
     iris_t *iris = one->iris;
     struct iris_trace *trace =
@@ -388,7 +388,7 @@ static void at_exit(void)
         }
         if (one->state == RECORDS) {
             one->state = WRITTEN;
-            write_own(one, 0);
+            write_automatic(one, 0);
         }
         merge_if_complete(one); /* its thread will not get to that */
     }
@@ -426,7 +426,7 @@ static void remove_old(const iris_t *iris, const char *file)
 }
 
 /* All ranks compute the same values, as iris_trace_enable() requires. */
-static iris_status_t enable(iris_t *iris)
+static iris_status_t enable_automatic(iris_t *iris)
 {
     size_t events = MAX_EVENTS;
     iris_status_t status = iris_trace_enable(iris, events);
@@ -456,7 +456,7 @@ static void begun(iris_t *iris)
     one->iris = iris;
     set_path(one, file);
     remove_old(iris, one->file);
-    if (enable(iris) != IRIS_OK) {
+    if (enable_automatic(iris) != IRIS_OK) {
         iris_i_warning(iris_i_log(iris), "IRIS_TRACE: nothing is recorded: %s",
                        iris_last_error());
         free(one);
@@ -482,14 +482,14 @@ static void ending(iris_t *iris, int waits)
     }
     one->state = WRITES;
     pthread_mutex_unlock(&list_lock);
-    write_own(one, waits);
+    write_automatic(one, waits);
     pthread_mutex_lock(&list_lock);
     one->state = WRITTEN;
     pthread_cond_broadcast(&written);
     pthread_mutex_unlock(&list_lock);
 }
 
-static struct automatic *take(const iris_t *iris)
+static struct automatic *take_automatic(const iris_t *iris)
 {
     struct automatic **link = &list, *one;
 
@@ -507,7 +507,7 @@ static struct automatic *take(const iris_t *iris)
 
 static void ended(iris_t *iris, enum iris_rank_state state)
 {
-    struct automatic *one = take(iris);
+    struct automatic *one = take_automatic(iris);
 
     if (one != NULL &&
         (state != IRIS_RANK_FINALIZED || iris_i_rank(iris) == 0)) {

@@ -131,9 +131,6 @@ iris_status_t iris_i_trace_device(void *self,
                                   const struct iris_cpu_event *event);
 void iris_i_trace_host(void *self, const struct iris_host_event *event);
 
-/* Keeps the members and messages of collectives as text, because a group may be
- * destroyed before the trace is written. */
-
 /* ---- Columns ---- */
 
 /* The total bytes, the offset of a column, and the bytes of one of its

@@ -278,7 +278,7 @@ struct merge {
     int64_t first_ns; /* the earliest time in all files */
 };
 
-static int fail(struct merge *merge, const char *why)
+static int fail_merge(struct merge *merge, const char *why)
 {
     snprintf(merge->report->error, sizeof merge->report->error, "%s", why);
     return -1;
@@ -286,7 +286,7 @@ static int fail(struct merge *merge, const char *why)
 
 /* ---- First pass: collect ---- */
 
-static int look(void *arg, const struct iris_event *event)
+static int count_event(void *arg, const struct iris_event *event)
 {
     struct merge *merge = arg;
 
@@ -294,7 +294,7 @@ static int look(void *arg, const struct iris_event *event)
         merge->first_ns = event->ts_ns;
     }
     if (iris_i_flows_add(&merge->flows, event) != 0) {
-        return fail(merge, "no memory for signals and waits");
+        return fail_merge(merge, "no memory for signals and waits");
     }
     return 0;
 }
@@ -310,7 +310,7 @@ static int read_one(struct merge *merge, const char *path,
         iris_i_json_close(merge->json);
     }
     if (ret != 0 && merge->report->error[0] == '\0') {
-        fail(merge, merge->json->error);
+        fail_merge(merge, merge->json->error);
     }
     return ret;
 }
@@ -415,7 +415,7 @@ static void write_clocks(struct merge *merge)
     }
 }
 
-static void write_metadata(struct merge *merge)
+static void write_merged_metadata(struct merge *merge)
 {
     const struct iris_trace_file *total = &merge->total;
     int ticks = merge->total.ticks > 0;
@@ -438,7 +438,7 @@ static void write_metadata(struct merge *merge)
                            : "rank 0's clock");
 }
 
-static int write_all(struct merge *merge, const char *path)
+static int write_merged(struct merge *merge, const char *path)
 {
     int ret, error;
 
@@ -447,7 +447,7 @@ static int write_all(struct merge *merge, const char *path)
     ret = read_all(merge, copy, 0);
     if (ret == 0) {
         write_flows(merge);
-        write_metadata(merge);
+        write_merged_metadata(merge);
     }
     error = iris_i_out_close(merge->out, ret == 0);
     if (ret == 0 && error != 0) {
@@ -460,18 +460,19 @@ static int write_all(struct merge *merge, const char *path)
 
 static int merge_files(struct merge *merge, const char *path)
 {
-    if (read_all(merge, look, 1) != 0) {
+    if (read_all(merge, count_event, 1) != 0) {
         return -1;
     }
     if (merge->total.ticks != 0 && merge->total.ticks != merge->count) {
-        return fail(merge, "some of the files have times in cycles, others in "
-                           "microseconds; merge files of one kind");
+        return fail_merge(merge,
+                          "some of the files have times in cycles, others in "
+                          "microseconds; merge files of one kind");
     }
     if (merge->first_ns == INT64_MAX) { /* without events */
         merge->first_ns = 0;
     }
     iris_i_flows_sort(&merge->flows);
-    return write_all(merge, path);
+    return write_merged(merge, path);
 }
 
 int iris_i_merge(char *const *paths, int count, const char *out,
@@ -488,7 +489,7 @@ int iris_i_merge(char *const *paths, int count, const char *out,
     merge.out = malloc(sizeof *merge.out);
     if (merge.json == NULL || merge.out == NULL ||
         iris_i_flows_open(&merge.flows) != 0) {
-        ret = fail(&merge, "no memory");
+        ret = fail_merge(&merge, "no memory");
     } else {
         ret = merge_files(&merge, out);
     }

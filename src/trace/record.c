@@ -6,8 +6,8 @@
  * Kernels on GPUs write into the columns by themselves. On CPUs an observer of
  * the hooks writes the same columns; calls of the host go to a separate array.
  * A record gets its place by one atomic addition and is not moved. Records that
- * do not fit are dropped and counted. Names are copied at their first use, under a
- * lock, and stay until the trace ends.
+ * do not fit are dropped and counted. Names are copied at their first use, under
+ * a lock, and stay until the trace ends.
  */
 #include "config.h"
 
@@ -369,7 +369,8 @@ iris_status_t iris_trace_name(iris_t *iris, int event, const char *name)
 }
 
 /* ---------------------------------------------------------------------------
- * Collectives in a trace: members and messages as text.
+ * Collectives in a trace: members and messages, kept as text, because a group
+ * may be destroyed before the trace is written.
  */
 
 /* The ranks of a group as text, such as "0-3,6". Empty if the text is too
@@ -590,8 +591,8 @@ static uint64_t packed(const struct iris_cpu_event *event)
            (uint64_t)event->bytes << IRIS_D_BYTES_SHIFT;
 }
 
-static void fill(struct iris_trace *trace, size_t slot,
-                 const struct iris_cpu_event *event)
+static void fill_row(struct iris_trace *trace, size_t slot,
+                     const struct iris_cpu_event *event)
 {
     words(trace, IRIS_TRACE_EVENT_ID)[slot] = (int32_t)event->op;
     words(trace, IRIS_TRACE_PID)[slot] = (int32_t)event->workgroup;
@@ -619,7 +620,7 @@ static void fill(struct iris_trace *trace, size_t slot,
 
 /* The clock may return the same value twice, and an end of 0 means that there
  * is no end. */
-static int64_t end_of(int64_t begun)
+static int64_t end_after(int64_t begun)
 {
     int64_t now = iris_i_now_ns();
 
@@ -643,7 +644,7 @@ static void begin(struct iris_trace *trace, const struct iris_cpu_event *event,
     }
     words(trace, IRIS_TRACE_OP_INDEX)[open->slot] = (int32_t)op_index;
     push(open);
-    fill(trace, open->slot, event);
+    fill_row(trace, open->slot, event);
 }
 
 static void end(struct iris_trace *trace, const struct iris_cpu_event *event,
@@ -651,7 +652,7 @@ static void end(struct iris_trace *trace, const struct iris_cpu_event *event,
 {
     int64_t *ends = longs(trace, IRIS_TRACE_END);
 
-    ends[slot] = end_of(longs(trace, IRIS_TRACE_TIMESTAMP)[slot]);
+    ends[slot] = end_after(longs(trace, IRIS_TRACE_TIMESTAMP)[slot]);
     longs(trace, IRIS_TRACE_WHAT)[slot] = (int64_t)packed(event);
     longs(trace, IRIS_TRACE_VALUE)[slot] = (int64_t)iris_d_record_value(
         event->op, event->value, event->seen, event->expected);
@@ -712,7 +713,7 @@ static struct series *series_of(const struct iris_cpu_event *event)
 }
 
 /* After an access that joined: reads the clock now and then. */
-static void look(struct iris_trace *trace, struct series *series)
+static void look_at_series(struct iris_trace *trace, struct series *series)
 {
     uint32_t lanes = series->lanes;
     int64_t last = series->looked_ns;
@@ -749,7 +750,7 @@ static bool join(struct iris_trace *trace, const struct iris_cpu_event *event)
     words(trace, IRIS_TRACE_PAYLOAD)[series->slot] =
         iris_d_record_payload(series->lanes * event->bytes);
     mine.joined = event->id;
-    look(trace, series);
+    look_at_series(trace, series);
     return true;
 }
 
@@ -810,7 +811,8 @@ iris_status_t iris_i_trace_device(void *self,
 /* ---- Calls of the host ---- */
 
 /* A slot for a call; NULL: there is no more space. */
-static struct iris_trace_call *take(struct iris_trace *trace, struct open *open)
+static struct iris_trace_call *take_call(struct iris_trace *trace,
+                                         struct open *open)
 {
     struct iris_trace_call *call;
 
@@ -835,7 +837,7 @@ void iris_i_trace_host(void *self, const struct iris_host_event *event)
         return;
     }
     if (!event->after) {
-        call = take(trace, &open);
+        call = take_call(trace, &open);
         if (call != NULL) {
             call->event = *event;
             call->kernel = name_kernel(trace, event->kernel);
@@ -850,7 +852,7 @@ void iris_i_trace_host(void *self, const struct iris_host_event *event)
         call->event.status = event->status;
         call->event.address = event->address;
         call->event.group = event->group;
-        call->end_ns = end_of(call->begin_ns);
+        call->end_ns = end_after(call->begin_ns);
     }
 }
 
@@ -866,7 +868,7 @@ uint64_t iris_trace_begin(iris_t *iris, int event)
     if (trace == NULL) {
         return 0;
     }
-    call = take(trace, &open);
+    call = take_call(trace, &open);
     if (call == NULL) {
         return 0;
     }
@@ -888,6 +890,6 @@ void iris_trace_end(iris_t *iris, uint64_t span)
     if (trace != NULL && span <= trace->max_calls) {
         struct iris_trace_call *call = &trace->calls[span - 1];
 
-        call->end_ns = end_of(call->begin_ns);
+        call->end_ns = end_after(call->begin_ns);
     }
 }

@@ -58,7 +58,7 @@ int iris_i_out_is_gz(const char *path)
     return find_end(path, ".gz") != NULL;
 }
 
-static void fail(struct iris_out *out, int error)
+static void fail_out(struct iris_out *out, int error)
 {
     if (out->failed == 0) {
         out->failed = error != 0 ? error : EIO;
@@ -72,13 +72,13 @@ static void open_gz(struct iris_out *out)
 
     out->gz = fd < 0 ? NULL : gzdopen(fd, "wb3");
     if (out->gz == NULL) {
-        fail(out, fd < 0 ? errno : ENOMEM);
+        fail_out(out, fd < 0 ? errno : ENOMEM);
         if (fd >= 0) {
             close(fd);
         }
     }
 #else
-    fail(out, ENOTSUP);
+    fail_out(out, ENOTSUP);
 #endif
 }
 
@@ -93,7 +93,7 @@ void iris_i_out_open(struct iris_out *out, const char *path)
     out->used = 0;
     error = iris_i_file_open(path, &out->file);
     if (error != 0) {
-        fail(out, error);
+        fail_out(out, error);
     } else if (iris_i_out_is_gz(path)) {
         open_gz(out);
     }
@@ -120,7 +120,7 @@ static void flush(struct iris_out *out)
             ret = write(out->file.fd, out->buffer + done, out->used - done);
         }
         if (ret < 0 && errno != EINTR) {
-            fail(out, errno);
+            fail_out(out, errno);
         }
         done += ret > 0 ? (size_t)ret : 0;
     }
@@ -155,7 +155,7 @@ void iris_i_out_print(struct iris_out *out, const char *format, ...)
     length = vsnprintf(out->buffer + out->used, PIECE_BYTES, format, args);
     va_end(args);
     if (length < 0 || length >= PIECE_BYTES) {
-        fail(out, EOVERFLOW);
+        fail_out(out, EOVERFLOW);
     } else {
         out->used += (size_t)length;
     }
@@ -194,7 +194,7 @@ static void close_gz(struct iris_out *out)
     if (out->gz != NULL) {
         errno = 0;
         if (gzclose(out->gz) != Z_OK) {
-            fail(out, errno);
+            fail_out(out, errno);
         }
     }
 #endif
@@ -210,7 +210,7 @@ int iris_i_out_close(struct iris_out *out, int keep)
             iris_i_file_close(&out->file, out->path, keep && out->failed == 0);
 
         if (error != 0) {
-            fail(out, error);
+            fail_out(out, error);
         }
     }
     return out->failed;
@@ -562,8 +562,8 @@ static iris_status_t list_launches(struct iris_writer *writer)
     return IRIS_OK;
 }
 
-static struct iris_flow_end end_of(struct iris_writer *writer,
-                                   const struct iris_trace_call *at)
+static struct iris_flow_end find_flow_end(struct iris_writer *writer,
+                                          const struct iris_trace_call *at)
 {
     struct iris_flow_end end = {
         .pid = iris_i_writer_rank(writer),
@@ -589,8 +589,8 @@ static void write_arrow(struct iris_writer *writer,
     launch = bsearch(&wanted, writer->launches, writer->num_launches,
                      sizeof *writer->launches, compare_ids);
     if (launch != NULL) {
-        arrow.from = end_of(writer, *launch);
-        arrow.to = end_of(writer, run);
+        arrow.from = find_flow_end(writer, *launch);
+        arrow.to = find_flow_end(writer, run);
         iris_i_flow_write(writer->out, &arrow);
     }
 }
@@ -757,8 +757,8 @@ static int is_signal(uint64_t what)
 }
 
 /* Our members in addition to upstream's schema. */
-static void write_own(struct iris_writer *writer, const int64_t *row,
-                      const struct iris_trace_note *note)
+static void write_own_event(struct iris_writer *writer, const int64_t *row,
+                            const struct iris_trace_note *note)
 {
     const struct iris_trace *trace = writer->trace;
     const struct iris_heap_memory *memory = &iris_i_heap(trace->iris)->memory;
@@ -808,7 +808,7 @@ static void write_args(struct iris_writer *writer, const int64_t *row,
         iris_i_out_print(writer->out, ",\"%s\":%lld", plain[k].name,
                          (long long)row[plain[k].column]);
     }
-    write_own(writer, row, note);
+    write_own_event(writer, row, note);
     iris_i_out_print(writer->out, "}}");
 }
 
@@ -966,7 +966,7 @@ static void count(struct iris_writer *writer, uint64_t device)
     }
 }
 
-static iris_status_t write_all(struct iris_writer *writer, const char *path)
+static iris_status_t write_events(struct iris_writer *writer, const char *path)
 {
     iris_status_t status;
     int error;
@@ -1003,7 +1003,7 @@ iris_status_t iris_i_trace_write(struct iris_trace *trace, const char *path)
     } else if (status == IRIS_OK) {
         writer->trace = trace;
         count(writer, device);
-        status = write_all(writer, path);
+        status = write_events(writer, path);
     }
     if (writer != NULL) {
         free(writer->peers);
