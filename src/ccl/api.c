@@ -181,9 +181,8 @@ static struct iris_stream *order_of(const struct iris_ccl_call *call)
                                   : iris_i_fused()->stream;
 }
 
-/* Enqueues a call. A group of one member needs no workspace, but accepts the
- * same options as larger groups. A collective without elements is only a
- * meeting, in which the members find out whether others have elements.
+/* Enqueues a call, whose workspace exists. A collective without elements is
+ * only a meeting, in which the members find out whether others have elements.
  *
  * One stream at a time uses a workspace. Another stream may take it over once
  * the host knows that the last stream's work is done.
@@ -197,12 +196,8 @@ static iris_status_t enqueue(iris_t *iris, struct iris_ccl_call *call)
     int far = iris_i_group_is_far(iris, call->group);
     int pairs = iris_i_ccl_kinds[call->op].pairs;
     int is_empty = call->count == 0 && call->op < IRIS_CCL_ALL_TO_ALLV;
-    iris_status_t status = alone ? iris_i_ccl_known_workspace(iris, call)
-                                 : iris_i_ccl_workspace(iris, call);
+    iris_status_t status = is_empty ? IRIS_OK : iris_i_ccl_choose(iris, call);
 
-    if (status == IRIS_OK && !is_empty) {
-        status = iris_i_ccl_choose(iris, call);
-    }
     if (status != IRIS_OK || alone) {
         return status != IRIS_OK || is_empty ? status
                : pairs                       ? keep(iris, call)
@@ -325,8 +320,11 @@ static iris_status_t enqueue_watched(iris_t *iris, struct iris_ccl_call *call)
     return iris_i_hooks_after(iris_i_hooks(iris), &event, enqueue(iris, call));
 }
 
-/* Scales, and the figures that choose a variant, are the same on all members
- * only in the same floating-point environment. */
+/* A group's first call makes its workspace, together with the other members,
+ * before anything is enqueued or observed. A group of one member needs none,
+ * but accepts the same options as larger groups. Scales, and the figures that
+ * choose a variant, are the same on all members only in the same floating-point
+ * environment. */
 static iris_status_t run(iris_t *iris, struct iris_ccl_call *call,
                          const struct iris_ccl_options *options)
 {
@@ -338,6 +336,11 @@ static iris_status_t run(iris_t *iris, struct iris_ccl_call *call,
     }
     if (status == IRIS_OK) {
         status = iris_i_ccl_check(iris, call);
+    }
+    if (status == IRIS_OK) {
+        status = call->group->members.count == 1
+                     ? iris_i_ccl_known_workspace(iris, call)
+                     : iris_i_ccl_workspace(iris, call);
     }
     status = status == IRIS_OK ? enqueue_watched(iris, call) : status;
     iris_i_fp_leave(fp);
