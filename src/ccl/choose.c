@@ -4,9 +4,9 @@
  * variant, the number of workgroups.
  *
  * The variant is the first of these that is set: the call's option, IRIS_CCL,
- * the tuning file's first rule that fits, the table below. Members compare the
- * variant in the call's first meeting, so it depends only on what they have in
- * common. The tuning file is read once for a context, by the first collective.
+ * the tuning file's first rule that fits, the table below. Members compare
+ * their variants in the call's first meeting. The tuning file is read once for
+ * a context, by the first collective.
  */
 #include "config.h"
 

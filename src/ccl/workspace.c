@@ -3,10 +3,9 @@
  * Workspaces: each group's memory for collectives, on each member.
  *
  * All ranks allocate a context's memory for collectives together, once. Each
- * rank then takes pieces of it by itself, in an order that all members of a
- * group share, because only members make a group's calls. A group's workspace
- * is made before its first call is enqueued, and lives as long as the group.
- * Its words count up and are never reset.
+ * rank then takes pieces of it by itself: only members make a group's calls. A
+ * group's workspace is made before its first call is enqueued, and lives as
+ * long as the group.
  */
 #include "config.h"
 

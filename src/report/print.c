@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * A report as text for people, and as JSON for tools, from one struct
- * iris_report. Neither form has facts that the other lacks.
+ * iris_report. The JSON has the contents of the text, and the numbers behind
+ * them.
  */
 #include "config.h"
 

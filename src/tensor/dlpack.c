@@ -2,9 +2,10 @@
  *
  * Memory of the program and of other libraries as tensors, and the reverse.
  *
- * A tensor that is handed to another library by DLPack is that library's: its
- * deleter frees the memory. A tensor that comes from one is a view, and keeps
- * the other's struct until it is made a tensor of the heap.
+ * A tensor that owns its memory passes the ownership to the other library,
+ * whose deleter releases it as iris_free_later() does. An imported tensor
+ * becomes one of the heap, shared if possible and otherwise copied, and its
+ * deleter is called at once.
  */
 #include "config.h"
 

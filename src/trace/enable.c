@@ -2,9 +2,9 @@
  *
  * The life of a context's trace: off, on, off.
  *
- * Enabling makes the records, measures the clocks, adds the observer, and at
- * last writes the trace words into the device context, in this order, so that a
- * kernel that sees the words finds all else. Disabling goes the other way.
+ * All ranks enable it together, since its records are on the heap. Enabling
+ * writes the trace words into the device context, adds the observer, and
+ * measures the ranks' clocks; enabling again ends the earlier trace first.
  * Times of the device are converted to this host's clock, and these to rank
  * 0's, each with its error.
  */

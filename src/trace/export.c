@@ -2,11 +2,10 @@
  *
  * Export: the files of all ranks, the merged file, and IRIS_TRACE.
  *
- * All ranks export together. Each writes its own file; then one of them merges
- * them, if it can read them all. With IRIS_TRACE the trace begins with the
- * context, each rank writes its part when it leaves the job, and the last rank
- * merges the parts. Ranks that are threads of one process count themselves
- * under a lock.
+ * All ranks export together: each writes its own file, then rank 0 merges them.
+ * With IRIS_TRACE the trace begins with the context, each rank writes its part
+ * when it leaves the job, and the last rank merges the parts. list_lock guards
+ * the contexts of this process that IRIS_TRACE traces.
  */
 #include "config.h"
 

@@ -3,8 +3,8 @@
  * Merges several ranks' files into one trace, with arrows between their events.
  *
  * It knows files only, not contexts, so iris-trace uses it, too. Each file is
- * read twice: first for its header, which has the clock's offset, then event by
- * event. Times become those of rank 0's clock.
+ * read twice: first for its kind of times, its first event and the arrows, then
+ * to copy its events.
  */
 #include "config.h"
 

@@ -3,11 +3,9 @@
  * One rank's file: Chrome trace events in upstream Iris's schema 1.1, with
  * additional members of our own.
  *
- * The file is written in pieces and gets its name when it is complete; until
- * then it exists under another name, which is removed after an error. The
- * records are read from the device while nothing records, so they do not change
- * meanwhile. Arrows are matched first, because an event names the arrows that
- * begin or end at it.
+ * The file is written in pieces, compressed if its name says so, and gets its
+ * name when it is complete. An error is kept in struct iris_out; later pieces
+ * are dropped, and closing reports it.
  */
 #include "config.h"
 
