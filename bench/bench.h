@@ -139,8 +139,6 @@ struct bench {
     uint32_t graph_ops;      /* operations in each graph of this point */
     bool no_graph;           /* this point cannot be captured */
     bool wait_each;          /* wait for each call of this point */
-    bool trusted;            /* do not check values of fused operations */
-    int chunks;              /* of fused operations; 0: the library decides */
     struct bench_peer *peer; /* NULL: no other library */
 };
 
@@ -389,9 +387,8 @@ bench_cblas_fn bench_peer_cblas(int num_ranks, const char **name_p);
 
 /* ---- tune.c ---- */
 
-/* Measures variants and grids of the selected collectives, and rates if fused
- * operations are selected. Writes the tuning file, unless repeats disagree.
- * Collective; all ranks get the same status. */
+/* Measures variants and grids of the selected collectives. Writes the tuning
+ * file, unless repeats disagree. Collective; all ranks get the same status. */
 iris_status_t bench_tune(struct bench *b);
 
 /* ---- peer.c, peer_mpi.c, peer_nccl.c ---- */

@@ -6,7 +6,7 @@ iris_bench_SOURCES = %D%/amo.c %D%/amo_kernels.h %D%/bench.h \
 	%D%/fused_values.c %D%/fused_values.h %D%/bench_init.c %D%/heap.c %D%/json.c %D%/launch.c %D%/measure.c %D%/nodes.c \
 	%D%/options.c %D%/peer.c %D%/peer_cblas.c %D%/peer_nccl.c %D%/random.c %D%/report.c \
 	%D%/report.h %D%/rma.c %D%/rma_kernels.h %D%/run.c %D%/stream.c \
-	%D%/sync.c %D%/table.c %D%/targets.c %D%/tensor.c %D%/tile_products.c %D%/tune.c %D%/tune.h %D%/tune_rates.c \
+	%D%/sync.c %D%/table.c %D%/targets.c %D%/tensor.c %D%/tile_products.c %D%/tune.c \
 	%D%/usage.c %D%/wg_tiles.c tools/iris-bench.c
 iris_bench_LDADD = bench/libpeermpi.la libirisi.la
 # MPI's headers are this file's alone.

@@ -403,6 +403,23 @@ static const char *name_of(int key)
     return "";
 }
 
+/* Whether --tune has a collective to measure. */
+static bool check_tune(const struct bench_options *options)
+{
+    bool any = options->tune == NULL;
+
+    for (size_t op = 0; bench_collectives.ops[op] != NULL; op++) {
+        any |= bench_selected(options->ops, &bench_collectives,
+                              bench_collectives.ops[op]);
+    }
+    if (!any) {
+        fprintf(stderr,
+                "%s: --tune measures collectives, and --ops selects none\n",
+                PROGRAM);
+    }
+    return any;
+}
+
 bool bench_options_parse(int argc, char **argv, struct bench_options *options_p,
                          int *code_p)
 {
@@ -460,5 +477,6 @@ bool bench_options_parse(int argc, char **argv, struct bench_options *options_p,
         *code_p = 2;
         return false;
     }
-    return true;
+    *code_p = check_tune(options_p) ? 0 : 2;
+    return *code_p == 0;
 }

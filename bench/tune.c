@@ -2,12 +2,11 @@
  *
  * --tune: measures variants and numbers of workgroups of collectives, and
  * writes the best for each operation and size into a file for IRIS_CCL_TUNING.
- * docs/collectives.md has the format. tune_rates.c measures rates.
+ * docs/collectives.md has the format.
  */
 #include "config.h"
 
 #include "report.h"
-#include "tune.h"
 #include "base/base.h"
 
 #include <errno.h>
@@ -26,12 +25,30 @@
 #define MEASURING 0.6
 #define MOST_SHIFT 8 /* factor from size to size */
 
+/* The number of repeats of a measurement. The middle one counts. */
+#define TUNE_REPEATS 3
+
 /* The number of powers of two. */
 #define MAX_SIZES 64
 
 /* The library's choice, its variants, and the numbers of workgroups of one
  * variant. */
 #define MAX_WAYS 48
+
+struct tuning {
+    FILE *out; /* NULL except on rank 0 */
+    char path[4096];
+    char part[4096]; /* name of the file until it is complete */
+    char name[64];   /* name of the current measurement */
+    double spread;   /* allowed spread of repeats, as a share of the least */
+    int64_t end_ns;
+    int64_t part_ns; /* end of the operation's part of the time */
+    int parts_left;
+    int points; /* repeated measurements; unsteady: those that disagree */
+    int unsteady;
+    double least_us; /* times of the last unsteady measurement */
+    double middle_us;
+};
 
 struct rule {
     size_t bytes; /* the most bytes of a call with this rule */
@@ -54,7 +71,9 @@ struct ways {
 
 /* ---- Repeats ---- */
 
-bool tune_is_steady(struct tuning *tuning, double *us)
+/* Sorts the times of the repeats. Returns whether the middle one is near enough
+ * to the least one. The greatest one may be an accident. */
+static bool is_steady(struct tuning *tuning, double *us)
 {
     double spread = tuning->spread;
     double middle = bench_quantile(us, TUNE_REPEATS, 0.5); /* sorts them */
@@ -89,8 +108,10 @@ static bool is_busy(const struct bench *b, const struct tuning *tuning)
 
 /* ---- Time ---- */
 
-iris_status_t tune_is_late(struct bench *b, const struct tuning *tuning,
-                           const char *what, bool *late_p)
+/* Whether the time for `what` is over, with the same result on all ranks. If it
+ * is, rank 0 prints this. Collective. */
+static iris_status_t is_late(struct bench *b, const struct tuning *tuning,
+                             const char *what, bool *late_p)
 {
     double late = b->rank == 0 && bench_now_ns() > tuning->part_ns;
     iris_status_t status = bench_max(b, &late, 1);
@@ -105,14 +126,13 @@ iris_status_t tune_is_late(struct bench *b, const struct tuning *tuning,
     return status;
 }
 
-/* Begins an operation, or the rates, which count as two. Each gets its part of
- * the remaining time. */
-static void begin_part(struct tuning *tuning, int parts)
+/* Begins an operation, which gets its part of the remaining time. */
+static void begin_part(struct tuning *tuning)
 {
     int64_t now = bench_now_ns();
 
-    tuning->part_ns = now + parts * (tuning->end_ns - now) / tuning->parts_left;
-    tuning->parts_left -= parts;
+    tuning->part_ns = now + (tuning->end_ns - now) / tuning->parts_left;
+    tuning->parts_left--;
 }
 
 /* The most ways to measure for one size of an operation. */
@@ -132,7 +152,7 @@ static size_t count_ways(const struct bench *b, enum bench_ccl_op op)
 static size_t count_points(const struct bench *b)
 {
     const struct bench_options *options = &b->options;
-    size_t sizes = 0, points = tune_count_rates(b);
+    size_t sizes = 0, points = 0;
 
     for (size_t bytes = options->min_bytes; bytes <= options->max_bytes;
          bytes <<= options->size_shift) {
@@ -164,7 +184,6 @@ static void share_time(struct bench *b, struct tuning *tuning)
     options->seconds = time / (double)count_points(b);
     options->seconds = options->seconds < most ? options->seconds : most;
     tuning->end_ns = bench_now_ns() + (int64_t)(1e9 * options->tune_seconds);
-    tuning->parts_left = tune_count_rates(b) > 0 ? 2 : 0;
     for (size_t op = 0; bench_collectives.ops[op] != NULL; op++) {
         tuning->parts_left += bench_selected(options->ops, &bench_collectives,
                                              bench_collectives.ops[op]);
@@ -267,7 +286,7 @@ static int fastest(struct tuning *tuning, struct ways *ways, int first,
     for (int i = first; i < ways->count; i++) {
         struct way *way = &ways->list[i];
 
-        if (way->us[0] > 0 && tune_is_steady(tuning, way->us) &&
+        if (way->us[0] > 0 && is_steady(tuning, way->us) &&
             (best == fallback || way->us[TUNE_REPEATS / 2] <
                                      ways->list[best].us[TUNE_REPEATS / 2])) {
             best = i;
@@ -325,7 +344,7 @@ static iris_status_t tune_size(struct bench *b, struct tuning *tuning,
                    MARGIN * ways.list[best].us[TUNE_REPEATS / 2]
                ? with_cus
                : best;
-    if (!tune_is_steady(tuning, ways.list[0].us) ||
+    if (!is_steady(tuning, ways.list[0].us) ||
         ways.list[best].us[TUNE_REPEATS / 2] >=
             MARGIN * ways.list[0].us[TUNE_REPEATS / 2]) {
         best = 0;
@@ -342,7 +361,8 @@ static iris_status_t tune_size(struct bench *b, struct tuning *tuning,
 static void write_rules(const struct bench *b, struct tuning *tuning,
                         const char *op, const struct rule *rules, size_t count)
 {
-    const char *device = tune_device(b);
+    const char *device =
+        iris_stream_native(b->iris, NULL) != NULL ? "gpu" : "cpu";
 
     if (count > 0 && rules[0].variant != IRIS_CCL_AUTO &&
         rules[0].bytes >> b->options.size_shift > 0 && tuning->out != NULL) {
@@ -373,7 +393,7 @@ static iris_status_t tune_op(struct bench *b, struct tuning *tuning,
     for (size_t bytes = options->min_bytes;
          bytes <= options->max_bytes && status == IRIS_OK && !late;
          bytes <<= options->size_shift) {
-        status = tune_is_late(b, tuning, name, &late);
+        status = is_late(b, tuning, name, &late);
         if (status == IRIS_OK && !late) {
             status = tune_size(b, tuning, op, bytes, &rules[count]);
             count += rules[count].us > 0;
@@ -389,11 +409,6 @@ static iris_status_t tune_op(struct bench *b, struct tuning *tuning,
 }
 
 /* ---- The file ---- */
-
-const char *tune_device(const struct bench *b)
-{
-    return iris_stream_native(b->iris, NULL) != NULL ? "gpu" : "cpu";
-}
 
 /* Opens the file on rank 0. Returns 0 or an errno. The file gets its name only
  * when it is complete. */
@@ -471,12 +486,9 @@ iris_status_t bench_tune(struct bench *b)
          op++) {
         if (bench_selected(b->options.ops, &bench_collectives,
                            bench_collectives.ops[op])) {
-            begin_part(tuning, 1);
+            begin_part(tuning);
             status = tune_op(b, tuning, (enum bench_ccl_op)op);
         }
-    }
-    if (status == IRIS_OK) {
-        status = tune_rates(b, tuning);
     }
     bench_progress(b, NULL);
     ret = 0;

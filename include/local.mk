@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 irisincludedir = $(includedir)/iris
-irisinclude_HEADERS = %D%/iris/broadcast.h %D%/iris/ccl.h %D%/iris/ccl_device.h \
+irisinclude_HEADERS = %D%/iris/ccl.h %D%/iris/ccl_device.h \
 	%D%/iris/constants.h %D%/iris/context.h \
 	%D%/iris/device.h %D%/iris/dlpack.h %D%/iris/graph.h %D%/iris/group.h \
 	%D%/iris/heap.h %D%/iris/iris.h %D%/iris/iris.hpp %D%/iris/launch.h \

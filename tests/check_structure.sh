@@ -226,7 +226,7 @@ may_sleep="
 src/base/base.h iris_i_futex_wait: the sleep of an agreement's wait
 src/base/ticks.c nanosleep: keeps two readings of a counter apart
 src/base/images.c pthread_cond_wait: for a visit by another thread, as a lock
-src/trace/automatic.c pthread_cond_wait: for a file that another thread writes
+src/trace/export.c pthread_cond_wait: for a file that another thread writes
 src/report/incident.c sem_wait: a thread that has nothing to do until a signal
 src/job/spawn.c poll: a parent, for its children
 src/backend/workgroup.c sched_yield: polls outside a kernel, which have no rank

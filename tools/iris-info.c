@@ -18,9 +18,11 @@
 
 /* ---- Table of settings ---- */
 
-/* The possible values of each kind; a CHOICE has its own list. */
+/* The possible values of each kind; a CHOICE and a LIST have
+ * their own lists. */
 #define TAKES_STRING "any text"
 #define TAKES_CHOICE ""
+#define TAKES_LIST ""
 #define TAKES_BYTES "a size such as 64M, 1G or 1048576"
 #define TAKES_MS "milliseconds, 0 for none"
 #define TAKES_COUNT "an integer from 1"

@@ -93,7 +93,7 @@ struct iris_ccl_options {
     iris_group_t *group;             /**< NULL: all ranks. */
     iris_ccl_workspace_t *workspace; /**< NULL: the group's own. */
     int num_cus; /**< Largest number of workgroups; 0: the library chooses. */
-    iris_ccl_variant_t all_reduce; /**< AUTO: IRIS_ALL_REDUCE decides. */
+    iris_ccl_variant_t all_reduce; /**< AUTO: IRIS_CCL decides. */
     iris_ccl_variant_t all_gather;
     iris_ccl_variant_t reduce_scatter;
     iris_ccl_variant_t all_to_all;

@@ -21,10 +21,6 @@ IRIS_API size_t iris_dtype_size(iris_dtype_t dtype);
  *  An unknown value gives "?". */
 IRIS_API const char *iris_dtype_name(iris_dtype_t dtype);
 
-/** Name of a reduction, such as "sum". Never NULL; the string is static. An
- *  unknown value gives "?". */
-IRIS_API const char *iris_reduce_op_name(iris_reduce_op_t op);
-
 /** sizeof(struct iris_config). Allocate this number of bytes, and pass it to
  *  iris_config_init_sized() before iris_config_set(). */
 IRIS_API size_t iris_config_size(void);
@@ -34,16 +30,8 @@ IRIS_API size_t iris_config_size(void);
  *  than 1. */
 IRIS_API size_t iris_context_words(int num_ranks);
 
-/** IRIS_ALIGNMENT and IRIS_ALIGNMENT_MAX, in bytes. */
+/** IRIS_ALIGNMENT, in bytes. */
 IRIS_API size_t iris_alignment(void);
-IRIS_API size_t iris_alignment_max(void);
-
-/** IRIS_LAUNCH_ARGS_MAX, in bytes, and IRIS_LAUNCH_BLOCK_MAX. */
-IRIS_API size_t iris_launch_args_max(void);
-IRIS_API unsigned iris_launch_block_max(void);
-
-/** The IRIS_KERNEL_VERSION that the library accepts. */
-IRIS_API size_t iris_kernel_version(void);
 
 #ifdef __cplusplus
 }

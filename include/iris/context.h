@@ -42,9 +42,8 @@ typedef struct iris_context iris_t;
 /* clang-format off */
 #define IRIS_CONFIG_ROWS(X)                                                    \
     X(backend, STRING, "IRIS_BACKEND", "",                                     \
-      "", "backend to use; empty: the best one that can run")                  \
-    X(simulation, FLAG, "IRIS_SIMULATION", "0",                                \
-      "", "1, true or yes: the same as IRIS_BACKEND=sim")                      \
+      "", "backend to use; empty: the best one that can run. IRIS_SIMULATION=1 "\
+          "means sim, too")                                                    \
     X(heap_bytes, BYTES, "IRIS_HEAP_SIZE", "1G",                               \
       "", "symmetric heap of each rank, the same on all")                      \
     X(allocator, CHOICE, "IRIS_ALLOCATOR", "pool",                             \
@@ -95,22 +94,15 @@ typedef struct iris_context iris_t;
           "share comes on top")                                                \
     X(ccl_bytes, BYTES, "IRIS_CCL_SIZE", "64M",                                \
       "", "heap for collectives, at most an eighth of it")                     \
-    X(all_reduce, CHOICE, "IRIS_ALL_REDUCE", "auto",                           \
-      "auto one_shot two_shot one_shot_packet two_shot_packet atomic "         \
-          "spinlock ring",                                                     \
-      "variant of iris_all_reduce() where the call names none")                \
-    X(all_gather, CHOICE, "IRIS_ALL_GATHER", "auto",                           \
-      "auto push pull packet",                                                 \
-      "variant of iris_all_gather() where the call names none")                \
-    X(reduce_scatter, CHOICE, "IRIS_REDUCE_SCATTER", "auto",                   \
-      "auto direct packet",                                                    \
-      "variant of iris_reduce_scatter() where the call names none")            \
-    X(all_to_all, CHOICE, "IRIS_ALL_TO_ALL", "auto",                           \
-      "auto push pull packet",                                                 \
-      "variant of iris_all_to_all() where the call names none")                \
-    X(ccl_broadcast, CHOICE, "IRIS_CCL_BROADCAST", "auto",                     \
-      "auto push pull packet",                                                 \
-      "variant of iris_ccl_broadcast() where the call names none")             \
+    X(ccl, LIST, "IRIS_CCL", "",                                               \
+      "all_reduce=one_shot all_reduce=two_shot all_reduce=one_shot_packet "    \
+          "all_reduce=two_shot_packet all_reduce=atomic all_reduce=spinlock "  \
+          "all_reduce=ring all_gather=push all_gather=pull all_gather=packet " \
+          "reduce_scatter=direct reduce_scatter=packet all_to_all=push "       \
+          "all_to_all=pull all_to_all=packet broadcast=push broadcast=pull "   \
+          "broadcast=packet",                                                  \
+      "variants of collectives where the call names none, separated by "       \
+          "commas; the last one of a collective counts")                       \
     X(ccl_tuning, STRING, "IRIS_CCL_TUNING", "",                               \
       "", "tuning file written by iris-bench --tune; empty: the library's "    \
           "own table")                                                         \
@@ -157,6 +149,7 @@ typedef struct iris_context iris_t;
 
 #define IRIS_CONFIG_STRING(field) const char *field;
 #define IRIS_CONFIG_CHOICE(field) const char *field;
+#define IRIS_CONFIG_LIST(field) const char *field;
 #define IRIS_CONFIG_BYTES(field) int64_t field;
 #define IRIS_CONFIG_MS(field) int64_t field;
 #define IRIS_CONFIG_COUNT(field) int64_t field;
@@ -181,6 +174,7 @@ struct iris_config {
 
 #undef IRIS_CONFIG_STRING
 #undef IRIS_CONFIG_CHOICE
+#undef IRIS_CONFIG_LIST
 #undef IRIS_CONFIG_BYTES
 #undef IRIS_CONFIG_MS
 #undef IRIS_CONFIG_COUNT
@@ -353,12 +347,8 @@ IRIS_API int iris_num_ranks(const iris_t *iris);
 IRIS_API int iris_node(const iris_t *iris);
 
 /** Number of nodes that the job's ranks are on: 1 unless IRIS_NODES pretends
- *  more. -1 on a bad context. */
+ *  more. The ranks of a node have consecutive numbers. -1 on a bad context. */
 IRIS_API int iris_num_nodes(const iris_t *iris);
-
-/** The node of `rank`. The ranks of a node have consecutive numbers. -1 on a
- *  bad context or if there is no such rank. */
-IRIS_API int iris_rank_node(const iris_t *iris, int rank);
 
 /** Device this rank uses; always 0 on the CPU. -1 on a bad context. */
 IRIS_API int iris_device_id(const iris_t *iris);

@@ -88,12 +88,6 @@ IRIS_API iris_status_t iris_malloc_aligned(iris_t *iris, size_t bytes,
 IRIS_API iris_status_t iris_calloc(iris_t *iris, size_t count, size_t size,
                                    void **ptr_p);
 
-/** iris_calloc() with the alignment of iris_malloc_aligned(). Returns the
- *  statuses of iris_calloc(). */
-IRIS_API iris_status_t iris_calloc_aligned(iris_t *iris, size_t count,
-                                           size_t size, size_t alignment,
-                                           void **ptr_p);
-
 /* Implements the two macros below. It copies the pointer's bytes, because ptr_p
  * does not point to a void pointer. If count * size overflows, iris_calloc()
  * returns the error. */

@@ -18,7 +18,6 @@
 #include <iris/sync.h>
 #include <iris/tensor.h>
 #include <iris/random.h>
-#include <iris/broadcast.h>
 #include <iris/dlpack.h>
 #include <iris/ccl.h>
 #include <iris/ccl_device.h>

@@ -514,8 +514,8 @@ template <class T> class array : detail::owner<void, detail::release>
 };
 
 /** A tensor that owns its memory: tensor x(ctx, iris_zeros, IRIS_SHAPE(2, 3),
- *  nullptr). `create` is a creation call of <iris/tensor.h>, <iris/random.h> or
- *  <iris/broadcast.h>, `args` are its arguments between the context and the
+ *  nullptr). `create` is a creation call of <iris/tensor.h> or
+ *  <iris/random.h>, `args` are its arguments between the context and the
  *  result. The destructor calls iris_free_later(). */
 class tensor
 {

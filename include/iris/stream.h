@@ -131,22 +131,6 @@ IRIS_API iris_status_t iris_memcpy_sync(iris_t *iris, void *dst,
 IRIS_API iris_status_t iris_memset(iris_t *iris, void *dst, int value,
                                    size_t bytes, iris_stream_t *stream);
 
-/** Sets the words of this rank's device context that control tracing, for
- *  kernels that read them, such as upstream Iris's. `words` has
- *  IRIS_CONTEXT_TAIL_WORDS (17) words, in the order of <iris/device/layout.h>
- *  from IRIS_CONTEXT_TRACE_ENABLED on. They are 0 at the start, which means no
- *  tracing. The change is in stream order: earlier work on the stream reads the
- *  old words, and later work the new ones. Kernels on other streams may read a
- *  mixture meanwhile. Blocks until the words are set. Local.
- *
- *  IRIS_ERR_INVALID      words is NULL, or not a stream of this context
- *  IRIS_ERR_STATE        also: the stream is being captured
- *
- *  Also returns the error of work on the stream. */
-IRIS_API iris_status_t iris_device_context_set_tracing(iris_t *iris,
-                                                       const int64_t *words,
-                                                       iris_stream_t *stream);
-
 /* ---- Remote memory access from the host, in stream order --------------------
  *
  * On a GPU, copy engines put and get. The stream signals and waits in hardware
@@ -184,44 +168,27 @@ IRIS_API iris_status_t iris_get_on_stream(iris_t *iris, void *dst,
                                           const void *src, size_t bytes,
                                           int from_rank, iris_stream_t *stream);
 
-/** Copies from this rank's `src` to to_rank's copy of `dst`, which is
- *  symmetric. The call copies the rows and columns that both tiles have. Both
- *  have elements of the same size, and any strides. No two elements of dst
- *  share memory, and src and dst do not overlap. The call ignores the data
- *  pointer of a tile without elements.
+/** The direction of iris_tiles_on_stream(). */
+typedef enum iris_direction {
+    IRIS_PUT, /**< from this rank's `src` to the rank's copy of `dst` */
+    IRIS_GET, /**< from the rank's copy of `src` to this rank's `dst` */
+} iris_direction_t;
+
+/** Copies `count` tiles in order: src[i] to dst[i]. The tiles on the rank's side
+ *  are symmetric. The call copies the rows and columns that both tiles have.
+ *  Both have elements of the same size, and any strides. No two elements of
+ *  dst[i] share memory, and src[i] and dst[i] do not overlap. The call ignores
+ *  the data pointer of a tile without elements. If an argument is wrong, the
+ *  call enqueues nothing. It reads the arrays before it returns.
  *
  *  If the elements of each row are adjacent in both tiles, or those of each
  *  column are, the copy engine copies the tile at once. Otherwise it copies each
  *  element by itself, which is slow: pass tiles with the same order. A GPU
  *  copies row by row if the memory is not pinned, or if a stride is 2 GiB or
  *  more; each row then counts as a call on the stream. */
-IRIS_API iris_status_t iris_put_tile_on_stream(iris_t *iris,
-                                               const iris_tile_t *dst,
-                                               const iris_tile_t *src,
-                                               int to_rank,
-                                               iris_stream_t *stream);
-
-/** Copies from from_rank's copy of `src`, which is symmetric, to this rank's
- *  `dst`, under the rules of iris_put_tile_on_stream(). */
-IRIS_API iris_status_t iris_get_tile_on_stream(iris_t *iris,
-                                               const iris_tile_t *dst,
-                                               const iris_tile_t *src,
-                                               int from_rank,
-                                               iris_stream_t *stream);
-
-/** Copy `count` tiles as the two calls above do, in order: src[i] to dst[i]. If
- *  an argument is wrong, the call enqueues nothing. It reads the arrays before
- *  it returns. */
-IRIS_API iris_status_t iris_put_tiles_on_stream(iris_t *iris,
-                                                const iris_tile_t *dst,
-                                                const iris_tile_t *src,
-                                                size_t count, int to_rank,
-                                                iris_stream_t *stream);
-IRIS_API iris_status_t iris_get_tiles_on_stream(iris_t *iris,
-                                                const iris_tile_t *dst,
-                                                const iris_tile_t *src,
-                                                size_t count, int from_rank,
-                                                iris_stream_t *stream);
+IRIS_API iris_status_t iris_tiles_on_stream(
+    iris_t *iris, iris_direction_t direction, const iris_tile_t *dst,
+    const iris_tile_t *src, size_t count, int rank, iris_stream_t *stream);
 
 /** Sets to_rank's `signal`, which is symmetric, to `value` when the stream
  *  reaches the call. This is a release at system scope of all earlier work on

@@ -13,6 +13,7 @@
 #ifndef IRIS_TENSOR_H
 #define IRIS_TENSOR_H
 
+#include <iris/constants.h>
 #include <iris/stream.h>
 
 #include <stdint.h>
@@ -162,14 +163,6 @@ IRIS_API iris_status_t iris_empty(iris_t *iris, iris_shape_t shape,
                                   const struct iris_tensor_options *options,
                                   iris_tensor_t *tensor_p);
 
-/** A tensor of zeros, and a tensor of ones. */
-IRIS_API iris_status_t iris_zeros(iris_t *iris, iris_shape_t shape,
-                                  const struct iris_tensor_options *options,
-                                  iris_tensor_t *tensor_p);
-IRIS_API iris_status_t iris_ones(iris_t *iris, iris_shape_t shape,
-                                 const struct iris_tensor_options *options,
-                                 iris_tensor_t *tensor_p);
-
 /** A tensor with all elements equal to `value`, which is converted as PyTorch
  *  converts it: to integers by dropping the fraction, and to f16 and bf16 by way
  *  of f32. Every value except 0 becomes the bool true. A value outside the
@@ -228,10 +221,16 @@ IRIS_API iris_status_t iris_tensor_free(iris_t *iris, iris_tensor_t *tensor);
  * tensor itself. The calls return IRIS_ERR_INVALID, with a message that says
  * which argument is wrong, and then leave *view_p unchanged. */
 
-/** Number of elements, and number of bytes of these elements. The result
- *  depends on ndim, shape and dtype only. */
+/** Number of elements. The result depends on ndim, shape and dtype only. */
 IRIS_API int64_t iris_tensor_numel(const iris_tensor_t *tensor);
-IRIS_API size_t iris_tensor_bytes(const iris_tensor_t *tensor);
+
+/** Number of bytes of these elements. */
+static inline size_t iris_tensor_bytes(const iris_tensor_t *tensor)
+{
+    int64_t numel = iris_tensor_numel(tensor);
+
+    return numel == 0 ? 0 : (size_t)numel * iris_dtype_size(tensor->dtype);
+}
 
 /** 1 if the elements lie in memory in that order, without gaps. A tensor
  *  without elements is contiguous in every format. */
@@ -377,6 +376,21 @@ static inline iris_value_t iris_value_complex(double real, double imaginary)
     result.as.f[0] = real;
     result.as.f[1] = imaginary;
     return result;
+}
+
+/** iris_full() with 0 or 1, and f32 as the default dtype. */
+static inline iris_status_t
+iris_zeros(iris_t *iris, iris_shape_t shape,
+           const struct iris_tensor_options *options, iris_tensor_t *tensor_p)
+{
+    return iris_full(iris, shape, iris_value_float(0), options, tensor_p);
+}
+
+static inline iris_status_t iris_ones(iris_t *iris, iris_shape_t shape,
+                                      const struct iris_tensor_options *options,
+                                      iris_tensor_t *tensor_p)
+{
+    return iris_full(iris, shape, iris_value_float(1), options, tensor_p);
 }
 
 /* Implements IRIS_SHAPE(). It drops sizes beyond IRIS_TENSOR_DIMS_MAX; calls

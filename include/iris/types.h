@@ -114,7 +114,7 @@ typedef enum iris_dtype {
 #undef IRIS_DTYPE_ENUM
 } iris_dtype_t;
 
-/** IRIS_REDUCE_SUM and so on. See iris_reduce_op_name(). */
+/** IRIS_REDUCE_SUM and so on. */
 typedef enum iris_reduce_op {
 #define IRIS_REDUCE_OP_ENUM(NAME, value, name) IRIS_REDUCE_##NAME = value,
     IRIS_REDUCE_OP_ROWS(IRIS_REDUCE_OP_ENUM)

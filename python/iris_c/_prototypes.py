@@ -51,14 +51,9 @@ ROWS: Dict[str, Tuple[Any, ...]] = {
     "iris_version": (Text,),
     "iris_dtype_size": (c.c_size_t, c.c_int),
     "iris_dtype_name": (Text, c.c_int),
-    "iris_reduce_op_name": (Text, c.c_int),
     "iris_config_size": (c.c_size_t,),
     "iris_context_words": (c.c_size_t, c.c_int),
     "iris_alignment": (c.c_size_t,),
-    "iris_alignment_max": (c.c_size_t,),
-    "iris_launch_args_max": (c.c_size_t,),
-    "iris_launch_block_max": (c.c_uint,),
-    "iris_kernel_version": (c.c_size_t,),
     # <iris/context.h>
     "iris_config_init_sized": (None, Address, c.c_size_t),
     "iris_config_set": (STATUS, Address, Text, Text),
@@ -74,25 +69,15 @@ ROWS: Dict[str, Tuple[Any, ...]] = {
     "iris_num_ranks": (c.c_int, Handle),
     "iris_node": (c.c_int, Handle),
     "iris_num_nodes": (c.c_int, Handle),
-    "iris_rank_node": (c.c_int, Handle, c.c_int),
     "iris_device_id": (c.c_int, Handle),
     "iris_num_cus": (c.c_int, Handle),
     "iris_backend_name": (Text, Handle),
     "iris_heap_bases": (_words, Handle),
     "iris_device_context": (Address, Handle),
-    "iris_device_context_set_tracing": (STATUS, Handle, _words, Handle),
     # <iris/heap.h>
     "iris_malloc": (STATUS, Handle, c.c_size_t, _out),
     "iris_malloc_aligned": (STATUS, Handle, c.c_size_t, c.c_size_t, _out),
     "iris_calloc": (STATUS, Handle, c.c_size_t, c.c_size_t, _out),
-    "iris_calloc_aligned": (
-        STATUS,
-        Handle,
-        c.c_size_t,
-        c.c_size_t,
-        c.c_size_t,
-        _out,
-    ),
     "iris_free": (STATUS, Handle, Address),
     "iris_as_symmetric": (
         STATUS,
@@ -117,8 +102,6 @@ ROWS: Dict[str, Tuple[Any, ...]] = {
     # <iris/tensor.h>, <iris/random.h>
     "iris_tensor_options_init_sized": (None, _options, c.c_size_t),
     "iris_empty": (STATUS, Handle, Shape, _options, _tensor),
-    "iris_zeros": (STATUS, Handle, Shape, _options, _tensor),
-    "iris_ones": (STATUS, Handle, Shape, _options, _tensor),
     "iris_full": (STATUS, Handle, Shape, Value, _options, _tensor),
     "iris_zeros_like": (STATUS, Handle, _tensor, _options, _tensor),
     "iris_arange": (STATUS, Handle, Value, Value, Value, _options, _tensor),
@@ -263,11 +246,10 @@ ROWS: Dict[str, Tuple[Any, ...]] = {
         c.c_int,
         Handle,
     ),
-    "iris_put_tile_on_stream": (STATUS, Handle, *_tiles, c.c_int, Handle),
-    "iris_get_tile_on_stream": (STATUS, Handle, *_tiles, c.c_int, Handle),
-    "iris_put_tiles_on_stream": (
+    "iris_tiles_on_stream": (
         STATUS,
         Handle,
+        c.c_int,
         *_tiles,
         c.c_size_t,
         c.c_int,
@@ -333,12 +315,10 @@ ROWS: Dict[str, Tuple[Any, ...]] = {
 
 #: Calls that Python has no use for: of objects that iriscc compiles, of kernels
 #: on the CPU, iris_spawn(), which runs a C function; views, which torch and
-#: NumPy make themselves; DLPack's, whose tensors do not keep their memory; and
-#: broadcast of numbers and tensors, since values here may be of any type.
+#: NumPy make themselves; and DLPack's, whose tensors do not keep their memory.
 NOT_CALLED = (
     "iris_ccl_device_create",
     "iris_ccl_device_destroy",
-    "iris_get_tiles_on_stream",
     "iris_name",
     "iris_gpu_image_add",
     "iris_gpu_image_remove",
@@ -352,14 +332,10 @@ NOT_CALLED = (
     "iris_cpu_self",
     "iris_spawn",
     "iris_tensor_wrap",
-    "iris_tensor_bytes",
     "iris_tensor_slice",
     "iris_tensor_select",
     "iris_tensor_permute",
     "iris_tensor_reshape",
     "iris_tensor_to_dlpack",
     "iris_tensor_from_dlpack",
-    "iris_broadcast_value",
-    "iris_tensor_broadcast",
-    "iris_tensor_broadcast_new",
 )

@@ -77,7 +77,9 @@ class Tensors:
         asked = self._asked(layout, device, out)
         asked.dtype = self._arrays.dtype_of(dtype, "float")
         shape = _values.shape(size)
-        return self._made("iris_zeros", shape, asked, out, requires_grad)
+        return self._made(
+            "iris_full", shape, _values.value(0.0), asked, out, requires_grad
+        )
 
     def ones(
         self,
@@ -92,7 +94,9 @@ class Tensors:
         asked = self._asked(layout, device, out)
         asked.dtype = self._arrays.dtype_of(dtype, "float")
         shape = _values.shape(size)
-        return self._made("iris_ones", shape, asked, out, requires_grad)
+        return self._made(
+            "iris_full", shape, _values.value(1.0), asked, out, requires_grad
+        )
 
     def full(
         self,

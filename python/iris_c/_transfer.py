@@ -11,6 +11,9 @@ from ._session import Session
 from ._structs import Tensor, Tile
 from ._values import CONTIGUOUS
 
+#: iris_direction_t
+PUT, GET = 0, 1
+
 #: enum iris_cmp
 _COMPARISONS = {"==": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
 
@@ -146,9 +149,9 @@ class Transfers:
         queue = self._queue(stream, channel)
         self._await(wait_flag, wait_value, queue)
         kind = Tile * len(tiles)
-        call.iris_put_tiles_on_stream(
-            self.handle, kind(*targets), kind(*sources), len(tiles), dst_rank,
-            queue,
+        call.iris_tiles_on_stream(
+            self.handle, PUT, kind(*targets), kind(*sources), len(tiles),
+            dst_rank, queue,
         )
         self._announce(signal_flag, signal_value, dst_rank, queue)
         self._end(channel, async_op)
@@ -250,8 +253,9 @@ class Transfers:
                 f"tensors of shapes {dst.sizes()} and {src.sizes()}; pass two"
                 " of one shape"
             )
-        getattr(call, f"iris_{name}_tile_on_stream")(
-            self.handle, _tile_of(dst), _tile_of(src), rank, queue
+        call.iris_tiles_on_stream(
+            self.handle, PUT if name == "put" else GET, _tile_of(dst),
+            _tile_of(src), 1, rank, queue,
         )
 
     def _await(self, flag: Any, value: Optional[int], queue: Any) -> None:

@@ -155,7 +155,7 @@ static void describe_call(const struct iris_compared *call,
 static const char *say_reduction(const struct iris_compared *call,
                                  char text[CALL_TEXT])
 {
-    const char *name = iris_reduce_op_name((iris_reduce_op_t)call->reduce);
+    const char *name = iris_i_reduce_op_name((iris_reduce_op_t)call->reduce);
     double scale;
 
     memcpy(&scale, &call->sizes[2], sizeof scale);

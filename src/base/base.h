@@ -31,6 +31,11 @@
 #include <time.h>
 #include <unistd.h>
 
+/* ---- constants.c ---- */
+
+/* Name of a reduction, such as "sum"; "?" for an unknown value. Static. */
+const char *iris_i_reduce_op_name(iris_reduce_op_t op);
+
 /* ---- error.c ---- */
 
 #define IRIS_MESSAGE_BYTES 1024

@@ -7,6 +7,8 @@
 
 #include <iris/constants.h>
 
+#include "base/base.h"
+
 #include <iris/context.h>
 #include <iris/device/layout.h>
 #include <iris/heap.h>
@@ -37,7 +39,7 @@ const char *iris_dtype_name(iris_dtype_t dtype)
     return "?";
 }
 
-const char *iris_reduce_op_name(iris_reduce_op_t op)
+const char *iris_i_reduce_op_name(iris_reduce_op_t op)
 {
     switch (op) {
 #define REDUCE_OP_NAME(NAME, value, name) \
@@ -62,26 +64,6 @@ size_t iris_context_words(int num_ranks)
 size_t iris_alignment(void)
 {
     return IRIS_ALIGNMENT;
-}
-
-size_t iris_alignment_max(void)
-{
-    return IRIS_ALIGNMENT_MAX;
-}
-
-size_t iris_launch_args_max(void)
-{
-    return IRIS_LAUNCH_ARGS_MAX;
-}
-
-unsigned iris_launch_block_max(void)
-{
-    return IRIS_LAUNCH_BLOCK_MAX;
-}
-
-size_t iris_kernel_version(void)
-{
-    return IRIS_KERNEL_VERSION;
 }
 
 const char *iris_status_string(iris_status_t status)

@@ -95,7 +95,8 @@ iris_status_t iris_i_sized_take(const struct iris_log *log, const char *call,
 
 /* ---- The table, and the parser of each kind of value ---- */
 
-enum setting_kind { STRING, CHOICE, BYTES, MS, COUNT, RANK, FLAG };
+/* A LIST is some of the choices, separated by commas. */
+enum setting_kind { STRING, CHOICE, LIST, BYTES, MS, COUNT, RANK, FLAG };
 
 /* One setting: its row of the table, and the places of its values. */
 struct setting_entry {
@@ -123,7 +124,7 @@ static const size_t settings_count =
 /* Whether values are texts; they are numbers otherwise. */
 static int is_text(const struct setting_entry *row)
 {
-    return row->kind == STRING || row->kind == CHOICE;
+    return row->kind == STRING || row->kind == CHOICE || row->kind == LIST;
 }
 
 int iris_i_setting_is_secret(const struct iris_setting_row *row)
@@ -131,11 +132,11 @@ int iris_i_setting_is_secret(const struct iris_setting_row *row)
     return strcmp(row->env, "IRIS_JOB_SECRET") == 0;
 }
 
-/* Whether `text` is one of the space-separated words of `choices`. *number_p is
- * then its index. */
-static int find_choice(const char *choices, const char *text, int64_t *number_p)
+/* Whether the first `length` characters of `text` are one of the
+ * space-separated words of `choices`. *number_p is then its index. */
+static int find_word(const char *choices, const char *text, size_t length,
+                     int64_t *number_p)
 {
-    size_t length = strlen(text);
     int64_t number = 0;
 
     for (const char *c = choices; *c != '\0'; c += strcspn(c, " ")) {
@@ -147,6 +148,28 @@ static int find_choice(const char *choices, const char *text, int64_t *number_p)
         number++;
     }
     return 0;
+}
+
+static int find_choice(const char *choices, const char *text, int64_t *number_p)
+{
+    return find_word(choices, text, strlen(text), number_p);
+}
+
+/* Whether `text` is empty, or choices with commas between them. */
+static int find_choices(const char *choices, const char *text)
+{
+    int64_t ignored;
+
+    while (*text != '\0') {
+        size_t length = strcspn(text, ",");
+
+        if (!find_word(choices, text, length, &ignored) ||
+            (text[length] == ',' && text[length + 1] == '\0')) {
+            return 0;
+        }
+        text += length + (text[length] == ',');
+    }
+    return 1;
 }
 
 static int parse_flag(const char *text, int64_t *number_p)
@@ -208,7 +231,8 @@ static const char *describe_accepted(const struct setting_entry *row)
         [FLAG] = "1, true, yes, 0, false or no",
     };
 
-    return row->kind == CHOICE ? row->help.choices : texts[row->kind];
+    return row->kind == CHOICE || row->kind == LIST ? row->help.choices
+                                                    : texts[row->kind];
 }
 
 /* Whether the text is a valid value of the row. If so, and if it is a number,
@@ -233,6 +257,8 @@ static int parse_setting(const struct setting_entry *row, const char *text,
         return parse_flag(text, &setting->number);
     case CHOICE:
         return find_choice(row->help.choices, text, &setting->number);
+    case LIST:
+        return find_choices(row->help.choices, text);
     case STRING:
         break;
     }
@@ -420,11 +446,53 @@ static void set_value(const struct setting_entry *row, const char *text,
 {
     setting->origin = origin;
     snprintf(setting->text, sizeof setting->text, "%s", text);
-    if (row->kind == CHOICE) {
+    if (row->kind == CHOICE || row->kind == LIST) {
         for (char *c = setting->text; *c != '\0'; c++) {
             *c = (char)(*c >= 'A' && *c <= 'Z' ? *c - 'A' + 'a' : *c);
         }
     }
+}
+
+static iris_status_t reject_value(const struct setting_entry *row,
+                                  const char *origin, const char *text)
+{
+    return iris_i_fail(NULL, IRIS_ERR_CONFIG,
+                       "%s%s=\"%.60s\" does not parse; it takes: %s", origin,
+                       row->help.env,
+                       iris_i_setting_is_secret(&row->help) ? "..." : text,
+                       describe_accepted(row));
+}
+
+/* A row's variable, or NULL. IRIS_SIMULATION=1 is upstream's name for
+ * IRIS_BACKEND=sim. */
+static iris_status_t read_variable(const struct setting_entry *row,
+                                   const char **text_p)
+{
+    static const struct setting_entry upstream = {
+        .help = {.env = "IRIS_SIMULATION"}, .kind = FLAG};
+    const char *asked = getenv(upstream.help.env);
+    struct iris_setting is_sim = {.number = 0};
+
+    *text_p = getenv(row->help.env);
+    if (strcmp(row->help.env, "IRIS_BACKEND") != 0 || asked == NULL ||
+        asked[0] == '\0') {
+        return IRIS_OK;
+    }
+    if (!parse_setting(&upstream, asked, &is_sim)) {
+        return reject_value(&upstream, "environment variable ", asked);
+    }
+    if (is_sim.number == 0) {
+        return IRIS_OK;
+    }
+    if (*text_p != NULL && **text_p != '\0' &&
+        strcasecmp(*text_p, "sim") != 0) {
+        return iris_i_fail(NULL, IRIS_ERR_CONFIG,
+                           "IRIS_SIMULATION asks for the sim backend but "
+                           "IRIS_BACKEND for \"%.60s\"; unset one of them",
+                           *text_p);
+    }
+    *text_p = "sim";
+    return IRIS_OK;
 }
 
 static iris_status_t load_row(const struct setting_entry *row,
@@ -435,47 +503,29 @@ static iris_status_t load_row(const struct setting_entry *row,
     enum iris_origin origin = IRIS_ORIGIN_ARGUMENT;
     const char *text = argument_text(row, config, buffer, sizeof buffer);
     struct iris_setting given = {.number = 0};
+    iris_status_t status = IRIS_OK;
 
     setting->number = 0;
     parse_setting(row, row->help.value, setting);
     set_value(row, row->help.value, IRIS_ORIGIN_DEFAULT, setting);
     if (text == NULL) {
         origin = IRIS_ORIGIN_ENVIRONMENT;
-        text = getenv(row->help.env);
+        status = read_variable(row, &text);
     }
-    if (text == NULL || (text[0] == '\0' && !is_text(row)) ||
+    if (status != IRIS_OK || text == NULL ||
+        (text[0] == '\0' && !is_text(row)) ||
         (text[0] == '\0' && origin == IRIS_ORIGIN_ENVIRONMENT)) {
-        return IRIS_OK;
+        return status;
     }
     if (!parse_setting(row, text, &given)) {
-        return iris_i_fail(
-            NULL, IRIS_ERR_CONFIG,
-            "%s%s=\"%.60s\" does not parse; it takes: %s",
-            origin == IRIS_ORIGIN_ARGUMENT ? "configuration value for "
-                                           : "environment variable ",
-            row->help.env, iris_i_setting_is_secret(&row->help) ? "..." : text,
-            describe_accepted(row));
+        return reject_value(row,
+                            origin == IRIS_ORIGIN_ARGUMENT
+                                ? "configuration value for "
+                                : "environment variable ",
+                            text);
     }
     setting->number = given.number;
     set_value(row, text, origin, setting);
-    return IRIS_OK;
-}
-
-/* IRIS_SIMULATION is another way to say IRIS_BACKEND=sim. */
-static iris_status_t apply_simulation(struct iris_settings *settings)
-{
-    if (!settings->simulation.number) {
-        return IRIS_OK;
-    }
-    if (settings->backend.text[0] != '\0' &&
-        strcasecmp(settings->backend.text, "sim") != 0) {
-        return iris_i_fail(NULL, IRIS_ERR_CONFIG,
-                           "IRIS_SIMULATION asks for the sim backend but "
-                           "IRIS_BACKEND for \"%.60s\"; unset one of them",
-                           settings->backend.text);
-    }
-    snprintf(settings->backend.text, sizeof settings->backend.text, "sim");
-    settings->backend.origin = settings->simulation.origin;
     return IRIS_OK;
 }
 
@@ -498,10 +548,7 @@ iris_status_t iris_i_settings_load(const struct iris_config *config,
             first = IRIS_ERR_CONFIG;
         }
     }
-    if (first != IRIS_OK) {
-        return first;
-    }
-    return apply_simulation(settings_p);
+    return first;
 }
 
 int iris_i_settings_row(const struct iris_settings *settings, size_t i,

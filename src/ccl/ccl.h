@@ -9,7 +9,7 @@
 
 #include "context/context.h"
 
-/* ---- ccl_types.c ---- */
+/* ---- choose.c ---- */
 
 enum iris_ccl_op {
     IRIS_CCL_ALL_REDUCE,
@@ -103,10 +103,12 @@ struct iris_ccl_call {
                  */
 };
 
-/* ---- choose.c ---- */
-
 /* The collective of that name, such as "all_reduce"; -1: not found. */
 int iris_i_ccl_find_op(const char *name);
+
+/* The variant that IRIS_CCL sets for the collective; IRIS_CCL_AUTO: none. */
+iris_ccl_variant_t iris_i_ccl_set_variant(const iris_t *iris,
+                                          enum iris_ccl_op op);
 
 /* The collective's variant of that name, if auto may choose it; IRIS_CCL_AUTO:
  * not found. */
@@ -131,8 +133,6 @@ iris_status_t iris_i_ccl_choose(const iris_t *iris, struct iris_ccl_call *call);
 unsigned iris_i_ccl_grid(const iris_t *iris, const struct iris_ccl_call *call,
                          size_t bytes, size_t bytes_per_wg);
 
-/* ---- tuning.c ---- */
-
 /* The best variant of an operation on such a device, for at most this number of
  * members and bytes (of `count` elements). */
 struct iris_ccl_rule {
@@ -144,42 +144,12 @@ struct iris_ccl_rule {
     int cus;                    /* most workgroups; 0: as many as are useful */
 };
 
-/* Rates from which fused operations are planned (ops/ops_rates.c): constant and
- * name in the file. */
-#define IRIS_RATE_ROWS(X)                                                      \
-    X(PRODUCT, "product") /* TFLOP/s of a product of `size` operations */      \
-    X(LINK, "link")       /* GB/s that a rank sends to all its peers */        \
-    X(PAIR, "pair")       /* GB/s that it sends to one of them */              \
-    X(MEMORY, "memory")   /* GB/s at which a kernel reads and adds */          \
-    X(LAUNCH, "launch")   /* us from one kernel of a stream to the next */     \
-    X(SIGNAL, "signal")   /* us of a barrier of all ranks on a stream */       \
-    X(HIDDEN, "hidden") /* fraction of the shorter time that overlap hides */  \
-    X(HIDDEN_SUMS, "hidden_all_reduce") /* this fraction, for an all_reduce */ \
-    X(CHUNK, "chunk") /* us that another chunk costs for each peer */          \
-    X(MOST, "most")   /* most chunks of a call */
-enum iris_rate_kind {
-#define IRIS_RATE_KIND(NAME, name) IRIS_RATE_##NAME,
-    IRIS_RATE_ROWS(IRIS_RATE_KIND)
-#undef IRIS_RATE_KIND
-        IRIS_RATE_KINDS
-};
-
-struct iris_rate {
-    enum iris_rate_kind kind;
-    int on_gpu;
-    iris_dtype_t dtype; /* element type of a product */
-    double size;        /* size of a product: operations, 2 M N K */
-    double value;
-};
-
 /* The contents of a tuning file. They take precedence over the library's own
  * values. */
 struct iris_ccl_tuning {
     struct iris_extension extension; /* attached to the context */
     struct iris_ccl_rule *rules;
     size_t count;
-    struct iris_rate *rates;
-    size_t num_rates;
     uint64_t hash; /* equal on members with the same lines */
 };
 

@@ -1,15 +1,105 @@
 /* SPDX-License-Identifier: MIT
  *
- * Chooses how a collective is done: the variant that the call or the
- * environment asks for, else the table's; and the number of workgroups.
+ * The collectives, and the way of each call: a table of their parts, the
+ * variant, the number of workgroups.
+ *
+ * The variant is the first of these that is set: the call's option, IRIS_CCL,
+ * the tuning file's first rule that fits, the table below. Members compare
+ * their variants in the call's first meeting. The tuning file is read once for
+ * a context, by the first collective.
  */
 #include "config.h"
 
 #include "ccl/internal.h"
 
+#include <iris/constants.h>
+#include <iris/device/kernels/ccl_args.h>
+
+#include "ccl/ccl.h"
 #include "context/context.h"
 
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* ---------------------------------------------------------------------------
+ * A table of the collectives: name, parts, variants and kinds of packets of
+ * each.
+ */
+
+#define COPIED (IRIS_CCL_ON_HEAP | IRIS_CCL_ROWS | IRIS_CCL_STAGES)
+#define ADDED (IRIS_CCL_ON_HEAP | IRIS_CCL_BY_NAME)
+#define ADDED_APART (ADDED | IRIS_CCL_APART | IRIS_CCL_ONLY_SUM)
+
+const struct iris_ccl_kind iris_i_ccl_kinds[IRIS_CCL_NUM_OPS] = {
+    [IRIS_CCL_ALL_REDUCE] = {.name = "iris_all_reduce",
+                             .rule_name = "all_reduce",
+                             .reduces = 1,
+                             .exchange = IRIS_CCL_REDUCE_ONE,
+                             .variants = {{IRIS_CCL_ONE_SHOT,
+                                           IRIS_CCL_ON_HEAP | IRIS_CCL_APART},
+                                          {IRIS_CCL_TWO_SHOT, COPIED},
+                                          {IRIS_CCL_ONE_SHOT_PACKET, 0},
+                                          {IRIS_CCL_TWO_SHOT_PACKET, 0},
+                                          {IRIS_CCL_ATOMIC, ADDED_APART},
+                                          {IRIS_CCL_SPINLOCK, ADDED_APART},
+                                          {IRIS_CCL_RING, ADDED}}},
+    [IRIS_CCL_ALL_GATHER] = {.name = "iris_all_gather",
+                             .rule_name = "all_gather",
+                             .out_parts = 1,
+                             .exchange = IRIS_CCL_GATHER,
+                             .variants = {{IRIS_CCL_PUSH, COPIED},
+                                          {IRIS_CCL_PULL, COPIED},
+                                          {IRIS_CCL_PACKET, 0}}},
+    [IRIS_CCL_REDUCE_SCATTER] = {.name = "iris_reduce_scatter",
+                                 .rule_name = "reduce_scatter",
+                                 .reduces = 1,
+                                 .in_parts = 1,
+                                 .exchange = IRIS_CCL_REDUCE_PARTS,
+                                 .variants = {{IRIS_CCL_DIRECT, COPIED},
+                                              {IRIS_CCL_PACKET, 0}}},
+    [IRIS_CCL_ALL_TO_ALL] =
+        {.name = "iris_all_to_all",
+         .rule_name = "all_to_all",
+         .in_parts = 1,
+         .out_parts = 1,
+         .exchange = IRIS_CCL_SWAP,
+         .variants = {{IRIS_CCL_PUSH, COPIED | IRIS_CCL_APART},
+                      {IRIS_CCL_PULL, COPIED | IRIS_CCL_APART},
+                      {IRIS_CCL_PACKET, 0}}},
+    [IRIS_CCL_BROADCAST] = {.name = "iris_ccl_broadcast",
+                            .rule_name = "broadcast",
+                            .has_root = 1,
+                            .exchange = IRIS_CCL_SPREAD,
+                            .variants = {{IRIS_CCL_PUSH, COPIED},
+                                         {IRIS_CCL_PULL, COPIED},
+                                         {IRIS_CCL_PACKET, 0}}},
+    [IRIS_CCL_REDUCE] = {.name = "iris_reduce",
+                         .reduces = 1,
+                         .has_root = 1,
+                         .exchange = IRIS_CCL_REDUCE_ONE,
+                         .variants = {{IRIS_CCL_ONE_SHOT,
+                                       IRIS_CCL_ON_HEAP | IRIS_CCL_APART},
+                                      {IRIS_CCL_TWO_SHOT, COPIED},
+                                      {IRIS_CCL_ONE_SHOT_PACKET, 0},
+                                      {IRIS_CCL_TWO_SHOT_PACKET, 0}}},
+    [IRIS_CCL_GATHER_TO] = {.name = "iris_gather", .has_root = 1, .pairs = 1},
+    [IRIS_CCL_SCATTER_FROM] = {.name = "iris_scatter",
+                               .has_root = 1,
+                               .pairs = 1},
+    [IRIS_CCL_ALL_GATHERV] = {.name = "iris_all_gatherv", .pairs = 1},
+    [IRIS_CCL_ALL_TO_ALLV] = {.name = "iris_all_to_allv", .pairs = 1},
+    [IRIS_CCL_SEND] = {.name = "iris_send", .pairs = 1},
+    [IRIS_CCL_RECV] = {.name = "iris_recv", .pairs = 1},
+    [IRIS_CCL_SEND_RECV] = {.name = "iris_send_recv", .pairs = 1},
+};
+
+/* ---------------------------------------------------------------------------
+ * Chooses how a collective is done: the variant that the call or the
+ * environment asks for, else the table's; and the number of workgroups.
+ */
 
 /* The default choice: the first row that fits. */
 #define KB ((size_t)1 << 10)
@@ -76,35 +166,40 @@ static enum iris_ccl_op ruled_as(const struct iris_ccl_call *call)
     return call->op == IRIS_CCL_REDUCE ? IRIS_CCL_ALL_REDUCE : call->op;
 }
 
-/* The variant that the call asks for, else the environment's. The names are the
- * settings' own choices. */
+iris_ccl_variant_t iris_i_ccl_set_variant(const iris_t *iris,
+                                          enum iris_ccl_op op)
+{
+    const char *name = iris_i_ccl_kinds[op].rule_name;
+    size_t length = strlen(name);
+    iris_ccl_variant_t variant = IRIS_CCL_AUTO;
+
+    for (const char *c = iris_i_settings(iris)->ccl.text; *c != '\0';
+         c += strcspn(c, ","), c += *c == ',') {
+        if (strncmp(c, name, length) != 0 || c[length] != '=') {
+            continue;
+        }
+#define ROW(NAME, value, word)                               \
+    if (strncmp(c + length + 1, word, strlen(word)) == 0 &&  \
+        strchr(",", c[length + 1 + strlen(word)]) != NULL) { \
+        variant = IRIS_CCL_##NAME;                           \
+    }
+        IRIS_CCL_VARIANT_ROWS(ROW)
+#undef ROW
+    }
+    return variant;
+}
+
+/* The variant that the call asks for, else the setting's. */
 static iris_ccl_variant_t asked(const iris_t *iris,
                                 const struct iris_ccl_call *call)
 {
     const struct iris_ccl_options *options = &call->options;
-    const struct iris_settings *settings = iris_i_settings(iris);
-    const struct {
-        iris_ccl_variant_t variant;
-        const char *setting;
-    } of[IRIS_CCL_NUM_OPS] = {
-        {options->all_reduce, settings->all_reduce.text},
-        {options->all_gather, settings->all_gather.text},
-        {options->reduce_scatter, settings->reduce_scatter.text},
-        {options->all_to_all, settings->all_to_all.text},
-        {options->broadcast, settings->ccl_broadcast.text},
-    };
+    const iris_ccl_variant_t of[IRIS_CCL_NUM_OPS] = {
+        options->all_reduce, options->all_gather, options->reduce_scatter,
+        options->all_to_all, options->broadcast};
     enum iris_ccl_op op = ruled_as(call);
 
-    if (of[op].variant != IRIS_CCL_AUTO) {
-        return of[op].variant;
-    }
-#define ROW(NAME, value, name)               \
-    if (strcmp(of[op].setting, name) == 0) { \
-        return IRIS_CCL_##NAME;              \
-    }
-    IRIS_CCL_VARIANT_ROWS(ROW)
-#undef ROW
-    return IRIS_CCL_AUTO;
+    return of[op] != IRIS_CCL_AUTO ? of[op] : iris_i_ccl_set_variant(iris, op);
 }
 
 /* The variant's requirements on buffers; -1: the collective has no such
@@ -393,4 +488,258 @@ unsigned iris_i_ccl_grid(const iris_t *iris, const struct iris_ccl_call *call,
     }
     worth = worth < 1 ? 1 : worth;
     return (unsigned)(worth < most ? worth : most);
+}
+
+/* ---------------------------------------------------------------------------
+ * The tuning file: the best variants on this machine, one on each line.
+ * docs/collectives.md has its format.
+ */
+
+enum { FIELDS = 6 };
+#define FORMAT 2 /* a file without a format line has format 1 */
+#define FIELD_BYTES 32
+
+struct line {
+    const char *path;
+    int number;
+    char fields[FIELDS + 1][FIELD_BYTES]; /* one more than allowed */
+};
+
+static iris_status_t reject(const iris_t *iris, const struct line *line,
+                            const char *field, const char *accepts)
+{
+    return iris_i_fail(iris_i_log(iris), IRIS_ERR_CONFIG,
+                       "IRIS_CCL_TUNING: %s:%d: '%s' is not %s", line->path,
+                       line->number, field, accepts);
+}
+
+/* A number, or `any`, which means the maximum `most`. */
+static int parse_number(const char *text, size_t most, size_t *number_p)
+{
+    char *end;
+    unsigned long long number;
+
+    if (strcmp(text, "any") == 0) {
+        *number_p = most;
+        return 1;
+    }
+    errno = 0;
+    number = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 ||
+        number > most) {
+        return 0;
+    }
+    *number_p = (size_t)number;
+    return 1;
+}
+
+static iris_status_t parse_device(const iris_t *iris, const struct line *line,
+                                  int *on_gpu_p)
+{
+    *on_gpu_p = strcmp(line->fields[1], "gpu") == 0;
+    return *on_gpu_p || strcmp(line->fields[1], "cpu") == 0
+               ? IRIS_OK
+               : reject(iris, line, line->fields[1], "a device: gpu or cpu");
+}
+
+/* "=4": exactly four members. "4": one to four. */
+static iris_status_t parse_members(const iris_t *iris, const struct line *line,
+                                   struct iris_ccl_rule *rule_p)
+{
+    const char *text = line->fields[2];
+    size_t members;
+
+    if (!parse_number(text + (text[0] == '='), INT_MAX, &members) ||
+        members == 0 || strcmp(text, "=any") == 0) {
+        return reject(iris, line, text,
+                      "a number of members: 1 or more, or any; with = ahead "
+                      "of it: no fewer");
+    }
+    rule_p->members = text[0] == '=' ? -(int)members : (int)members;
+    return IRIS_OK;
+}
+
+static iris_status_t parse_way(const iris_t *iris, const struct line *line,
+                               struct iris_ccl_rule *rule_p)
+{
+    const char(*fields)[FIELD_BYTES] = line->fields;
+    size_t cus;
+
+    if (!parse_number(fields[3], SIZE_MAX, &rule_p->bytes)) {
+        return reject(iris, line, fields[3], "a number of bytes, or any");
+    }
+    rule_p->variant = iris_i_ccl_find_variant(rule_p->op, fields[4]);
+    if (rule_p->variant == IRIS_CCL_AUTO && strcmp(fields[4], "auto") != 0) {
+        return reject(iris, line, fields[4],
+                      "auto, or a variant of it that keeps the order of "
+                      "addition (docs/collectives.md)");
+    }
+    if (!parse_number(fields[5], INT_MAX, &cus) || cus == INT_MAX) {
+        return reject(iris, line, fields[5],
+                      "a number of workgroups, 0 for as many as are worth it");
+    }
+    rule_p->cus = (int)cus;
+    return IRIS_OK;
+}
+
+static iris_status_t parse_rule(const iris_t *iris, const struct line *line,
+                                struct iris_ccl_rule *rule_p)
+{
+    int op = iris_i_ccl_find_op(line->fields[0]);
+    iris_status_t status;
+
+    if (op < 0) {
+        return reject(iris, line, line->fields[0],
+                      "format or a collective: all_reduce, all_gather, "
+                      "reduce_scatter, all_to_all or broadcast; write the "
+                      "file anew with iris-bench --tune");
+    }
+    rule_p->op = (enum iris_ccl_op)op;
+    status = parse_device(iris, line, &rule_p->on_gpu);
+    if (status == IRIS_OK) {
+        status = parse_members(iris, line, rule_p);
+    }
+    return status == IRIS_OK ? parse_way(iris, line, rule_p) : status;
+}
+
+static void mix(struct iris_ccl_tuning *tuning, const uint64_t *words,
+                size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        tuning->hash = (tuning->hash ^ words[i]) * 0xd6e8feb86659fd93u;
+        tuning->hash ^= tuning->hash >> 32;
+    }
+}
+
+static iris_status_t add_rule(const iris_t *iris,
+                              const struct iris_ccl_rule *rule,
+                              struct iris_ccl_tuning *tuning)
+{
+    const uint64_t words[] = {(uint64_t)rule->op,      (uint64_t)rule->on_gpu,
+                              (uint64_t)rule->members, rule->bytes,
+                              (uint64_t)rule->variant, (uint64_t)rule->cus};
+    struct iris_ccl_rule *rules =
+        realloc(tuning->rules, (tuning->count + 1) * sizeof *rules);
+
+    if (rules == NULL) {
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_NO_MEMORY,
+                           "no memory for the rules of IRIS_CCL_TUNING");
+    }
+    rules[tuning->count++] = *rule;
+    tuning->rules = rules;
+    mix(tuning, words, sizeof words / sizeof words[0]);
+    return IRIS_OK;
+}
+
+/* "format 2". A later version's --tune may write another number. */
+static iris_status_t check_format(const iris_t *iris, const struct line *line)
+{
+    size_t format;
+
+    return parse_number(line->fields[1], INT_MAX, &format) && format >= 1 &&
+                   format <= FORMAT
+               ? IRIS_OK
+               : iris_i_fail(iris_i_log(iris), IRIS_ERR_CONFIG,
+                             "IRIS_CCL_TUNING: %s:%d: format '%s' is of "
+                             "another version of Iris; this one reads 1 to "
+                             "%d: write the file anew with iris-bench --tune",
+                             line->path, line->number, line->fields[1], FORMAT);
+}
+
+/* One line without its comment: a rule, the format, or nothing. */
+static iris_status_t take_line(const iris_t *iris, struct line *line,
+                               char *text, struct iris_ccl_tuning *tuning)
+{
+    static const char blanks[] = " \t\r\n";
+    struct iris_ccl_rule rule = {0};
+    char *rest = text, *field;
+    iris_status_t status;
+    int count = 0;
+
+    text[strcspn(text, "#")] = '\0';
+    while (count <= FIELDS && (field = strsep(&rest, blanks)) != NULL) {
+        if (field[0] != '\0') {
+            snprintf(line->fields[count++], FIELD_BYTES, "%s", field);
+        }
+    }
+    if (count == 0) {
+        return IRIS_OK;
+    }
+    if (count == 2 && strcmp(line->fields[0], "format") == 0) {
+        return check_format(iris, line);
+    }
+    if (count != FIELDS) {
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_CONFIG,
+                           "IRIS_CCL_TUNING: %s:%d: %d words or more; a rule "
+                           "has %d: op device members bytes variant cus",
+                           line->path, line->number, count, FIELDS);
+    }
+    status = parse_rule(iris, line, &rule);
+    return status == IRIS_OK ? add_rule(iris, &rule, tuning) : status;
+}
+
+static iris_status_t read_file(const iris_t *iris,
+                               struct iris_ccl_tuning *tuning_p)
+{
+    struct line line = {.path = iris_i_settings(iris)->ccl_tuning.text};
+    iris_status_t status = IRIS_OK;
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *file;
+
+    if (line.path[0] == '\0') {
+        return IRIS_OK;
+    }
+    file = fopen(line.path, "re");
+    if (file == NULL) {
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_CONFIG,
+                           "IRIS_CCL_TUNING: %s cannot be opened: %s; name a "
+                           "file that iris-bench --tune wrote, or unset it",
+                           line.path, strerror(errno));
+    }
+    while (status == IRIS_OK && getline(&text, &bytes, file) >= 0) {
+        line.number++;
+        status = take_line(iris, &line, text, tuning_p);
+    }
+    if (status == IRIS_OK && ferror(file)) {
+        status = iris_i_fail(iris_i_log(iris), IRIS_ERR_CONFIG,
+                             "IRIS_CCL_TUNING: %s cannot be read: %s; name a "
+                             "file that iris-bench --tune wrote, or unset it",
+                             line.path, strerror(errno));
+    }
+    free(text);
+    fclose(file);
+    return status;
+}
+
+static void close_tuning(struct iris_extension *extension)
+{
+    struct iris_ccl_tuning *tuning = (struct iris_ccl_tuning *)extension;
+
+    free(tuning->rules);
+    free(tuning);
+}
+
+iris_status_t iris_i_ccl_tuning(iris_t *iris, struct iris_ccl_tuning **tuning_p)
+{
+    struct iris_ccl_tuning *tuning =
+        (struct iris_ccl_tuning *)iris_i_extension(iris, IRIS_EXTENSION_TUNING);
+    iris_status_t status;
+
+    if (tuning == NULL) {
+        tuning = calloc(1, sizeof *tuning);
+        if (tuning == NULL) {
+            return iris_i_fail(iris_i_log(iris), IRIS_ERR_NO_MEMORY,
+                               "no memory for the rules of IRIS_CCL_TUNING");
+        }
+        tuning->extension.close = close_tuning;
+        status = read_file(iris, tuning);
+        if (status != IRIS_OK) {
+            close_tuning(&tuning->extension);
+            return status;
+        }
+        iris_i_extend(iris, IRIS_EXTENSION_TUNING, &tuning->extension);
+    }
+    *tuning_p = tuning;
+    return IRIS_OK;
 }

@@ -9,7 +9,7 @@
 
 #include "ccl/ccl.h"
 
-/* ---- ccl_workspace.c ---- */
+/* ---- workspace.c ---- */
 
 /* A group's memory on one rank. */
 struct iris_ccl_workspace {
@@ -49,8 +49,6 @@ iris_status_t iris_i_ccl_set_epoch(iris_t *iris,
                                    struct iris_ccl_workspace *workspace,
                                    uint64_t epoch);
 
-/* ---- ccl_memory.c ---- */
-
 struct iris_ccl {
     struct iris_extension extension; /* attached to the context */
     struct iris_queue *queue;        /* the context's queue */
@@ -68,13 +66,7 @@ static inline struct iris_ccl *iris_i_ccl_of(const iris_t *iris)
     return (struct iris_ccl *)iris_i_extension(iris, IRIS_EXTENSION_CCL);
 }
 
-/* IRIS_ERR_NO_MEMORY, with its message. */
-iris_status_t iris_i_ccl_no_memory(const iris_t *iris);
-
-/* Allocates the memory and reads the rules, once. Collective over the job. */
-iris_status_t iris_i_ccl_prepare(iris_t *iris);
-
-/* ---- ccl_check.c ---- */
+/* ---- check.c ---- */
 
 /* Copies the options and finds the group. IRIS_ERR_INVALID */
 iris_status_t iris_i_ccl_take_options(iris_t *iris, struct iris_ccl_call *call,
@@ -83,7 +75,7 @@ iris_status_t iris_i_ccl_take_options(iris_t *iris, struct iris_ccl_call *call,
 /* Checks the arguments and sets sizes, kind, on_heap, in_place. */
 iris_status_t iris_i_ccl_check(const iris_t *iris, struct iris_ccl_call *call);
 
-/* ---- ccl_route.c ---- */
+/* ---- launch.c ---- */
 
 /* Sets in_at and in_bytes: the data for a member, which may be this rank. */
 void iris_i_ccl_route_to(const struct iris_ccl_call *call, uint32_t member,
@@ -93,14 +85,9 @@ void iris_i_ccl_route_to(const struct iris_ccl_call *call, uint32_t member,
 void iris_i_ccl_route_from(const struct iris_ccl_call *call, uint32_t member,
                            struct iris_ccl_route *route_p);
 
-/* A hash of the counts of an all_gatherv, which are the same on all members. */
-uint32_t iris_i_ccl_route_hash(const struct iris_ccl_call *call);
-
 /* Checks counts and members, and sets the call's sizes. IRIS_ERR_INVALID */
 iris_status_t iris_i_ccl_route_sizes(const iris_t *iris,
                                      struct iris_ccl_call *call);
-
-/* ---- ccl_launch.c ---- */
 
 /* Enqueues the call, for more than one member and at least one element. */
 iris_status_t iris_i_ccl_launch(iris_t *iris, const struct iris_ccl_call *call);

@@ -50,14 +50,6 @@ int iris_num_nodes(const iris_t *iris)
                : -1;
 }
 
-int iris_rank_node(const iris_t *iris, int rank)
-{
-    return iris_i_enter(iris, "iris_rank_node") == IRIS_OK && rank >= 0 &&
-                   rank < iris->log.num_ranks
-               ? iris_i_heap_node(&iris->heap.memory, rank)
-               : -1;
-}
-
 int iris_device_id(const iris_t *iris)
 {
     return iris_i_enter(iris, "iris_device_id") == IRIS_OK
@@ -198,21 +190,11 @@ iris_status_t iris_malloc(iris_t *iris, size_t bytes, void **ptr_p)
 
 iris_status_t iris_calloc(iris_t *iris, size_t count, size_t size, void **ptr_p)
 {
-    iris_status_t status = iris_i_enter(iris, "iris_calloc");
-
-    return status == IRIS_OK
-               ? iris_calloc_aligned(iris, count, size, IRIS_ALIGNMENT, ptr_p)
-               : status;
-}
-
-iris_status_t iris_calloc_aligned(iris_t *iris, size_t count, size_t size,
-                                  size_t alignment, void **ptr_p)
-{
     struct iris_heap_request request = {.type = &calloc_call,
                                         .bytes = count * size,
-                                        .alignment = alignment,
+                                        .alignment = IRIS_ALIGNMENT,
                                         .zero = 1};
-    iris_status_t status = iris_i_enter(iris, "iris_calloc_aligned");
+    iris_status_t status = iris_i_enter(iris, "iris_calloc");
 
     if (status != IRIS_OK) {
         return status;
@@ -396,26 +378,6 @@ iris_status_t iris_stream_synchronize(iris_t *iris, iris_stream_t *stream)
                              : status;
 }
 
-iris_status_t iris_device_context_set_tracing(iris_t *iris,
-                                              const int64_t *words,
-                                              iris_stream_t *stream)
-{
-    iris_status_t status =
-        iris_i_enter(iris, "iris_device_context_set_tracing");
-
-    if (status == IRIS_OK && words == NULL) {
-        status = iris_i_fail(&iris->log, IRIS_ERR_INVALID,
-                             "iris_device_context_set_tracing: words is NULL; "
-                             "pass %d of them",
-                             (int)IRIS_CONTEXT_TAIL_WORDS);
-    }
-    if (status == IRIS_OK) {
-        status = iris_i_stream_resolve(&iris->queue, stream, &stream);
-    }
-    return status == IRIS_OK ? iris_i_layout_write_tracing(iris, words, stream)
-                             : status;
-}
-
 /* ---- Work ---- */
 
 iris_status_t iris_launch(iris_t *iris, const struct iris_kernel *kernel,
@@ -499,54 +461,22 @@ iris_status_t iris_get_on_stream(iris_t *iris, void *dst, const void *src,
                : status;
 }
 
-static iris_status_t move_tiles(iris_t *iris,
-                                const struct iris_tile_transfer *what,
-                                iris_stream_t *stream)
+iris_status_t iris_tiles_on_stream(iris_t *iris, iris_direction_t direction,
+                                   const iris_tile_t *dst,
+                                   const iris_tile_t *src, size_t count,
+                                   int rank, iris_stream_t *stream)
 {
-    iris_status_t status = iris_i_enter(iris, what->call);
+    const struct iris_tile_transfer what = {
+        "iris_tiles_on_stream", dst, src, count, rank, direction == IRIS_GET};
+    iris_status_t status = iris_i_enter(iris, what.call);
 
-    return status == IRIS_OK ? iris_i_enqueue_tiles(&iris->queue, what, stream)
+    if (status == IRIS_OK && direction != IRIS_PUT && direction != IRIS_GET) {
+        status = iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                             "%s: direction %d; pass IRIS_PUT or IRIS_GET",
+                             what.call, (int)direction);
+    }
+    return status == IRIS_OK ? iris_i_enqueue_tiles(&iris->queue, &what, stream)
                              : status;
-}
-
-iris_status_t iris_put_tile_on_stream(iris_t *iris, const iris_tile_t *dst,
-                                      const iris_tile_t *src, int to_rank,
-                                      iris_stream_t *stream)
-{
-    const struct iris_tile_transfer what = {
-        "iris_put_tile_on_stream", dst, src, 1, to_rank, 0};
-
-    return move_tiles(iris, &what, stream);
-}
-
-iris_status_t iris_get_tile_on_stream(iris_t *iris, const iris_tile_t *dst,
-                                      const iris_tile_t *src, int from_rank,
-                                      iris_stream_t *stream)
-{
-    const struct iris_tile_transfer what = {
-        "iris_get_tile_on_stream", dst, src, 1, from_rank, 1};
-
-    return move_tiles(iris, &what, stream);
-}
-
-iris_status_t iris_put_tiles_on_stream(iris_t *iris, const iris_tile_t *dst,
-                                       const iris_tile_t *src, size_t count,
-                                       int to_rank, iris_stream_t *stream)
-{
-    const struct iris_tile_transfer what = {
-        "iris_put_tiles_on_stream", dst, src, count, to_rank, 0};
-
-    return move_tiles(iris, &what, stream);
-}
-
-iris_status_t iris_get_tiles_on_stream(iris_t *iris, const iris_tile_t *dst,
-                                       const iris_tile_t *src, size_t count,
-                                       int from_rank, iris_stream_t *stream)
-{
-    const struct iris_tile_transfer what = {
-        "iris_get_tiles_on_stream", dst, src, count, from_rank, 1};
-
-    return move_tiles(iris, &what, stream);
 }
 
 iris_status_t iris_signal_on_stream(iris_t *iris, uint64_t *signal,

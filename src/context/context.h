@@ -95,7 +95,7 @@ enum iris_extension_slot {
 };
 
 /* Callbacks of a higher layer for every context, if settings ask for it: the
- * trace of IRIS_TRACE (trace/automatic.c). None of them fails, and none changes
+ * trace of IRIS_TRACE (trace/export.c). None of them fails, and none changes
  * this thread's error. */
 struct iris_life_ops {
     /* The context is complete. Collective: all ranks call it from iris_init().

@@ -61,7 +61,7 @@ static iris_status_t take_memory(char *why)
 
 /* Ranks that are threads all open it with the same number of threads, most of
  * them while others are at work. */
-static iris_status_t open_library(int threads, void **state_p, char *why)
+static iris_status_t open_cblas(int threads, void **state_p, char *why)
 {
     void (*set)(int) = NULL;
     iris_status_t status = IRIS_OK;
@@ -85,7 +85,7 @@ static void close_library(void *state)
     (void)state;
 }
 
-static void multiply(void *state, const struct iris_blas_f32 *what)
+static void multiply_f32(void *state, const struct iris_blas_f32 *what)
 {
     (void)state;
     if (is_limited) {
@@ -114,9 +114,9 @@ static const struct iris_blas blas = {
     .name = "cblas",
     .on_gpu = 0,
     .describe = describe,
-    .open = open_library,
+    .open = open_cblas,
     .close = close_library,
-    .multiply = multiply,
+    .multiply = multiply_f32,
     .product = product,
 };
 

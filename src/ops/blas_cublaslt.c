@@ -127,7 +127,7 @@ static const struct iris_lt_dialect dialect = {
     .num_statuses = sizeof status_names / sizeof status_names[0],
 };
 
-static iris_status_t open_library(int threads, void **state_p, char *why)
+static iris_status_t open_cublaslt(int threads, void **state_p, char *why)
 {
     (void)threads;
     return iris_i_lt_open(&dialect, state_p, why);
@@ -137,7 +137,7 @@ static const struct iris_blas blas = {
     .name = "cublaslt",
     .on_gpu = 1,
     .describe = iris_i_lt_describe,
-    .open = open_library,
+    .open = open_cublaslt,
     .close = iris_i_lt_close,
     .multiply = iris_i_blas_no_multiply,
     .product = iris_i_lt_product,

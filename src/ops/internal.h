@@ -18,7 +18,7 @@
 #include "ccl/ccl.h"
 #include "context/context.h"
 
-/* ---- ops_plan.c ---- */
+/* ---- Ops types ---- */
 
 /* All members of a group get the same plan. */
 struct iris_ops_plan {
@@ -31,25 +31,6 @@ static inline int iris_i_ops_in_chunks(const struct iris_ops_plan *plan)
 {
     return plan->chunks > 1;
 }
-
-/* The inputs of a plan, the same on all members. */
-struct iris_ops_size {
-    int64_t m; /* rows of the whole product */
-    int64_t n;
-    int64_t k;
-    int64_t members;
-    int64_t rows;  /* rows that are cut into chunks */
-    int op;        /* enum iris_ops_op */
-    int by_column; /* for an all_gather_matmul */
-    iris_dtype_t dtype;
-};
-
-/* `asked` is the call's own number of chunks, from 1 to IRIS_OPS_CHUNKS_MOST;
- * 0: not set. May load the BLAS library, and fails if that fails. */
-iris_status_t iris_i_ops_plan(iris_t *iris, const struct iris_ops_size *size,
-                              int asked, struct iris_ops_plan *plan_p);
-
-/* ---- Ops types ---- */
 
 /* One call of a fused operation, inside this folder. */
 
@@ -81,7 +62,7 @@ struct iris_ops_call {
     struct iris_ops_plan plan;
     size_t workspace; /* bytes that it needs; the same on all members */
     char *memory;     /* there */
-    int is_first;     /* its products may load kernels (ops_first.h) */
+    int is_first;     /* its products may load kernels (steps.c) */
 
     /* For a call with its own streams, besides options.stream. */
     struct iris_stream *products[2]; /* chunks take turns */
@@ -89,7 +70,42 @@ struct iris_ops_call {
     struct iris_ops_words *words; /* on each rank, for its chunks */
 };
 
-/* ---- blas.c ---- */
+/* ---- check.c ---- */
+
+/* The inputs of a plan, the same on all members. */
+struct iris_ops_size {
+    int64_t m; /* rows of the whole product */
+    int64_t n;
+    int64_t k;
+    int64_t members;
+    int64_t rows;  /* rows that are cut into chunks */
+    int op;        /* enum iris_ops_op */
+    int by_column; /* for an all_gather_matmul */
+    iris_dtype_t dtype;
+};
+
+/* The number of chunks for sizes of several members on a device of that name
+ * for each of them, if the program sets none. A pure function. */
+int iris_i_ops_table_chunks(const struct iris_ops_size *size,
+                            const char *device);
+
+/* Copies the options, checks the tensors, and sets all derived values except
+ * the memory. */
+iris_status_t iris_i_ops_check(iris_t *iris, struct iris_ops_call *call,
+                               const struct iris_ops_options *options);
+
+/* A member's share of `rows` rows. */
+struct iris_ops_share {
+    int64_t begin;
+    int64_t rows;
+};
+struct iris_ops_share iris_i_ops_share(const struct iris_ops_call *call,
+                                       int64_t rows, int64_t member);
+
+/* The largest number of rows of a member. */
+int64_t iris_i_ops_most(const struct iris_ops_call *call, int64_t rows);
+
+/* ---- product.c ---- */
 
 /* The interface between the core and the modules of BLAS libraries. These
  * modules are loadable, so that Iris runs without a library. */
@@ -190,25 +206,33 @@ typedef const struct iris_blas *(*iris_blas_entry_t)(const char *version);
 iris_status_t iris_i_ops_blas(iris_t *iris, const struct iris_blas **blas_p,
                               void **state_p);
 
-/* ---- ops_check.c ---- */
-
-/* Copies the options, checks the tensors, and sets all derived values except
- * the memory. */
-iris_status_t iris_i_ops_check(iris_t *iris, struct iris_ops_call *call,
-                               const struct iris_ops_options *options);
-
-/* A member's share of `rows` rows. */
-struct iris_ops_share {
+/* out = a * b + bias. Rows of `out` may have gaps between them. If `whole` is
+ * not 0, the rows are those from `begin` on of a product of `whole` rows, and
+ * have its bits; not with a CPU's library. */
+struct iris_ops_product {
+    iris_tensor_t a;
+    iris_tensor_t b;
+    iris_tensor_t out;
+    const iris_tensor_t *bias; /* NULL: none */
+    int bias_by_row;
+    struct iris_blas_gaps gaps;
     int64_t begin;
-    int64_t rows;
+    int64_t whole;
 };
-struct iris_ops_share iris_i_ops_share(const struct iris_ops_call *call,
-                                       int64_t rows, int64_t member);
 
-/* The largest number of rows of a member. */
-int64_t iris_i_ops_most(const struct iris_ops_call *call, int64_t rows);
+/* Enqueues it. The bits do not depend on the gaps. */
+iris_status_t iris_i_ops_product(iris_t *iris,
+                                 const struct iris_ops_product *product,
+                                 iris_stream_t *stream);
 
-/* ---- ops_first.c ---- */
+struct iris_blas_cpu_args {
+    const struct iris_blas *blas;
+    void *state;
+    struct iris_backend *backend; /* reports a lack of memory */
+    struct iris_blas_product what;
+};
+
+/* ---- steps.c ---- */
 
 /* Sets call->is_first: the group has not made this call with these sizes yet,
  * and it uses a GPU's library that loads kernels by and by. The same on all
@@ -219,8 +243,6 @@ iris_status_t iris_i_ops_first(iris_t *iris, struct iris_ops_call *call);
  * all of them the status of the one that failed. Otherwise returns `status`. */
 iris_status_t iris_i_ops_meet(const struct iris_ops_call *call,
                               iris_status_t status);
-
-/* ---- ops_steps.c ---- */
 
 /* A share of the tensor's rows (dim 0) or columns (1). */
 iris_tensor_t iris_i_ops_part(const iris_tensor_t *tensor, int dim,
@@ -281,7 +303,7 @@ struct iris_ops_sums {
 struct iris_ops_sums iris_i_ops_sums(const struct iris_ops_call *call,
                                      struct iris_ops_share rows);
 
-/* ---- blas_vendor.c ---- */
+/* ---- blas_lt.c ---- */
 
 /* The places to look for a library. Lists end with NULL. */
 struct iris_blas_places {
@@ -291,18 +313,6 @@ struct iris_blas_places {
     const char *const *patterns;  /* other folders; a $NAME at the start is
                                    * an environment variable */
 };
-
-/* Loads the library. Tries in this order: one that the process has already
- * loaded, a folder that a variable names, the loader's own search, the other
- * folders. NULL: `why` lists the attempts. */
-void *iris_i_blas_find(const struct iris_blas_places *places, char *why);
-
-/* The address of <prefix><name>, or NULL with the reason in `why`. */
-void *iris_i_blas_symbol(void *library, const char *prefix, const char *name,
-                         char *why);
-
-/* The path of the library with this symbol, for messages. */
-const char *iris_i_blas_path(const void *symbol);
 
 /* A row-major matrix is the transpose of a column-major one. */
 struct iris_blas_columns {
@@ -322,16 +332,8 @@ struct iris_blas_operands {
     struct iris_blas_columns out;
 };
 
-/* IRIS_ERR_UNSUPPORTED, with the reason in `why`: no library supports a
- * matrix's strides. */
-iris_status_t iris_i_blas_operands(const struct iris_blas_product *what,
-                                   struct iris_blas_operands *operands_p,
-                                   char *why);
-
 /* A slot of struct iris_blas, for libraries of GPUs. */
 void iris_i_blas_no_multiply(void *state, const struct iris_blas_f32 *what);
-
-/* ---- blas_lt.c ---- */
 
 /* Size of an algorithm in the result of the library's heuristics. */
 #define IRIS_LT_RESULT_BYTES 96
@@ -383,180 +385,10 @@ iris_status_t iris_i_lt_product(void *state,
                                 const struct iris_blas_product *what,
                                 void *stream, char *why);
 
-/* ---- ops_rates.c ---- */
-
-/* f32, f16, bf16 */
-#define IRIS_OPS_RATE_TYPES 3
-#define IRIS_OPS_RATE_POINTS 16
-
-/* Rates of products of one type by size, the smallest first. */
-struct iris_ops_curve {
-    int count;
-    struct {
-        double size; /* operations, 2 M N K */
-        double rate; /* TFLOP/s */
-    } points[IRIS_OPS_RATE_POINTS];
-};
-
-struct iris_ops_rates {
-    const char *source;         /* for people */
-    double at[IRIS_RATE_KINDS]; /* in the unit of IRIS_RATE_ROWS */
-    int64_t block;              /* rows that a product computes at once */
-    double enqueue_us;          /* time of the host to enqueue a chunk */
-    struct iris_ops_curve product[IRIS_OPS_RATE_TYPES];
-};
-
-/* The index of a type's curve. */
-int iris_i_ops_rate_type(iris_dtype_t dtype);
-
-/* Reads the tuning file, unless it has been read. */
-iris_status_t iris_i_ops_read_rates(iris_t *iris);
-
-/* The rates of the file, completed by the library's own for this kind of
- * device. The same on all ranks with devices of one kind. */
-struct iris_ops_rates iris_i_ops_rates(const iris_t *iris);
-
-/* The library's own rates for a device of that name. */
-struct iris_ops_rates iris_i_ops_default_rates(const char *device, int on_gpu);
-
-/* Overwrites rates with a file's. */
-void iris_i_ops_apply_rates(const struct iris_ccl_tuning *tuning, int on_gpu,
-                            struct iris_ops_rates *rates);
-
-/* ---- ops_model.c ---- */
-
-/* Chunks are used if the predicted time is less than this fraction of the time
- * of the product and the collective one after the other. */
-#define IRIS_OPS_WORTH 0.97
-
-struct iris_ops_times {
-    double product_us;                   /* the whole product alone */
-    double collective_us;                /* the collective alone */
-    double us[IRIS_OPS_CHUNKS_MOST + 1]; /* us[n]: time in n chunks; us[1]:
-                                          * one after the other */
-    int most;                            /* largest possible number of chunks */
-    int best;                            /* best number of chunks */
-};
-
-/* A pure function: ranks with the same rates get the same result. */
-struct iris_ops_times iris_i_ops_expect(const struct iris_ops_rates *rates,
-                                        const struct iris_ops_size *size);
-
-/* ---- product.c ---- */
-
-/* out = a * b + bias. Rows of `out` may have gaps between them. If `whole` is
- * not 0, the rows are those from `begin` on of a product of `whole` rows, and
- * have its bits; not with a CPU's library. */
-struct iris_ops_product {
-    iris_tensor_t a;
-    iris_tensor_t b;
-    iris_tensor_t out;
-    const iris_tensor_t *bias; /* NULL: none */
-    int bias_by_row;
-    struct iris_blas_gaps gaps;
-    int64_t begin;
-    int64_t whole;
-};
-
-/* Enqueues it. The bits do not depend on the gaps. */
-iris_status_t iris_i_ops_product(iris_t *iris,
-                                 const struct iris_ops_product *product,
-                                 iris_stream_t *stream);
-
-/* ---- blas_cpu.c ---- */
-
-struct iris_blas_cpu_args {
-    const struct iris_blas *blas;
-    void *state;
-    struct iris_backend *backend; /* reports a lack of memory */
-    struct iris_blas_product what;
-};
-
-/* To be launched with a grid and a block of 1. */
-const struct iris_kernel *iris_i_blas_kernel(void);
-
-/* Whether the sizes fit into the libraries' integers. */
-int iris_i_blas_takes(const struct iris_blas_product *what);
-
-/* ---- ops_chunks.c ---- */
+/* ---- chunks.c ---- */
 
 /* Enqueues the call of several members, if its plan says so. The call's stream
  * waits for all of the work; the host does not wait. */
 iris_status_t iris_i_ops_chunks(iris_t *iris, const struct iris_ops_call *call);
-
-/* ---- ops_way.c ---- */
-
-/* The call and its state. Each of its streams first follows the call's own
- * stream, which follows all of them at the end.
- *
- * Products alternate between two streams, so that one fills the processors that
- * the other's last workgroups leave. The transport stream copies to the other
- * members and signals each copy (ops_chunk.h). No member copies to another one
- * before that has begun the call, and so has finished with its workspace's old
- * contents. A single stream could execute the operations in the order of their
- * enqueueing: a member enqueues everything that it sends, for one chunk or for
- * all, before its waits for the others' data. */
-struct iris_ops_way {
-    iris_t *iris;
-    const struct iris_ops_call *call;
-    unsigned products;   /* so far */
-    int met;             /* the members' meeting is enqueued */
-    unsigned char *sent; /* whether chunk c has been sent to member m: element
-                          * c * members + m */
-};
-
-/* The stream of the next product. */
-struct iris_stream *iris_i_way_products(struct iris_ops_way *way);
-
-/* Around the work of a call. */
-iris_status_t iris_i_way_fork(const struct iris_ops_call *call);
-iris_status_t iris_i_way_join(const struct iris_ops_call *call);
-
-/* The j-th member after this one, or with a negative j before it. */
-int64_t iris_i_way_neighbour(const struct iris_ops_way *way, int64_t j);
-
-/* Whether copy engines may read or write rows in place. */
-int iris_i_way_is_direct(const struct iris_ops_way *way,
-                         const iris_tensor_t *rows);
-
-/* Options of a collective on the transport stream. */
-struct iris_ccl_options iris_i_way_options(const struct iris_ops_call *call);
-
-/* Holds the transport stream until all members have begun the call. Detects a
- * member that makes another call. */
-iris_status_t iris_i_way_meet(struct iris_ops_way *way);
-
-/* After a failure, ends the call on the other members, which wait for chunks of
- * this one or for the meeting. Returns `status`, with this thread's message. */
-iris_status_t iris_i_way_fail(const struct iris_ops_way *way,
-                              iris_status_t status);
-
-/* Copies contiguous rows to the place of `kept` on the member, or on each of
- * the others, and signals that. */
-iris_status_t iris_i_way_send(const struct iris_ops_way *way,
-                              const iris_tensor_t *kept, const void *from,
-                              int64_t member, int chunk);
-iris_status_t iris_i_way_send_to_all(const struct iris_ops_way *way,
-                                     const iris_tensor_t *kept,
-                                     const void *from, int chunk);
-
-/* Holds the stream until the chunk of that member, or of all others, has
- * arrived. Members without columns send none. */
-iris_status_t iris_i_way_await(const struct iris_ops_way *way, int64_t member,
-                               int chunk, struct iris_stream *stream);
-iris_status_t iris_i_way_await_all(const struct iris_ops_way *way, int chunk,
-                                   struct iris_stream *stream);
-
-/* ---- ops_workspace.c ---- */
-
-/* Finds the memory for a checked call. */
-iris_status_t iris_i_ops_workspace(iris_t *iris, struct iris_ops_call *call);
-
-/* Makes a workspace for a call. `checked`: the status of the caller's own
- * checks. */
-iris_status_t iris_i_ops_make_workspace(iris_t *iris,
-                                        const struct iris_ops_call *call,
-                                        iris_status_t checked,
-                                        iris_ops_workspace_t **workspace_p);
 
 #endif /* IRIS_SRC_OPS_INTERNAL_H */

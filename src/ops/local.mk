@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
-libirisi_la_SOURCES += %D%/blas.c %D%/blas_cpu.c %D%/internal.h %D%/kernels.h \
-	%D%/operations.c %D%/ops_check.c %D%/ops_chunks.c %D%/ops_first.c \
-	%D%/ops_kernels.c %D%/ops_model.c %D%/ops_plan.c %D%/ops_rates.c \
-	%D%/ops_steps.c %D%/ops_way.c %D%/ops_workspace.c %D%/product.c
+libirisi_la_SOURCES += %D%/check.c %D%/chunks.c %D%/internal.h %D%/kernels.h \
+	%D%/operations.c %D%/ops_kernels.c %D%/product.c %D%/steps.c
 # A product is to be rounded before it is added to, on every target.
 %D%/ops_kernels.lo: override CFLAGS += $(kernel_speed) -ffp-contract=off
 # Modules, so that the library does without theirs.
@@ -15,7 +13,7 @@ iris_cblas_la_LDFLAGS = -module -avoid-version -shared \
 	-export-symbols-regex iris_blas_module
 endif
 # They find their libraries at run time.
-lt_blas = %D%/blas_lt.c %D%/blas_vendor.c src/base/loader.c
+lt_blas = %D%/blas_lt.c src/base/loader.c
 lt_blas_ldflags = -module -avoid-version -shared \
 	-export-symbols-regex iris_blas_module
 if HAVE_CUBLASLT

@@ -107,6 +107,19 @@ iris_status_t iris_i_report_read(int fd, struct iris_report **report_p);
 int iris_i_report_calls(int fd, int rank,
                         struct iris_record_call calls[IRIS_RECORD_CALLS]);
 
+/* Bytes of the character at `text`. 0 if it must not be printed directly: a
+ * control character, or not UTF-8. */
+size_t iris_i_printed_char(const char *text);
+
+/* Escapes such bytes as "\x1b", in place, in a field of at most 256 bytes. All
+ * text from a job's records passes through here. It is cut if it gets too
+ * long. */
+void iris_i_clean(char *text, size_t bytes);
+
+/* Appends to `text`. */
+void __attribute__((format(printf, 3, 4)))
+iris_i_append(char *text, size_t bytes, const char *format, ...);
+
 /* ---- Ranks ---- */
 
 /* Whether the rank's process or its context has ended without the others. */
@@ -132,21 +145,6 @@ iris_i_find_wait(const struct iris_report *report, int rank,
 
 /* Marks the ranks that wait; returns their number. */
 int iris_i_mark_waiting(const struct iris_report *report, char *marked);
-
-/* ---- escape.c ---- */
-
-/* Bytes of the character at `text`. 0 if it must not be printed directly: a
- * control character, or not UTF-8. */
-size_t iris_i_printed_char(const char *text);
-
-/* Escapes such bytes as "\x1b", in place, in a field of at most 256 bytes. All
- * text from a job's records passes through here. It is cut if it gets too
- * long. */
-void iris_i_clean(char *text, size_t bytes);
-
-/* Appends to `text`. */
-void __attribute__((format(printf, 3, 4)))
-iris_i_append(char *text, size_t bytes, const char *format, ...);
 
 /* ---- words.c ---- */
 
@@ -177,7 +175,7 @@ void iris_i_report_name(const struct iris_report *report,
 void iris_i_say_ranks(struct iris_report *report, const char *marked);
 void iris_i_say_doing(struct iris_report *report, int rank);
 
-/* ---- analyse.c ---- */
+/* ---- incident.c ---- */
 
 /* Reads all ranks twice, `apart_ms` apart, and judges. The caller frees the
  * report with free(). IRIS_ERR_NO_MEMORY, IRIS_ERR_INVALID and
@@ -190,6 +188,23 @@ iris_status_t iris_i_report_make(int fd, int apart_ms,
  * and its cause. */
 void iris_i_report_judge(struct iris_report *report,
                          const struct iris_report *before);
+
+/* Writes the report of this incident, unless another rank does so or has done
+ * so. It goes to stderr and, if `prefix` is not empty, to
+ * <prefix>_report_<n>.json. Logs errors. */
+void iris_i_report_incident(struct iris_control *control, const char *prefix);
+
+/* Writes the report of a call that members made differently, with this thread's
+ * message as the cause. At most once a second for the job. */
+void iris_i_report_mismatch(struct iris_control *control, const char *prefix);
+
+/* From now on, SIGUSR2 to this process prints the report of the job, unless the
+ * program handles or ignores the signal. `prefix` lives until _unwatch(). */
+void iris_i_report_watch(struct iris_control *control, const char *prefix);
+
+/* Waits for the end of a report. Does nothing for a job that was not
+ * watched. */
+void iris_i_report_unwatch(struct iris_control *control);
 
 /* ---- find.c ---- */
 
@@ -209,31 +224,10 @@ int iris_i_report_is_new(struct iris_report_seen *seen, int fd);
  * errno: ENOENT, it has no more; ESRCH, no such process; EACCES. */
 int iris_i_report_open(int pid, int n);
 
-/* ---- report_text.c ---- */
+/* ---- print.c ---- */
 
 void iris_i_report_text(const struct iris_report *report, FILE *out);
 
-/* ---- report_json.c ---- */
-
 void iris_i_report_json(const struct iris_report *report, FILE *out);
-
-/* ---- incident.c ---- */
-
-/* Writes the report of this incident, unless another rank does so or has done
- * so. It goes to stderr and, if `prefix` is not empty, to
- * <prefix>_report_<n>.json. Logs errors. */
-void iris_i_report_incident(struct iris_control *control, const char *prefix);
-
-/* Writes the report of a call that members made differently, with this thread's
- * message as the cause. At most once a second for the job. */
-void iris_i_report_mismatch(struct iris_control *control, const char *prefix);
-
-/* From now on, SIGUSR2 to this process prints the report of the job, unless the
- * program handles or ignores the signal. `prefix` lives until _unwatch(). */
-void iris_i_report_watch(struct iris_control *control, const char *prefix);
-
-/* Waits for the end of a report. Does nothing for a job that was not
- * watched. */
-void iris_i_report_unwatch(struct iris_control *control);
 
 #endif /* IRIS_SRC_REPORT_REPORT_H */

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Conversion of tensors to and from DLPack.
+ * Memory of the program and of other libraries as tensors, and the reverse.
+ *
+ * A tensor that owns its memory passes the ownership to the other library,
+ * whose deleter releases it as iris_free_later() does. An imported tensor
+ * becomes one of the heap, shared if possible and otherwise copied, and its
+ * deleter is called at once.
  */
 #include "config.h"
 
@@ -10,10 +15,93 @@
 #include <iris/dlpack.h>
 
 #include "context/context.h"
+#include "heap/heap.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* ---------------------------------------------------------------------------
+ * Makes memory of the program a tensor on the heap.
+ */
+
+/* Tensors without elements have no memory to share, but get an address, as new
+ * ones do. */
+static iris_status_t share_nothing(iris_t *iris,
+                                   const struct iris_call_type *type,
+                                   const iris_tensor_t *tensor,
+                                   iris_tensor_t *symmetric_p, int *shared_p)
+{
+    struct iris_tensor_request request = {.type = type,
+                                          .shape = iris_i_tensor_shape(tensor),
+                                          .dtype = tensor->dtype,
+                                          .like = tensor};
+    iris_status_t status = iris_i_tensor_begin(iris, NULL, &request);
+
+    if (status == IRIS_OK) {
+        status = iris_i_tensor_create(iris, &request, symmetric_p);
+    }
+    if (status == IRIS_OK && shared_p != NULL) {
+        *shared_p = 0;
+    }
+    return status;
+}
+
+static iris_status_t share_tensor(iris_t *iris,
+                                  const struct iris_tensor_share *what,
+                                  iris_tensor_t *symmetric_p, int *shared_p)
+{
+    const iris_tensor_t *tensor = what->tensor;
+    struct iris_heap_request request = {.type = what->type,
+                                        .alignment = IRIS_ALIGNMENT,
+                                        .checked = what->checked};
+    const struct iris_named_argument argument = {iris_i_log(iris),
+                                                 what->type->name, "tensor"};
+    struct iris_tensor_extent extent = {NULL, 1}; /* for a malformed tensor */
+    iris_status_t status;
+    iris_tensor_t result;
+    void *symmetric;
+
+    if (request.checked == IRIS_OK) {
+        request.checked =
+            iris_i_tensor_check_access(iris_i_heap(iris), &argument, tensor, 0);
+    }
+    if (request.checked == IRIS_OK) {
+        extent = iris_i_tensor_extent(tensor);
+    }
+    if (extent.bytes == 0) {
+        return share_nothing(iris, what->type, tensor, symmetric_p, shared_p);
+    }
+    request.bytes = extent.bytes;
+    status = iris_i_external_share(iris_i_heap(iris), &request, extent.start,
+                                   symmetric_p == NULL ? NULL : &symmetric,
+                                   shared_p);
+    if (status == IRIS_OK) {
+        result = *tensor;
+        result.owner = symmetric;
+        result.data = (char *)symmetric + ((char *)tensor->data - extent.start);
+        *symmetric_p = result;
+    }
+    return status;
+}
+
+iris_status_t iris_tensor_as_symmetric(iris_t *iris,
+                                       const iris_tensor_t *tensor,
+                                       iris_tensor_t *symmetric_p,
+                                       int *shared_p)
+{
+    static const struct iris_call_type type = {"iris_tensor_as_symmetric",
+                                               IRIS_TENSOR_CALL_FIELDS};
+    const struct iris_tensor_share what = {.type = &type, .tensor = tensor};
+    iris_status_t status = iris_i_enter(iris, type.name);
+
+    return status == IRIS_OK ? share_tensor(iris, &what, symmetric_p, shared_p)
+                             : status;
+}
+
+/* ---------------------------------------------------------------------------
+ * Conversion of tensors to and from DLPack.
+ */
 
 static const struct dlpack_dtype dtypes[] = {
     [IRIS_DTYPE_BOOL] = {DLPACK_BOOL, 8, 1},
@@ -119,7 +207,7 @@ iris_status_t iris_tensor_to_dlpack(iris_t *iris, iris_tensor_t *tensor,
 
 /* ---- From ---- */
 
-static int dtype_of(struct dlpack_dtype dtype)
+static int dtype_of_dlpack(struct dlpack_dtype dtype)
 {
     for (int i = 0; i < NUM_DTYPES; i++) {
         if (memcmp(&dtypes[i], &dtype, sizeof dtype) == 0) {
@@ -162,7 +250,7 @@ static iris_status_t read_tensor(const iris_t *iris, const char *call,
                                                  "the DLPack tensor"};
     int64_t strides[IRIS_TENSOR_DIMS_MAX];
     iris_shape_t shape = {.ndim = from->ndim};
-    int dtype = dtype_of(from->dtype);
+    int dtype = dtype_of_dlpack(from->dtype);
     iris_status_t status;
 
     if (dtype < 0) {
@@ -227,7 +315,7 @@ iris_status_t iris_tensor_from_dlpack(iris_t *iris,
                           "DLPack than %d.x; pass one of that",
                           type.name, DLPACK_ABI_MAJOR)
             : read_tensor(iris, type.name, &managed->tensor, &tensor);
-    status = iris_i_tensor_share(iris, &what, symmetric_p, shared_p);
+    status = share_tensor(iris, &what, symmetric_p, shared_p);
     if (status == IRIS_OK && managed->deleter != NULL) {
         managed->deleter(managed);
     }

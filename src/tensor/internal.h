@@ -54,7 +54,13 @@ iris_status_t iris_i_tensor_create(iris_t *iris,
                                    const struct iris_tensor_request *request,
                                    iris_tensor_t *tensor_p);
 
-/* ---- tensor_layout.c ---- */
+/* Launches a kernel that works on a tensor, with a grid for its bytes. */
+iris_status_t iris_i_tensor_launch(iris_t *iris,
+                                   const struct iris_kernel *kernel,
+                                   const iris_tensor_t *tensor,
+                                   const void *args, iris_stream_t *stream);
+
+/* ---- layout.c ---- */
 
 int64_t iris_i_shape_numel(const iris_shape_t *shape);
 iris_shape_t iris_i_tensor_shape(const iris_tensor_t *tensor);
@@ -75,11 +81,7 @@ void iris_i_layout_strides(const iris_shape_t *shape,
 int iris_i_layout_reshape(const iris_tensor_t *tensor,
                           const iris_shape_t *shape, int64_t *strides_p);
 
-/* iris_i_tensor_check() of the argument `tensor` of a call without a context.
- */
-iris_status_t iris_i_view_check(const char *call, const iris_tensor_t *tensor);
-
-/* ---- tensor_value.c ---- */
+/* ---- value.c ---- */
 
 /* A number passed as the argument `name`. */
 struct iris_argument {
@@ -105,23 +107,8 @@ static inline int iris_i_dtype_is_float8(iris_dtype_t dtype)
     return dtype == IRIS_DTYPE_F8E4M3 || dtype == IRIS_DTYPE_F8E5M2;
 }
 
-/* An integer's bits, sign-extended. */
-uint64_t iris_i_element_bits(const void *element, iris_dtype_t dtype);
-
 /* A number as a double; for a complex element, part 0 or 1. */
 double iris_i_element_part(const void *element, iris_dtype_t dtype, int part);
-
-/* ---- tensor_fill.c ---- */
-
-/* Enqueues the fill of a tensor with one element; any strides. */
-iris_status_t iris_i_tensor_fill(iris_t *iris, const iris_tensor_t *tensor,
-                                 const void *element, iris_stream_t *stream);
-
-/* Launches a kernel that works on a tensor, with a grid for its bytes. */
-iris_status_t iris_i_tensor_launch(iris_t *iris,
-                                   const struct iris_kernel *kernel,
-                                   const iris_tensor_t *tensor,
-                                   const void *args, iris_stream_t *stream);
 
 /* ---- Dlpack abi ---- */
 
@@ -179,7 +166,7 @@ struct DLManagedTensorVersioned {
     struct dlpack_tensor tensor;
 };
 
-/* ---- tensor_share.c ---- */
+/* ---- dlpack.c ---- */
 
 /* iris_tensor_as_symmetric(), in a call of another name with the same fields.
  * `checked`: the status of the caller's own checks; if it is an error, the
@@ -189,8 +176,5 @@ struct iris_tensor_share {
     const iris_tensor_t *tensor;
     iris_status_t checked;
 };
-iris_status_t iris_i_tensor_share(iris_t *iris,
-                                  const struct iris_tensor_share *what,
-                                  iris_tensor_t *symmetric_p, int *shared_p);
 
 #endif /* IRIS_SRC_TENSOR_INTERNAL_H */

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
-libirisi_la_SOURCES += %D%/arange.c %D%/broadcast.c %D%/create.c %D%/dlpack.c \
-	%D%/format.c %D%/internal.h %D%/kernels.h %D%/linspace.c %D%/random_kernels.c \
-	%D%/remote.c %D%/tensor_fill.c %D%/tensor_kernels.c %D%/tensor_layout.c \
-	%D%/tensor_random.c %D%/tensor_share.c %D%/tensor_value.c %D%/view.c
+libirisi_la_SOURCES += %D%/create.c %D%/dlpack.c %D%/internal.h %D%/kernels.h \
+	%D%/layout.c %D%/random.c %D%/random_kernels.c %D%/tensor_kernels.c \
+	%D%/value.c
 # Loops are to be vectorised, and in the first a product is to be rounded before
 # it is added to (iris_d_product_f32() in device/core/compat.h), whatever else is
 # wanted.

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Export: the files of all ranks, and the merged file.
+ * Export: the files of all ranks, the merged file, and IRIS_TRACE.
+ *
+ * All ranks export together: each writes its own file, then rank 0 merges them.
+ * With IRIS_TRACE the trace begins with the context, each rank writes its part
+ * when it leaves the job, and the last rank merges the parts. list_lock guards
+ * the contexts of this process that IRIS_TRACE traces.
  */
 #include "config.h"
 
@@ -14,13 +19,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* ---------------------------------------------------------------------------
+ * Export: the files of all ranks, and the merged file.
+ */
 
 static const struct iris_call_type export_call = {
     .name = "iris_trace_export",
     .fields = {{.name = "file"}, {.name = "merge"}},
 };
 
-void iris_i_trace_rank_path(const char *file, int rank, char path[PATH_MAX])
+/* The name of one rank's file, from the name of the merged file. */
+static void make_rank_path(const char *file, int rank, char path[PATH_MAX])
 {
     const char *ending = iris_i_out_ending(file);
 
@@ -28,7 +39,9 @@ void iris_i_trace_rank_path(const char *file, int rank, char path[PATH_MAX])
              ending);
 }
 
-iris_status_t iris_i_trace_check_file(const iris_t *iris, const char *file)
+/* Whether a trace can be written under this name. IRIS_ERR_INVALID,
+ * IRIS_ERR_UNSUPPORTED */
+static iris_status_t check_file(const iris_t *iris, const char *file)
 {
     if (file == NULL || iris_i_out_ending(file) == NULL ||
         strlen(file) > PATH_MAX - 64) {
@@ -68,7 +81,8 @@ static iris_status_t agree(iris_t *iris, iris_status_t status, const char *file,
     return iris_i_agree(&iris_i_world(iris)->members, &call);
 }
 
-iris_status_t iris_i_trace_merge(iris_t *iris, const char *file)
+/* Writes the merged file, after all ranks have written theirs. */
+static iris_status_t merge_exported(iris_t *iris, const char *file)
 {
     size_t num_ranks = (size_t)iris_i_num_ranks(iris);
     char *memory = malloc(num_ranks * PATH_MAX);
@@ -82,7 +96,7 @@ iris_status_t iris_i_trace_merge(iris_t *iris, const char *file)
     }
     for (size_t i = 0; status == IRIS_OK && i < num_ranks; i++) {
         paths[i] = memory + i * PATH_MAX;
-        iris_i_trace_rank_path(file, (int)i, paths[i]);
+        make_rank_path(file, (int)i, paths[i]);
     }
     if (status == IRIS_OK &&
         iris_i_merge(paths, (int)num_ranks, file, &report) != 0) {
@@ -121,7 +135,7 @@ static iris_status_t write_files(iris_t *iris, struct iris_trace *trace,
     char path[PATH_MAX];
     iris_status_t status;
 
-    iris_i_trace_rank_path(file, iris_i_rank(iris), path);
+    make_rank_path(file, iris_i_rank(iris), path);
     status = iris_i_trace_write(trace, path);
     if (status == IRIS_OK) {
         status = write_beside(iris, trace, file);
@@ -182,7 +196,9 @@ static iris_status_t write_ended(struct iris_trace *trace, const char *file,
     return status;
 }
 
-iris_status_t iris_i_trace_write_own(struct iris_trace *trace, const char *file)
+/* Writes this rank's files of `file`, which check_file() has
+ * checked. Works even after a fault of the device. */
+static iris_status_t export_own(struct iris_trace *trace, const char *file)
 {
     return write_ended(
         trace, file, iris_i_stream_synchronize_all(iris_i_queue(trace->iris)));
@@ -201,12 +217,14 @@ static int is_idle(const struct iris_heap *heap)
     return idle;
 }
 
-iris_status_t iris_i_trace_write_now(struct iris_trace *trace, const char *file)
+/* export_own() without waiting for streams. IRIS_ERR_STATE if
+ * records would have to be copied from a GPU that is not idle. */
+static iris_status_t write_now(struct iris_trace *trace, const char *file)
 {
     iris_t *iris = trace->iris;
 
     if (is_idle(iris_i_heap(iris))) {
-        return iris_i_trace_write_own(trace, file);
+        return export_own(trace, file);
     }
     if (iris_i_is_gpu(iris)) {
         return iris_i_fail(iris_i_log(iris), IRIS_ERR_STATE,
@@ -228,7 +246,7 @@ static iris_status_t write_alone(iris_t *iris, struct iris_trace *trace,
         return status;
     }
     snprintf(message, sizeof message, "%s", iris_last_error());
-    if (iris_i_trace_write_own(trace, file) == IRIS_OK) {
+    if (export_own(trace, file) == IRIS_OK) {
         iris_i_warning(iris_i_log(iris),
                        "iris_trace_export: only this rank's own file of %s is "
                        "written; iris-trace merge makes one of all there are",
@@ -240,7 +258,7 @@ static iris_status_t write_alone(iris_t *iris, struct iris_trace *trace,
 static iris_status_t export_all(iris_t *iris, struct iris_trace *trace,
                                 const char *file)
 {
-    iris_status_t checked = iris_i_trace_check_file(iris, file);
+    iris_status_t checked = check_file(iris, file);
     iris_status_t status = agree(iris, checked, file, 1);
 
     if (status == IRIS_OK) {
@@ -250,10 +268,9 @@ static iris_status_t export_all(iris_t *iris, struct iris_trace *trace,
         return checked == IRIS_OK ? write_alone(iris, trace, file, status)
                                   : status;
     }
-    status = agree(iris, iris_i_trace_write_own(trace, file), file, 1);
+    status = agree(iris, export_own(trace, file), file, 1);
     if (status == IRIS_OK) {
-        status =
-            iris_i_rank(iris) == 0 ? iris_i_trace_merge(iris, file) : IRIS_OK;
+        status = iris_i_rank(iris) == 0 ? merge_exported(iris, file) : IRIS_OK;
         status = agree(iris, status, file, 1);
     }
     return status;
@@ -270,6 +287,236 @@ iris_status_t iris_trace_export(iris_t *iris, const char *file, int merge)
     if (merge) {
         return export_all(iris, trace, file);
     }
-    status = iris_i_trace_check_file(iris, file);
-    return status == IRIS_OK ? iris_i_trace_write_own(trace, file) : status;
+    status = check_file(iris, file);
+    return status == IRIS_OK ? export_own(trace, file) : status;
 }
+
+/* ---------------------------------------------------------------------------
+ * IRIS_TRACE: a trace of any program. It is enabled when a context begins. Each
+ * rank writes its part when it leaves the job, and the last rank merges the
+ * parts.
+ */
+
+/* Number of events to record. IRIS_TRACE_HEAP_BYTES has space for them. Fewer
+ * if memory is short, down to the second number. */
+#define MAX_EVENTS ((size_t)1 << 19)
+#define LEAST_EVENTS ((size_t)1 << 13)
+
+/* A traced context, from its begin to its end. */
+struct automatic {
+    struct automatic *next;
+    iris_t *iris;
+    enum { RECORDS, WRITES, WRITTEN } state;
+    char file[PATH_MAX]; /* absolute: the program may change its folder */
+};
+
+/* All of this process. If a program exits without iris_finalize(), a handler
+ * writes its traces. The handler waits for traces that another thread is
+ * writing. */
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t written = PTHREAD_COND_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct automatic *list;
+static atomic_int process; /* the process of these contexts, or of the latest
+                            * ones */
+
+/* The lock is held. */
+static struct automatic *find(const iris_t *iris)
+{
+    struct automatic *one = list;
+
+    while (one != NULL && (one->iris != iris || one->iris->pid != getpid())) {
+        one = one->next;
+    }
+    return one;
+}
+
+/* Does not change the program's errors. */
+static void write_automatic(const struct automatic *one, int waits)
+{
+    iris_t *iris = one->iris;
+    struct iris_trace *trace =
+        (struct iris_trace *)iris_i_extension(iris, IRIS_EXTENSION_TRACE);
+    char message[IRIS_MESSAGE_BYTES];
+
+    if (trace == NULL) { /* an iris_trace_enable() of the program failed */
+        return;
+    }
+    snprintf(message, sizeof message, "%s", iris_last_error());
+    if ((waits ? export_own(trace, one->file) : write_now(trace, one->file)) !=
+        IRIS_OK) {
+        iris_i_warning(iris_i_log(iris), "IRIS_TRACE: %s", iris_last_error());
+    }
+    (void)iris_i_fail_again(IRIS_OK, message);
+}
+
+/* If ranks leave one by one, the last one merges: it finds the files of all
+ * others. If two end at once, both merge, with the same result. */
+static void merge_if_complete(const struct automatic *one)
+{
+    iris_t *iris = one->iris;
+    char path[PATH_MAX], message[IRIS_MESSAGE_BYTES];
+
+    for (int rank = 0; rank < iris_i_num_ranks(iris); rank++) {
+        make_rank_path(one->file, rank, path);
+        if (access(path, F_OK) != 0) {
+            return;
+        }
+    }
+    snprintf(message, sizeof message, "%s", iris_last_error());
+    if (merge_exported(iris, one->file) != IRIS_OK) {
+        iris_i_warning(iris_i_log(iris), "IRIS_TRACE: %s", iris_last_error());
+    } else {
+        iris_i_info(iris_i_log(iris), "wrote trace %s of all ranks", one->file);
+    }
+    (void)iris_i_fail_again(IRIS_OK, message);
+}
+
+static void at_exit(void)
+{
+    if (atomic_load(&process) != getpid()) { /* a fork without contexts */
+        return;
+    }
+    pthread_mutex_lock(&list_lock);
+    for (struct automatic *one = list; one != NULL; one = one->next) {
+        if (one->iris->pid != getpid()) {
+            continue;
+        }
+        while (one->state == WRITES) {
+            pthread_cond_wait(&written, &list_lock);
+        }
+        if (one->state == RECORDS) {
+            one->state = WRITTEN;
+            write_automatic(one, 0);
+        }
+        merge_if_complete(one); /* its thread will not get to that */
+    }
+    pthread_mutex_unlock(&list_lock);
+}
+
+static void prepare(void)
+{
+    (void)atexit(at_exit);
+}
+
+/* ---- Begin and end of contexts ---- */
+
+static void set_path(struct automatic *one, const char *file)
+{
+    char folder[PATH_MAX / 2] = "";
+
+    if (file[0] != '/' && getcwd(folder, sizeof folder) == NULL) {
+        folder[0] = '\0';
+    }
+    snprintf(one->file, sizeof one->file, "%s%s%.1500s", folder,
+             folder[0] != '\0' ? "/" : "", file);
+}
+
+/* Removes files of an earlier run, which could be taken for this one's. */
+static void remove_old(const iris_t *iris, const char *file)
+{
+    char path[PATH_MAX];
+
+    make_rank_path(file, iris_i_rank(iris), path);
+    (void)unlink(path);
+    if (iris_i_rank(iris) == 0) {
+        (void)unlink(file);
+    }
+}
+
+/* All ranks compute the same values, as iris_trace_enable() requires. */
+static iris_status_t enable_automatic(iris_t *iris)
+{
+    size_t events = MAX_EVENTS;
+    iris_status_t status = iris_trace_enable(iris, events);
+
+    while (status == IRIS_ERR_NO_MEMORY && events > LEAST_EVENTS) {
+        events /= 8;
+        status = iris_trace_enable(iris, events);
+    }
+    return status;
+}
+
+static void begun(iris_t *iris)
+{
+    const char *file = iris_i_settings(iris)->trace.text;
+    struct automatic *one;
+
+    if (file[0] == '\0') {
+        return;
+    }
+    one = calloc(1, sizeof *one);
+    if (one == NULL || check_file(iris, file) != IRIS_OK) {
+        iris_i_warning(iris_i_log(iris), "IRIS_TRACE: %s",
+                       one == NULL ? "no memory" : iris_last_error());
+        free(one);
+        return;
+    }
+    one->iris = iris;
+    set_path(one, file);
+    remove_old(iris, one->file);
+    if (enable_automatic(iris) != IRIS_OK) {
+        iris_i_warning(iris_i_log(iris), "IRIS_TRACE: nothing is recorded: %s",
+                       iris_last_error());
+        free(one);
+        return;
+    }
+    (void)pthread_once(&once, prepare);
+    atomic_store(&process, getpid());
+    pthread_mutex_lock(&list_lock);
+    one->next = list;
+    list = one;
+    pthread_mutex_unlock(&list_lock);
+}
+
+static void ending(iris_t *iris, int waits)
+{
+    struct automatic *one;
+
+    pthread_mutex_lock(&list_lock);
+    one = find(iris);
+    if (one == NULL || one->state != RECORDS) {
+        pthread_mutex_unlock(&list_lock);
+        return;
+    }
+    one->state = WRITES;
+    pthread_mutex_unlock(&list_lock);
+    write_automatic(one, waits);
+    pthread_mutex_lock(&list_lock);
+    one->state = WRITTEN;
+    pthread_cond_broadcast(&written);
+    pthread_mutex_unlock(&list_lock);
+}
+
+static struct automatic *take_automatic(const iris_t *iris)
+{
+    struct automatic **link = &list, *one;
+
+    pthread_mutex_lock(&list_lock);
+    one = find(iris);
+    while (one != NULL && *link != one) {
+        link = &(*link)->next;
+    }
+    if (one != NULL) {
+        *link = one->next;
+    }
+    pthread_mutex_unlock(&list_lock);
+    return one;
+}
+
+static void ended(iris_t *iris, enum iris_rank_state state)
+{
+    struct automatic *one = take_automatic(iris);
+
+    if (one != NULL &&
+        (state != IRIS_RANK_FINALIZED || iris_i_rank(iris) == 0)) {
+        merge_if_complete(one);
+    }
+    free(one);
+}
+
+const struct iris_life_ops iris_i_life_ops = {
+    .begun = begun,
+    .ending = ending,
+    .ended = ended,
+};

@@ -15,7 +15,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* ---- recording.c ---- */
+/* ---- record.c ---- */
 
 /* The records of one context: operations of kernels in columns on its heap,
  * host calls in an array, and the conversion of their times. */
@@ -45,7 +45,7 @@ enum iris_trace_column {
 struct iris_trace_note {
     uint64_t launch; /* the host event of the kernel's run */
     uint32_t kernel; /* number of its name */
-    uint32_t lanes;  /* accesses that this event represents; see observe.c */
+    uint32_t lanes;  /* accesses that this event represents; see record.c */
 };
 
 /* One call of the host. */
@@ -112,18 +112,31 @@ struct iris_trace {
  * for the message. */
 struct iris_trace *iris_i_trace_of(const iris_t *iris, const char *call);
 
+/* The name of the event with that id. `text` is a buffer for events without a
+ * name. */
+const char *iris_i_trace_event_name(struct iris_trace *trace, int event,
+                                    char text[IRIS_TRACE_NAME_BYTES]);
+/* The name of a call in the trace: "all_reduce 4096 f32". */
+#define IRIS_TRACE_CALL_BYTES 128
+void iris_i_trace_call_name(const struct iris_trace *trace,
+                            const struct iris_trace_call *call,
+                            char text[IRIS_TRACE_CALL_BYTES]);
+
+/* The rank whose memory a call accesses besides its own, also by a pointer of
+ * iris_as_remote(); -1: none. */
+int iris_i_trace_target(const struct iris_trace *trace,
+                        const struct iris_trace_call *call);
+
+iris_status_t iris_i_trace_device(void *self,
+                                  const struct iris_cpu_event *event);
+void iris_i_trace_host(void *self, const struct iris_host_event *event);
+
 /* ---- Columns ---- */
 
 /* The total bytes, the offset of a column, and the bytes of one of its
  * elements. */
 size_t iris_i_trace_bytes(size_t max_events);
 size_t iris_i_trace_offset(size_t max_events, enum iris_trace_column column);
-size_t iris_i_trace_width(enum iris_trace_column column);
-
-/* Copies from the columns to host memory. On the CPU, this works even if the
- * backend has a fault. */
-iris_status_t iris_i_trace_read(const struct iris_trace *trace, void *to,
-                                const void *from, size_t bytes);
 
 /* Number of events that kernels have begun, including dropped ones. */
 iris_status_t iris_i_trace_count(struct iris_trace *trace, uint64_t *count_p);
@@ -149,27 +162,7 @@ iris_status_t iris_i_trace_chunk_read(const struct iris_trace *trace,
 void iris_i_trace_row(const struct iris_trace_chunk *chunk, size_t i,
                       int64_t row[IRIS_TRACE_COLUMNS]);
 
-/* ---- names.c ---- */
-
-/* The number of a kernel's name, which is copied; 0: no name. */
-uint32_t iris_i_trace_kernel(struct iris_trace *trace, const char *name);
-
-/* The name of the event with that id. `text` is a buffer for events without a
- * name. */
-const char *iris_i_trace_event_name(struct iris_trace *trace, int event,
-                                    char text[IRIS_TRACE_NAME_BYTES]);
-/* The name of a call in the trace: "all_reduce 4096 f32". */
-#define IRIS_TRACE_CALL_BYTES 128
-void iris_i_trace_call_name(const struct iris_trace *trace,
-                            const struct iris_trace_call *call,
-                            char text[IRIS_TRACE_CALL_BYTES]);
-
-/* The rank whose memory a call accesses besides its own, also by a pointer of
- * iris_as_remote(); -1: none. */
-int iris_i_trace_target(const struct iris_trace *trace,
-                        const struct iris_trace_call *call);
-
-/* ---- trace_clock.c ---- */
+/* ---- enable.c ---- */
 
 /* Measures a pair of the device's clock and the host's. With `first`, the
  * conversion begins with it; otherwise it makes the conversion more exact.
@@ -188,50 +181,10 @@ int64_t iris_i_trace_device_ns(const struct iris_trace_clock *clock,
                                int64_t ticks);
 int64_t iris_i_trace_host_ns(const struct iris_trace_clock *clock, int64_t ns);
 
-/* ---- export.c ---- */
-
-/* Writes this rank's files of `file`, which iris_i_trace_check_file() has
- * checked. Works even after a fault of the device. */
-iris_status_t iris_i_trace_write_own(struct iris_trace *trace,
-                                     const char *file);
-
-/* iris_i_trace_write_own() without waiting for streams. IRIS_ERR_STATE if
- * records would have to be copied from a GPU that is not idle. */
-iris_status_t iris_i_trace_write_now(struct iris_trace *trace,
-                                     const char *file);
-
-/* Whether a trace can be written under this name. IRIS_ERR_INVALID,
- * IRIS_ERR_UNSUPPORTED */
-iris_status_t iris_i_trace_check_file(const iris_t *iris, const char *file);
-
-/* The name of one rank's file, from the name of the merged file. */
-void iris_i_trace_rank_path(const char *file, int rank, char path[PATH_MAX]);
-
-/* Writes the merged file, after all ranks have written theirs. */
-iris_status_t iris_i_trace_merge(iris_t *iris, const char *file);
-
-/* ---- observe.c ---- */
-
-iris_status_t iris_i_trace_device(void *self,
-                                  const struct iris_cpu_event *event);
-void iris_i_trace_host(void *self, const struct iris_host_event *event);
-
-/* ---- rank_file.c ---- */
+/* ---- write.c ---- */
 
 /* Writes it, completely or not at all. */
 iris_status_t iris_i_trace_write(struct iris_trace *trace, const char *path);
-
-/* ---- trace_collectives.c ---- */
-
-/* Keeps the members and messages of collectives as text, because a group may be
- * destroyed before the trace is written. */
-
-/* Records the members of a call that begins and, for a call of messages, the
- * bytes for and from each. */
-void iris_i_trace_collective(struct iris_trace *trace,
-                             struct iris_trace_call *call);
-
-/* ---- writer.c ---- */
 
 #define IRIS_WRITER_TRACKS 4096
 #define IRIS_WRITER_STREAMS 256
@@ -262,24 +215,5 @@ static inline int iris_i_writer_rank(const struct iris_writer *writer)
 {
     return iris_i_rank(writer->trace->iris);
 }
-
-/* Names the track, unless *seen says that it has a name. */
-void iris_i_writer_name_track(struct iris_writer *writer, unsigned char *seen,
-                              const char *track, const char *name);
-
-/* "ph", "ts" and "dur". An event that has not ended becomes an instant
- * event. */
-void iris_i_writer_times(struct iris_writer *writer, int64_t begin,
-                         int64_t end);
-
-/* Counts bytes to or from another rank. */
-void iris_i_writer_count_bytes(struct iris_writer *writer, int rank,
-                               uint64_t bytes, int64_t ns);
-
-/* Writes all calls of the host. IRIS_ERR_NO_MEMORY */
-iris_status_t iris_i_writer_calls(struct iris_writer *writer);
-
-/* Called before the end of the file. */
-void iris_i_writer_last_counters(struct iris_writer *writer);
 
 #endif /* IRIS_SRC_TRACE_INTERNAL_H */

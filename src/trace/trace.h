@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- json_reader.c ---- */
+/* ---- json.c ---- */
 
 #define IRIS_JSON_DEPTH 64
 #define IRIS_JSON_TEXT 4096
@@ -45,7 +45,7 @@ struct iris_json {
     int depth;
     char stack[IRIS_JSON_DEPTH]; /* '{' or '[' */
     int state;                   /* tokens that may come next; see
-                                  * json_reader.c */
+                                  * json.c */
     int ended;                   /* the file has ended */
     size_t length;
     char text[IRIS_JSON_TEXT];
@@ -80,7 +80,41 @@ const char *iris_i_json_kept(struct iris_json *json, size_t *bytes_p);
 /* Reports an error of the caller at the current offset. */
 enum iris_json_token iris_i_json_fail(struct iris_json *json, const char *what);
 
-/* ---- events.c ---- */
+/* A member of an object, and the struct member that it is read into. */
+struct iris_json_field {
+    const char *name; /* NULL: end of the list */
+    /* Stores the text of a string or a number. */
+    void (*set)(const struct iris_json *json, void *to, size_t bytes);
+    size_t offset, bytes;
+};
+#define IRIS_JSON_FIELD_OF(type, name, member, set)                    \
+    {                                                                  \
+        name, set, offsetof(type, member), sizeof(((type *)0)->member) \
+    }
+#define IRIS_JSON_FIELD(type, member, set) \
+    IRIS_JSON_FIELD_OF(type, #member, member, set)
+
+void iris_i_json_set_text(const struct iris_json *json, void *to, size_t bytes);
+/* Stores into an int, or into a 64-bit integer. */
+void iris_i_json_set_number(const struct iris_json *json, void *to,
+                            size_t bytes);
+
+/* The field of the key just read; NULL: unknown. The second function then reads
+ * a value with the first token `token`, into the struct if there is a field. */
+const struct iris_json_field *
+iris_i_json_find(const struct iris_json *json,
+                 const struct iris_json_field *fields);
+enum iris_json_token iris_i_json_set(struct iris_json *json,
+                                     enum iris_json_token token,
+                                     const struct iris_json_field *field,
+                                     void *to);
+
+/* Reads all members of an object whose begin was read. Returns 0, or -1 after
+ * an error. */
+int iris_i_json_members(struct iris_json *json,
+                        const struct iris_json_field *fields, void *to);
+
+/* ---- merge.c ---- */
 
 #define IRIS_EVENT_MEMBERS 512
 #define IRIS_EVENT_NOWHERE UINT64_MAX
@@ -139,7 +173,26 @@ int iris_i_events_read(struct iris_json *json, struct iris_trace_file *file_p,
                        int (*event)(void *arg, const struct iris_event *event),
                        void *arg);
 
-/* ---- out.c ---- */
+/* The result of a merge. */
+struct iris_merge_report {
+    uint64_t events; /* copied */
+    uint64_t waits;
+    uint64_t joined; /* waits whose signal was found */
+    uint64_t early;  /* number of these waits that ended before their signal
+                      * began */
+    int64_t worst_early_ns;
+    int64_t clock_error_ns;  /* largest error in any file, between ranks; -1:
+                             * unknown */
+    int64_t device_error_ns; /* and between hosts and devices */
+    char error[320];
+};
+
+/* Merges the files into `out`. Two passes, so that only signals and waits take
+ * memory. Returns 0, or -1 with report_p->error. */
+int iris_i_merge(char *const *paths, int count, const char *out,
+                 struct iris_merge_report *report_p);
+
+/* ---- write.c ---- */
 
 struct iris_out {
     const char *path;      /* owned by the caller */
@@ -166,21 +219,12 @@ void iris_i_out_write(struct iris_out *out, const char *text, size_t bytes);
 void iris_i_out_print(struct iris_out *out, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The text in quotes, escaped. Bytes that are not UTF-8 become the characters
- * with their numbers. */
-void iris_i_out_string(struct iris_out *out, const char *text);
-
 /* Begins the next element of the array, on a new line. */
 void iris_i_out_next(struct iris_out *out);
-
-/* Writes nanoseconds as microseconds with three decimals. */
-void iris_i_out_us(struct iris_out *out, int64_t ns);
 
 /* Gives the file its name; with `keep` 0, or after a failure, removes it.
  * Returns 0 or an errno. */
 int iris_i_out_close(struct iris_out *out, int keep);
-
-/* ---- flows.c ---- */
 
 /* A place on a timeline. */
 struct iris_flow_end {
@@ -242,64 +286,7 @@ const struct iris_flow_point *
 iris_i_flows_signal_of(const struct iris_flows *flows,
                        const struct iris_flow_point *wait);
 
-/* ---- merge.c ---- */
-
-/* The result of a merge. */
-struct iris_merge_report {
-    uint64_t events; /* copied */
-    uint64_t waits;
-    uint64_t joined; /* waits whose signal was found */
-    uint64_t early;  /* number of these waits that ended before their signal
-                      * began */
-    int64_t worst_early_ns;
-    int64_t clock_error_ns;  /* largest error in any file, between ranks; -1:
-                             * unknown */
-    int64_t device_error_ns; /* and between hosts and devices */
-    char error[320];
-};
-
-/* Merges the files into `out`. Two passes, so that only signals and waits take
- * memory. Returns 0, or -1 with report_p->error. */
-int iris_i_merge(char *const *paths, int count, const char *out,
-                 struct iris_merge_report *report_p);
-
-/* ---- json_fields.c ---- */
-
-/* A member of an object, and the struct member that it is read into. */
-struct iris_json_field {
-    const char *name; /* NULL: end of the list */
-    /* Stores the text of a string or a number. */
-    void (*set)(const struct iris_json *json, void *to, size_t bytes);
-    size_t offset, bytes;
-};
-#define IRIS_JSON_FIELD_OF(type, name, member, set)                    \
-    {                                                                  \
-        name, set, offsetof(type, member), sizeof(((type *)0)->member) \
-    }
-#define IRIS_JSON_FIELD(type, member, set) \
-    IRIS_JSON_FIELD_OF(type, #member, member, set)
-
-void iris_i_json_set_text(const struct iris_json *json, void *to, size_t bytes);
-/* Stores into an int, or into a 64-bit integer. */
-void iris_i_json_set_number(const struct iris_json *json, void *to,
-                            size_t bytes);
-
-/* The field of the key just read; NULL: unknown. The second function then reads
- * a value with the first token `token`, into the struct if there is a field. */
-const struct iris_json_field *
-iris_i_json_find(const struct iris_json *json,
-                 const struct iris_json_field *fields);
-enum iris_json_token iris_i_json_set(struct iris_json *json,
-                                     enum iris_json_token token,
-                                     const struct iris_json_field *field,
-                                     void *to);
-
-/* Reads all members of an object whose begin was read. Returns 0, or -1 after
- * an error. */
-int iris_i_json_members(struct iris_json *json,
-                        const struct iris_json_field *fields, void *to);
-
-/* ---- automatic.c ---- */
+/* ---- export.c ---- */
 
 extern const struct iris_life_ops iris_i_life_ops;
 

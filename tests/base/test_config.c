@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { STRING, CHOICE, BYTES, MS, COUNT, RANK, FLAG };
+/* One choice is a list, too. */
+enum kind { STRING, CHOICE, BYTES, MS, COUNT, RANK, FLAG, LIST = CHOICE };
 
 static int clear(void **state)
 {

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { STRING, CHOICE, BYTES, MS, COUNT, RANK, FLAG };
+/* One choice is a list, too. */
+enum kind { STRING, CHOICE, BYTES, MS, COUNT, RANK, FLAG, LIST = CHOICE };
 
 #define KINDS 7
 
@@ -87,7 +88,6 @@ static void defaults_are_the_tables(void **state)
         assert_int_equal(settings.sim_cus.number, 4);
         assert_int_equal(settings.rank.number, 0);
         assert_int_equal(settings.num_ranks.number, 1);
-        assert_int_equal(settings.simulation.number, 0);
     }
 }
 
@@ -142,11 +142,9 @@ static void arguments_go_before_the_environment_before_defaults(void **state)
     struct iris_config config;
 
     (void)state;
-#define ROW(field, kind, env, value, choices, help)                            \
-    if (strcmp(env, "IRIS_SIMULATION") != 0) {                                 \
-        check_row(kind, env, choices, &config, &config.field, &settings.field, \
-                  &settings);                                                  \
-    }
+#define ROW(field, kind, env, value, choices, help)                        \
+    check_row(kind, env, choices, &config, &config.field, &settings.field, \
+              &settings);
     IRIS_CONFIG_ROWS(ROW)
 #undef ROW
 }
@@ -184,6 +182,29 @@ static void simulation_means_the_sim_backend_and_only_that(void **state)
     setenv("IRIS_SIMULATION", "0", 1);
     load(NULL, &settings);
     assert_string_equal(settings.backend.text, "hip");
+    setenv("IRIS_SIMULATION", "on", 1);
+    assert_int_equal(iris_i_settings_load(NULL, &settings), IRIS_ERR_CONFIG);
+    assert_true(harness_message_has("IRIS_SIMULATION=\"on\""));
+    unsetenv("IRIS_SIMULATION");
+}
+
+static void a_list_takes_choices_with_commas(void **state)
+{
+    static const char *const wrong[] = {"all_reduce", "all_reduce=push",
+                                        "all_reduce=ring,", ",all_reduce=ring",
+                                        "all_reduce=ring broadcast=pull"};
+    struct iris_settings settings;
+
+    (void)state;
+    setenv("IRIS_CCL", "all_reduce=RING,broadcast=pull", 1);
+    load(NULL, &settings);
+    assert_string_equal(settings.ccl.text, "all_reduce=ring,broadcast=pull");
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        setenv("IRIS_CCL", wrong[i], 1);
+        assert_int_equal(iris_i_settings_load(NULL, &settings),
+                         IRIS_ERR_CONFIG);
+        assert_true(harness_message_has("IRIS_CCL="));
+    }
 }
 
 static void help_has_every_row_with_its_origin(void **state)
@@ -249,6 +270,7 @@ int main(void)
         TEST(arguments_go_before_the_environment_before_defaults),
         TEST(an_empty_variable_counts_as_unset),
         TEST(simulation_means_the_sim_backend_and_only_that),
+        TEST(a_list_takes_choices_with_commas),
         TEST(help_has_every_row_with_its_origin),
     };
 

@@ -12,7 +12,8 @@
 
 #include "base/base.h"
 
-enum kind { STRING, CHOICE, BYTES, MS, COUNT, RANK, FLAG };
+/* One choice is a list, too. */
+enum kind { STRING, CHOICE, BYTES, MS, COUNT, RANK, FLAG, LIST = CHOICE };
 
 #define KINDS 7
 
@@ -144,15 +145,15 @@ static void flags_and_choices_ignore_case(void **state)
     (void)state;
     setenv("IRIS_LOG_LEVEL", "WARNING", 1);
     for (size_t i = 0; i < 4; i++) {
-        setenv("IRIS_SIMULATION", yes[i], 1);
+        setenv("IRIS_REQUIRE_ALL", yes[i], 1);
         load(NULL, &settings);
-        assert_int_equal(settings.simulation.number, 1);
+        assert_int_equal(settings.require_all.number, 1);
         assert_string_equal(settings.log_level.text, "warning");
     }
     for (size_t i = 0; i < 3; i++) {
-        setenv("IRIS_SIMULATION", no[i], 1);
+        setenv("IRIS_REQUIRE_ALL", no[i], 1);
         load(NULL, &settings);
-        assert_int_equal(settings.simulation.number, 0);
+        assert_int_equal(settings.require_all.number, 0);
     }
 }
 

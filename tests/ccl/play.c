@@ -6,6 +6,8 @@
 
 #include "ccl/play.h"
 
+#include "base/base.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -239,7 +241,7 @@ static void describe(const struct play *play, const char *what, char *text)
              "%s of %zu %s, %s, scale %g, shift %zu, %s%s variants %d %d %d %d "
              "%d, cus %d: %s",
              ops[play->op], play->count, play->type->name,
-             iris_reduce_op_name(play->reduce), play->options.scale,
+             iris_i_reduce_op_name(play->reduce), play->options.scale,
              play->shift, play->in_place ? "in place, " : "",
              play->off_heap == PLAY_ON_HEAP    ? ""
              : play->off_heap == PLAY_OFF_HEAP ? "off the heap, "

@@ -156,18 +156,7 @@ static void what_is_wrong_says_where(void **state)
         {"format 3\nall_reduce gpu 2 any new 0\n", "wrong:1: format '3'",
          "iris-bench --tune"},
         {"format two\n", "wrong:1: format 'two'", "iris-bench --tune"},
-        {"rate gpu links any any 1\n", "wrong:1: 'links'", "a rate"},
-        {"rate tpu link any any 1\n", "wrong:1: 'tpu'", "gpu or cpu"},
-        {"rate gpu product i32 8 1\n", "wrong:1: 'i32'", "f32, f16"},
-        {"rate gpu product f32 any 1\n", "wrong:1: 'any'", "operations"},
-        {"rate gpu link f32 any 1\n", "wrong:1: 'f32'", "a type"},
-        {"rate gpu link any 8 1\n", "wrong:1: '8'", "a size"},
-        {"rate gpu link any any 0\n", "wrong:1: '0'", "above 0"},
-        {"rate gpu link any any nan\n", "wrong:1: 'nan'", "above 0"},
-        {"rate gpu link any any inf\n", "wrong:1: 'inf'", "above 0"},
-        {"rate gpu link any any 1e999\n", "wrong:1: '1e999'", "above 0"},
-        {"rate gpu hidden any any 1.5\n", "wrong:1: '1.5'", "from 0 to 1"},
-        {"rate gpu link any any\n", "5 words", "so has a rate"},
+        {"rate gpu link any any 364\n", "wrong:1: 'rate'", "iris-bench --tune"},
         {"all_reduce gpu 2 any two_shot some\n", "'some'", "workgroups"},
         {"all_reduce gpu 2 any two_shot\n", "wrong:1: 5 words", "a rule has"},
         {"all_reduce gpu 2 any two_shot 0 0\n", "7 words", "a rule has"},
@@ -212,6 +201,27 @@ static void members_have_the_same_rules(void **state)
     unsetenv("IRIS_CCL_TUNING");
 }
 
+static int setting_body(iris_t *iris, void *arg)
+{
+    (void)arg;
+    CHECK_EQUAL(iris_i_ccl_set_variant(iris, IRIS_CCL_ALL_REDUCE),
+                IRIS_CCL_TWO_SHOT_PACKET);
+    CHECK_EQUAL(iris_i_ccl_set_variant(iris, IRIS_CCL_BROADCAST),
+                IRIS_CCL_PULL);
+    CHECK_EQUAL(iris_i_ccl_set_variant(iris, IRIS_CCL_ALL_GATHER),
+                IRIS_CCL_AUTO);
+    return 0;
+}
+
+static void the_setting_names_a_variant_for_each_collective(void **state)
+{
+    (void)state;
+    setenv("IRIS_CCL",
+           "all_reduce=ring,broadcast=pull,all_reduce=two_shot_packet", 1);
+    harness_run(1, setting_body, NULL);
+    unsetenv("IRIS_CCL");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +229,7 @@ int main(void)
         cmocka_unit_test(rules_are_for_what_was_measured),
         cmocka_unit_test(what_is_wrong_says_where),
         cmocka_unit_test(members_have_the_same_rules),
+        cmocka_unit_test(the_setting_names_a_variant_for_each_collective),
     };
 
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);

@@ -85,7 +85,7 @@ RMA_BUG(columns_overlap)
                              .col_stride = 1};
 
     if (r->rank < 2) {
-        ONE_OK(iris_put_tile_on_stream(r->iris, &dst, &src, 0, r->s));
+        ONE_OK(iris_tiles_on_stream(r->iris, IRIS_PUT, &dst, &src, 1, 0, r->s));
     }
     return 0;
 }

@@ -51,7 +51,8 @@ RMA_BUG(tile_unwaited)
                         .col_stride = 1};
 
     if (r->rank == 0) {
-        ONE_OK(iris_put_tile_on_stream(r->iris, &tile, &tile, 1, r->s));
+        ONE_OK(
+            iris_tiles_on_stream(r->iris, IRIS_PUT, &tile, &tile, 1, 1, r->s));
         CHECK_OK(set(r, 0, 1, r->s));
     } else if (r->rank == 1) {
         if (!r->wrong) {

@@ -9,6 +9,8 @@
 #include "support/harness.h"
 #include "support/leaks.h"
 
+#include "context/context.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -173,7 +175,7 @@ static int set_tracing(iris_t *iris, void *arg)
         before[first + i] = words[i];
     }
     if (rank == 0) {
-        CHECK_OK(iris_device_context_set_tracing(iris, words, stream));
+        CHECK_OK(iris_i_layout_write_tracing(iris, words, stream));
     }
     words[0] = 77; /* it is done */
     CHECK_OK(iris_barrier(iris, NULL, NULL));
@@ -181,12 +183,6 @@ static int set_tracing(iris_t *iris, void *arg)
     for (size_t i = 0; i < all; i++) {
         CHECK_EQUAL(after[i], before[i]);
     }
-    CHECK_BAD(iris, iris_device_context_set_tracing(iris, NULL, stream),
-              IRIS_ERR_INVALID, "words is NULL", "pass 17");
-    CHECK_STATUS(iris_device_context_set_tracing(iris, words, (void *)words),
-                 IRIS_ERR_INVALID);
-    CHECK_STATUS(iris_device_context_set_tracing(NULL, words, NULL),
-                 IRIS_ERR_INVALID);
     iris_stream_destroy(iris, stream);
     return 0;
 }

@@ -20,7 +20,7 @@ int fuzz_open(struct fuzz *fuzz, iris_t *iris)
 
     memset(fuzz, 0, sizeof *fuzz);
     if (iris_heap_stats(iris, &stats) != IRIS_OK ||
-        iris_calloc_aligned(iris, 1, FUZZ_BYTES, 256, &block) != IRIS_OK ||
+        iris_calloc(iris, 1, FUZZ_BYTES, &block) != IRIS_OK ||
         posix_memalign((void **)&fuzz->host, 256, FUZZ_BYTES) != 0) {
         return 1;
     }

@@ -148,29 +148,17 @@ static void call_together(struct fuzz *fuzz, const iris_tensor_t *tensor,
 {
     iris_tensor_t made = {.owner = NULL};
     iris_status_t status;
-    unsigned which = fuzz_choose(fuzz, 4);
-    int root = (int)fuzz_choose(fuzz, 3) - 1;
 
-    if (which == 0) {
+    if (fuzz_one_in(fuzz, 2)) {
         status = iris_zeros_like(fuzz->iris, tensor, NULL, &made);
         EXPECT("iris_zeros_like", status,
                verdict != MALFORMED || status == IRIS_ERR_INVALID);
     } else if (!fuzz_is_bad(verdict) && verdict != BLOCK) {
         return;
-    } else if (which == 1) {
+    } else {
         status = iris_tensor_as_symmetric(fuzz->iris, tensor, &made, NULL);
         EXPECT("iris_tensor_as_symmetric", status,
                !fuzz_is_bad(verdict) || status == IRIS_ERR_INVALID);
-    } else if (which == 2) {
-        status = iris_tensor_broadcast_new(fuzz->iris, tensor, root, &made);
-        EXPECT("iris_tensor_broadcast_new", status,
-               !(fuzz_is_bad(verdict) || root < 0) ||
-                   status == IRIS_ERR_INVALID);
-    } else {
-        status = iris_tensor_broadcast(fuzz->iris, tensor, root, NULL, NULL);
-        EXPECT("iris_tensor_broadcast", status,
-               !(fuzz_is_bad(verdict) || root < 0) ||
-                   status == IRIS_ERR_INVALID);
     }
     if (made.owner != NULL) {
         status = iris_tensor_free(fuzz->iris, &made);

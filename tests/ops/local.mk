@@ -11,7 +11,7 @@ $(ops_gpu_tests): tests/fakeblas/libcublasLt.la tests/fakeblas/libhipblaslt.la
 	CPPFLAGS += -DFAKEBLAS_FOLDER='"$(abs_builddir)/tests/fakeblas/.libs"'
 endif
 ops_fake_tests = %D%/test_ops_stuck %D%/test_ops_uneven
-unit_tests += %D%/test_ops_model $(ops_fake_tests)
+unit_tests += %D%/test_ops_plan $(ops_fake_tests)
 # A module in the place of the library's own; a path makes it a shared object.
 tests_ops_iris_cblas_la_SOURCES = %D%/fake_blas.c
 tests_ops_iris_cblas_la_LDFLAGS = -module -avoid-version -shared \

@@ -421,9 +421,9 @@ static int apart_body(iris_t *iris, void *arg)
 static void a_variant_that_is_not_in_place_will_do(void **state)
 {
     (void)state;
-    setenv("IRIS_ALL_REDUCE", "one_shot", 1);
+    setenv("IRIS_CCL", "all_reduce=one_shot", 1);
     harness_run(2, apart_body, NULL);
-    unsetenv("IRIS_ALL_REDUCE");
+    unsetenv("IRIS_CCL");
 }
 
 #define LARGE_ROWS 515

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #define ROWS_MOST 700
-#define BLOCK_ROWS 256 /* as of blas_cpu.c: rows of one call */
+#define BLOCK_ROWS 256 /* as of product.c: rows of one call */
 #define COLUMNS 3
 #define DEPTH 2
 

@@ -147,11 +147,11 @@ static int move(struct board *board, iris_tile_t to, iris_tile_t from, int gets)
     CHECK_EQUAL(clear_board(board), 0);
     copy_by_elements(expected, sent);
     if (gets) {
-        CHECK_OK(
-            iris_get_tile_on_stream(iris, &to, &from, left_of(iris), NULL));
+        CHECK_OK(iris_tiles_on_stream(iris, IRIS_GET, &to, &from, 1,
+                                      left_of(iris), NULL));
     } else {
-        CHECK_OK(
-            iris_put_tile_on_stream(iris, &to, &from, right_of(iris), NULL));
+        CHECK_OK(iris_tiles_on_stream(iris, IRIS_PUT, &to, &from, 1,
+                                      right_of(iris), NULL));
     }
     return check_board(board);
 }
@@ -218,12 +218,12 @@ static int blocks_body(iris_t *iris, void *arg)
     copy_by_elements(tile_at(board.expected, &plain, ROWS, COLS, 4),
                      tile_at(board.sent, &plain, ROWS, COLS, 4));
     CHECK_EQUAL(count, MAX);
-    CHECK_OK(
-        iris_put_tiles_on_stream(iris, to, from, count, right_of(iris), NULL));
+    CHECK_OK(iris_tiles_on_stream(iris, IRIS_PUT, to, from, count,
+                                  right_of(iris), NULL));
     CHECK_EQUAL(check_board(&board), 0);
     CHECK_OK(iris_memset(iris, board.in, UNTOUCHED, board.bytes, NULL));
-    CHECK_OK(
-        iris_get_tiles_on_stream(iris, to, from, count, left_of(iris), NULL));
+    CHECK_OK(iris_tiles_on_stream(iris, IRIS_GET, to, from, count,
+                                  left_of(iris), NULL));
     CHECK_EQUAL(check_board(&board), 0);
     return close_board(&board);
 }
@@ -246,12 +246,12 @@ static int host_body(iris_t *iris, void *arg)
     CHECK_EQUAL(open_board(iris, 4, &board), 0);
     CHECK_EQUAL(clear_board(&board), 0);
     on_heap = tile_at(board.out, &plain, 7, 9, 4);
-    CHECK_OK(
-        iris_get_tile_on_stream(iris, &on_host, &on_heap, left_of(iris), NULL));
+    CHECK_OK(iris_tiles_on_stream(iris, IRIS_GET, &on_host, &on_heap, 1,
+                                  left_of(iris), NULL));
     CHECK_OK(iris_stream_synchronize(iris, NULL));
     on_heap = tile_at(board.in, &plain, 7, 9, 4);
-    CHECK_OK(iris_put_tile_on_stream(iris, &on_heap, &on_host, iris_rank(iris),
-                                     NULL));
+    CHECK_OK(iris_tiles_on_stream(iris, IRIS_PUT, &on_heap, &on_host, 1,
+                                  iris_rank(iris), NULL));
     copy_by_elements(tile_at(board.expected, &plain, 7, 9, 4),
                      tile_at(board.sent, &plain, 7, 9, 4));
     CHECK_EQUAL(check_board(&board), 0);
@@ -280,9 +280,10 @@ static int refused_body(iris_t *iris, void *arg)
     CHECK_EQUAL(clear_board(&board), 0);
     to[0] = to[1] = tile_at(board.in, &plain, 4, 4, 4);
     from[0] = from[1] = tile_at(board.out, &plain, 4, 4, 4);
-#define REFUSED(dst, src, rank)                                             \
-    CHECK_STATUS(iris_put_tile_on_stream(iris, (dst), (src), (rank), NULL), \
-                 invalid)
+#define REFUSED(dst, src, rank)                                              \
+    CHECK_STATUS(                                                            \
+        iris_tiles_on_stream(iris, IRIS_PUT, (dst), (src), 1, (rank), NULL), \
+        invalid)
     REFUSED(NULL, from, self);
     REFUSED(to, NULL, self);
     REFUSED(to, from, -1);
@@ -304,21 +305,23 @@ static int refused_body(iris_t *iris, void *arg)
     CHECK_OK(iris_heap_stats(iris, &stats));
     end = (char *)(uintptr_t)iris_heap_bases(iris)[self] + stats.reserved_bytes;
     bad = tile_at(end - 12, &plain, 1, 4, 4); /* by one element */
-    CHECK_BAD(iris, iris_put_tile_on_stream(iris, &bad, from, self, NULL),
+    CHECK_BAD(iris,
+              iris_tiles_on_stream(iris, IRIS_PUT, &bad, from, 1, self, NULL),
               IRIS_ERR_INVALID, "16 bytes at dst", "go past the end");
     bad = tile_at(end - stats.reserved_bytes, &plain, 2, 4, 4);
     bad.row_stride = -8; /* by a row, ahead of the heap */
-    CHECK_STATUS(iris_get_tile_on_stream(iris, to, &bad, self, NULL), invalid);
+    CHECK_STATUS(iris_tiles_on_stream(iris, IRIS_GET, to, &bad, 1, self, NULL),
+                 invalid);
 #undef REFUSED
     to[1].elem_bytes = from[1].elem_bytes = 0;
-    CHECK_STATUS(iris_put_tiles_on_stream(iris, to, from, 2, self, NULL),
+    CHECK_STATUS(iris_tiles_on_stream(iris, IRIS_PUT, to, from, 2, self, NULL),
                  invalid);
-    CHECK_STATUS(iris_get_tiles_on_stream(iris, to, from, 2, self, NULL),
+    CHECK_STATUS(iris_tiles_on_stream(iris, IRIS_GET, to, from, 2, self, NULL),
                  invalid);
     /* Nothing to copy is fine wherever it is. */
     bad = tile_at(NULL, &plain, 0, 4, 4);
-    CHECK_OK(iris_put_tile_on_stream(iris, &bad, from, self, NULL));
-    CHECK_OK(iris_put_tiles_on_stream(iris, NULL, NULL, 0, self, NULL));
+    CHECK_OK(iris_tiles_on_stream(iris, IRIS_PUT, &bad, from, 1, self, NULL));
+    CHECK_OK(iris_tiles_on_stream(iris, IRIS_PUT, NULL, NULL, 0, self, NULL));
     CHECK_EQUAL(check_board(&board), 0);
     return close_board(&board);
 }
@@ -350,7 +353,8 @@ static int capture_body(iris_t *iris, void *arg)
     CHECK_EQUAL(open_board(iris, 4, &board), 0);
     to = tile_at(board.in, &plain, 6, 5, 4);
     from = tile_at(board.out, &turned, 6, 5, 4);
-    CHECK_OK(iris_put_tile_on_stream(iris, &to, &from, right_of(iris), stream));
+    CHECK_OK(iris_tiles_on_stream(iris, IRIS_PUT, &to, &from, 1, right_of(iris),
+                                  stream));
     CHECK_OK(iris_capture_end(iris, stream, &graph));
     for (int round = 0; round < 3; round++) {
         CHECK_EQUAL(clear_board(&board), 0);
@@ -393,8 +397,8 @@ static int signal_body(iris_t *iris, void *arg)
                                        NULL));
         CHECK_OK(
             iris_wait_on_stream(iris, &arrived[1], IRIS_CMP_EQ, round, NULL));
-        CHECK_OK(
-            iris_put_tile_on_stream(iris, &to, &from, right_of(iris), NULL));
+        CHECK_OK(iris_tiles_on_stream(iris, IRIS_PUT, &to, &from, 1,
+                                      right_of(iris), NULL));
         CHECK_OK(iris_signal_on_stream(iris, &arrived[0], round, right_of(iris),
                                        NULL));
         CHECK_OK(

@@ -7,7 +7,7 @@ EXTRA_DIST += %D%/cases.def %D%/make_cases.py
 EXTRA_DIST += %D%/dlpack.py %D%/draw.h
 %D%/test_values.$(OBJEXT): %D%/cases.def
 unit_tests += %D%/test_locale
-rank_tests += %D%/test_dlpack %D%/test_random %D%/test_tensor_broadcast
+rank_tests += %D%/test_dlpack %D%/test_random
 unit_tests += %D%/test_normal %D%/test_randint %D%/test_random_statistics
 tests_tensor_test_locale_SOURCES = %D%/test_locale.c
 tests_tensor_test_dlpack_SOURCES = %D%/test_dlpack.c %D%/dlpack_layout.c \

@@ -364,11 +364,11 @@ static int differ(iris_t *iris, void *arg)
     CHECK_MESSAGE(odd ? "has size -1" : "rank 1");
     CHECK_STATUS(iris_zeros(iris, IRIS_SHAPE(odd ? 5 : 4), NULL, &t),
                  IRIS_ERR_MISMATCH);
-    CHECK_MESSAGE("iris_zeros(bytes 16");
-    CHECK_STATUS(odd ? iris_zeros(iris, IRIS_SHAPE(4), NULL, &t)
+    CHECK_MESSAGE("iris_full(bytes 16");
+    CHECK_STATUS(odd ? iris_empty(iris, IRIS_SHAPE(4), NULL, &t)
                      : iris_ones(iris, IRIS_SHAPE(4), NULL, &t),
                  IRIS_ERR_MISMATCH);
-    CHECK_MESSAGE("iris_ones(");
+    CHECK_MESSAGE("iris_full(");
     iris_heap_stats(iris, &after);
     CHECK_EQUAL(after.used_bytes, before.used_bytes);
     CHECK_OK(iris_full(iris, IRIS_SHAPE(4), iris_value_int(odd), NULL, &t));

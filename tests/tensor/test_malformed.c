@@ -137,9 +137,6 @@ static int refuse_calls(iris_t *iris, const struct bad *bad,
     REFUSED(iris_tensor_copy(iris, tensor, good, NULL), "to");
     REFUSED(iris_tensor_format(iris, tensor, text, sizeof text, NULL),
             "tensor");
-    REFUSED(iris_tensor_broadcast(iris, tensor, 0, NULL, NULL), "tensor");
-    CHECK_STATUS(iris_tensor_broadcast_new(iris, tensor, 0, &made),
-                 IRIS_ERR_INVALID);
     REFUSED(iris_tensor_to_dlpack(iris, tensor, &managed), "tensor");
     REFUSED(iris_matmul_all_reduce(iris, tensor, good, good, NULL), "a");
     REFUSED(iris_matmul_all_gather(iris, good, tensor, good, NULL), "b");

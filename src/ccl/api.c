@@ -1,18 +1,122 @@
 /* SPDX-License-Identifier: MIT
  *
- * The public collectives: checks the call, finds a workspace and a variant, and
- * enqueues it.
+ * The public collectives, on streams and for workgroups of kernels: checks the
+ * call, finds a workspace and a variant, and enqueues it.
  */
 #include "config.h"
 
 #include "ccl/internal.h"
 
+#include <iris/ccl.h>
+#include <iris/ccl_device.h>
 #include <iris/constants.h>
 #include <iris/device/core/value.h>
 
 #include "base/fp_env.h"
 #include "context/context.h"
+#include "queue/kernels.h"
 #include "queue/queue.h"
+
+/* ---------------------------------------------------------------------------
+ * Handles for collectives of workgroups: a workspace with a part for each
+ * workgroup.
+ */
+
+#define SLOT_BYTES ((size_t)4096)
+/* Slots hold at least a few elements, and halves of slots hold whole shares. */
+#define SLOT_GRAIN ((size_t)64)
+
+static iris_status_t check_numbers(const iris_t *iris, const char *call,
+                                   int max_wgs, size_t *slot_bytes)
+{
+    if (max_wgs < 1) {
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
+                           "%s: max_wgs is %d; pass 1 to iris_num_cus()", call,
+                           max_wgs);
+    }
+    if (*slot_bytes > (size_t)1 << 30) {
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
+                           "%s: slot_bytes is %zu; pass at most 1 GiB", call,
+                           *slot_bytes);
+    }
+    *slot_bytes = *slot_bytes == 0 ? SLOT_BYTES
+                                   : (*slot_bytes + SLOT_GRAIN - 1) /
+                                         SLOT_GRAIN * SLOT_GRAIN;
+    return IRIS_OK;
+}
+
+iris_status_t iris_ccl_device_create(iris_t *iris, iris_group_t *group,
+                                     int max_wgs, size_t slot_bytes,
+                                     iris_ccl_device_t *handle_p)
+{
+    const char *call = "iris_ccl_device_create";
+    struct iris_ccl_workspace wanted, *workspace = NULL;
+    iris_status_t status =
+        iris_i_enter_output(iris, call, handle_p, "handle_p");
+
+    if (status == IRIS_OK) {
+        status = check_numbers(iris, call, max_wgs, &slot_bytes);
+    }
+    if (status == IRIS_OK) {
+        status = iris_i_group_resolve(iris, group, &group);
+    }
+    if (status == IRIS_OK) {
+        status = iris_i_group_check_reachable(iris, group, call);
+    }
+    if (status == IRIS_OK) {
+        wanted = (struct iris_ccl_workspace){
+            .group = group, .parts = max_wgs, .slot_bytes = slot_bytes};
+        status = iris_i_ccl_make(iris, &wanted, &workspace);
+    }
+    if (status == IRIS_OK) {
+        *handle_p = (iris_ccl_device_t){
+            .context = iris_i_queue_context(iris_i_queue(iris)),
+            .spaces = workspace->device,
+            .stride = workspace->part_bytes,
+            .piece = workspace->slot_bytes,
+            .max_wgs = (uint32_t)max_wgs};
+    }
+    return status;
+}
+
+/* The live workspace of a handle, or NULL. */
+static struct iris_ccl_workspace *find_handle(const iris_t *iris,
+                                              const iris_ccl_device_t *handle)
+{
+    struct iris_ccl_workspace *workspace =
+        iris_i_extension(iris, IRIS_EXTENSION_CCL) == NULL
+            ? NULL
+            : iris_i_ccl_of(iris)->workspaces;
+
+    while (workspace != NULL && (workspace->parts == 0 ||
+                                 (void *)workspace->device != handle->spaces)) {
+        workspace = workspace->next;
+    }
+    return workspace;
+}
+
+iris_status_t iris_ccl_device_destroy(iris_t *iris,
+                                      const iris_ccl_device_t *handle)
+{
+    struct iris_ccl_workspace *workspace;
+    iris_status_t status = iris_i_enter(iris, "iris_ccl_device_destroy");
+
+    if (status != IRIS_OK || handle == NULL) {
+        return status;
+    }
+    workspace = find_handle(iris, handle);
+    if (workspace == NULL) {
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
+                           "iris_ccl_device_destroy: no live handle; pass one "
+                           "from iris_ccl_device_create, once");
+    }
+    return iris_ccl_workspace_destroy(iris, workspace);
+}
+
+/* ---------------------------------------------------------------------------
+ * The public collectives: checks the call, finds a workspace and a variant, and
+ * enqueues it.
+ */
 
 /* Whether a reduction can have NaNs. Results have only one bit pattern for
  * NaN. */
@@ -77,9 +181,8 @@ static struct iris_stream *order_of(const struct iris_ccl_call *call)
                                   : iris_i_fused()->stream;
 }
 
-/* Enqueues a call. A group of one member needs no workspace, but accepts the
- * same options as larger groups. A collective without elements is only a
- * meeting, in which the members find out whether others have elements.
+/* Enqueues a call, whose workspace exists. A collective without elements is
+ * only a meeting, in which the members find out whether others have elements.
  *
  * One stream at a time uses a workspace. Another stream may take it over once
  * the host knows that the last stream's work is done.
@@ -93,12 +196,8 @@ static iris_status_t enqueue(iris_t *iris, struct iris_ccl_call *call)
     int far = iris_i_group_is_far(iris, call->group);
     int pairs = iris_i_ccl_kinds[call->op].pairs;
     int is_empty = call->count == 0 && call->op < IRIS_CCL_ALL_TO_ALLV;
-    iris_status_t status = alone ? iris_i_ccl_known_workspace(iris, call)
-                                 : iris_i_ccl_workspace(iris, call);
+    iris_status_t status = is_empty ? IRIS_OK : iris_i_ccl_choose(iris, call);
 
-    if (status == IRIS_OK && !is_empty) {
-        status = iris_i_ccl_choose(iris, call);
-    }
     if (status != IRIS_OK || alone) {
         return status != IRIS_OK || is_empty ? status
                : pairs                       ? keep(iris, call)
@@ -221,8 +320,11 @@ static iris_status_t enqueue_watched(iris_t *iris, struct iris_ccl_call *call)
     return iris_i_hooks_after(iris_i_hooks(iris), &event, enqueue(iris, call));
 }
 
-/* Scales, and the figures that choose a variant, are the same on all members
- * only in the same floating-point environment. */
+/* A group's first call makes its workspace, together with the other members,
+ * before anything is enqueued or observed. A group of one member needs none,
+ * but accepts the same options as larger groups. Scales, and the figures that
+ * choose a variant, are the same on all members only in the same floating-point
+ * environment. */
 static iris_status_t run(iris_t *iris, struct iris_ccl_call *call,
                          const struct iris_ccl_options *options)
 {
@@ -234,6 +336,11 @@ static iris_status_t run(iris_t *iris, struct iris_ccl_call *call,
     }
     if (status == IRIS_OK) {
         status = iris_i_ccl_check(iris, call);
+    }
+    if (status == IRIS_OK) {
+        status = call->group->members.count == 1
+                     ? iris_i_ccl_known_workspace(iris, call)
+                     : iris_i_ccl_workspace(iris, call);
     }
     status = status == IRIS_OK ? enqueue_watched(iris, call) : status;
     iris_i_fp_leave(fp);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The building blocks of operations: views of matrices and of the workspace,
- * products and copies.
+ * The steps of operations: views of matrices and of the workspace, products,
+ * copies, and the meetings around the first product of its sizes.
  */
 #include "config.h"
 
@@ -10,8 +10,146 @@
 #include <iris/constants.h>
 
 #include "context/context.h"
+#include "control/control.h"
 
+#include <search.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------------------
+ * The first products of their sizes, by a GPU's library for rank threads.
+ *
+ * A GPU's library loads a kernel at its first launch. The driver then holds up
+ * the host until all kernels of the process have ended, on every GPU. A kernel
+ * of a rank thread may wait for a kernel that this thread has not enqueued yet.
+ * So members that are threads meet before and after each product of a first
+ * call. When they have met, each has enqueued all that the others' kernels wait
+ * for, and until they meet again none of them enqueues a kernel that waits.
+ */
+
+#define FIELDS                                       \
+    {                                                \
+        {.name = "M"}, {.name = "N"}, {.name = "K"}, \
+        {                                            \
+            .name = "chunks"                         \
+        }                                            \
+    }
+
+static const struct iris_call_type types[] = {
+    [IRIS_OPS_MATMUL_ALL_REDUCE] = {.name = "iris_matmul_all_reduce",
+                                    .fields = FIELDS},
+    [IRIS_OPS_ALL_GATHER_MATMUL] = {.name = "iris_all_gather_matmul",
+                                    .fields = FIELDS},
+    [IRIS_OPS_MATMUL_ALL_GATHER] = {.name = "iris_matmul_all_gather",
+                                    .fields = FIELDS},
+    [IRIS_OPS_MATMUL_REDUCE_SCATTER] = {.name = "iris_matmul_reduce_scatter",
+                                        .fields = FIELDS},
+};
+
+/* The calls of a group. */
+struct known {
+    struct iris_extension extension;
+    void *sizes; /* a tree of struct sizes */
+};
+
+struct sizes {
+    int64_t of[6];
+};
+
+static int compare(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct sizes));
+}
+
+static void close_known(struct iris_extension *extension)
+{
+    struct known *known = (struct known *)extension;
+
+    tdestroy(known->sizes, free);
+    free(known);
+}
+
+/* Whether every member is a rank of this process. */
+static int are_threads(const iris_t *iris, const struct iris_group *group)
+{
+    for (int i = 0; i < group->members.count; i++) {
+        if (iris_i_control_is_remote(iris->control, group->ranks[i])) {
+            return 0;
+        }
+    }
+    return group->members.count > 1;
+}
+
+static struct known *known_of(const struct iris_ops_call *call)
+{
+    struct known *known = (struct known *)call->group->ops;
+
+    if (known == NULL) {
+        known = calloc(1, sizeof *known);
+        if (known != NULL) {
+            known->extension.close = close_known;
+            call->group->ops = &known->extension;
+        }
+    }
+    return known;
+}
+
+/* Adds the sizes of a call. *new_p: they were not known. */
+static iris_status_t remember(const iris_t *iris,
+                              const struct iris_ops_call *call, int *new_p)
+{
+    const struct sizes own = {{call->op, call->m, call->n, call->k,
+                               (int64_t)call->b->dtype, call->by_column}};
+    struct known *known = known_of(call);
+    struct sizes *sizes;
+
+    if (known != NULL && tfind(&own, &known->sizes, compare) != NULL) {
+        return IRIS_OK;
+    }
+    sizes = malloc(sizeof *sizes);
+    if (sizes != NULL) {
+        *sizes = own;
+    }
+    *new_p = known != NULL && sizes != NULL &&
+             tsearch(sizes, &known->sizes, compare) != NULL;
+    if (!*new_p) {
+        free(sizes);
+    }
+    return *new_p ? IRIS_OK
+                  : iris_i_fail(iris_i_log(iris), IRIS_ERR_NO_MEMORY,
+                                "%s: no memory for its sizes", call->name);
+}
+
+iris_status_t iris_i_ops_first(iris_t *iris, struct iris_ops_call *call)
+{
+    const struct iris_blas *blas;
+    void *state;
+    iris_status_t status = iris_i_ops_blas(iris, &blas, &state);
+
+    if (status != IRIS_OK || blas == NULL || !blas->on_gpu ||
+        !are_threads(iris, call->group)) {
+        return status;
+    }
+    return remember(iris, call, &call->is_first);
+}
+
+iris_status_t iris_i_ops_meet(const struct iris_ops_call *call,
+                              iris_status_t status)
+{
+    const struct iris_call post = {
+        .type = &types[call->op],
+        .fields = {(uint64_t)call->m, (uint64_t)call->n, (uint64_t)call->k,
+                   (uint64_t)call->plan.chunks},
+        .status = status};
+
+    return call->is_first ? iris_i_agree(&call->group->members, &post) : status;
+}
+
+/* ---------------------------------------------------------------------------
+ * The building blocks of operations: views of matrices and of the workspace,
+ * products and copies.
+ */
 
 /* ---- Matrices ---- */
 
@@ -92,9 +230,10 @@ static struct iris_ops_product product_of(const struct iris_ops_call *call,
     return product;
 }
 
-static iris_status_t multiply(iris_t *iris, const struct iris_ops_call *call,
-                              const struct iris_ops_product *product,
-                              struct iris_stream *stream)
+static iris_status_t multiply_met(iris_t *iris,
+                                  const struct iris_ops_call *call,
+                                  const struct iris_ops_product *product,
+                                  struct iris_stream *stream)
 {
     iris_status_t status = iris_i_ops_meet(call, IRIS_OK);
 
@@ -110,7 +249,7 @@ iris_status_t iris_i_ops_multiply(iris_t *iris,
 {
     struct iris_ops_product product = product_of(call, a, out);
 
-    return multiply(iris, call, &product, call->options.stream);
+    return multiply_met(iris, call, &product, call->options.stream);
 }
 
 iris_status_t iris_i_ops_multiply_part(iris_t *iris,
@@ -129,7 +268,7 @@ iris_status_t iris_i_ops_multiply_part(iris_t *iris,
         bias = iris_i_ops_part(product.bias, 0, rows);
         product.bias = &bias;
     }
-    return multiply(iris, call, &product, stream);
+    return multiply_met(iris, call, &product, stream);
 }
 
 iris_status_t iris_i_ops_copy(iris_t *iris, iris_tensor_t to,

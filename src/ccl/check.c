@@ -80,7 +80,7 @@ iris_status_t iris_i_ccl_take_options(iris_t *iris, struct iris_ccl_call *call,
 static iris_status_t fail_operation(const iris_t *iris,
                                     const struct iris_ccl_call *call)
 {
-    const char *name = iris_reduce_op_name(call->reduce);
+    const char *name = iris_i_reduce_op_name(call->reduce);
     char number[16];
 
     if (strcmp(name, "?") == 0) {

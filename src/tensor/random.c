@@ -10,8 +10,8 @@
 #include <iris/constants.h>
 #include <iris/random.h>
 
-#include "context/context.h"
 #include "tensor/kernels.h"
+#include "context/context.h"
 
 iris_generator_t *iris_default_generator(iris_t *iris)
 {

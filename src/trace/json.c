@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Reads JSON of any size token by token, from a file that may be compressed.
+ *
+ * The reader holds one token and a buffer; it never holds the document. It ends
+ * at the first error, whose place it keeps for the message. Callers descend by
+ * themselves, or read the members of an object into a struct by a table.
  */
 #include "config.h"
 
@@ -12,6 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* ---------------------------------------------------------------------------
+ * Reads JSON of any size token by token, from a file that may be compressed.
+ */
 
 #if HAVE_ZLIB
 #include <zlib.h>
@@ -72,7 +80,7 @@ static int save_kept(struct iris_json *json)
     return 0;
 }
 
-static int fill(struct iris_json *json)
+static int fill_buffer(struct iris_json *json)
 {
     long got = 0;
 
@@ -100,12 +108,12 @@ static int fill(struct iris_json *json)
 /* The next byte, without consuming it; -1: the file's end. */
 static int peek(struct iris_json *json)
 {
-    return json->position < json->filled || fill(json)
+    return json->position < json->filled || fill_buffer(json)
                ? (unsigned char)json->buffer[json->position]
                : -1;
 }
 
-static int take(struct iris_json *json)
+static int take_byte(struct iris_json *json)
 {
     int c = peek(json);
 
@@ -136,7 +144,7 @@ static long take_code(struct iris_json *json)
     long code = 0;
 
     for (int i = 0; i < 4; i++) {
-        int digit = hex_digit(take(json));
+        int digit = hex_digit(take_byte(json));
 
         if (digit < 0) {
             return -1;
@@ -163,7 +171,7 @@ static void put_utf8(struct iris_json *json, long code)
 static int take_escape(struct iris_json *json)
 {
     static const char names[] = "\"\\/bfnrt", codes[] = "\"\\/\b\f\n\r\t";
-    int c = take(json);
+    int c = take_byte(json);
     const char *name = c > 0 ? strchr(names, c) : NULL;
     long code;
 
@@ -184,7 +192,7 @@ static enum iris_json_token take_string(struct iris_json *json,
 {
     int c;
 
-    while ((c = take(json)) != '"') {
+    while ((c = take_byte(json)) != '"') {
         if (c < 0) {
             return iris_i_json_fail(json, "the file ends inside of a string");
         }
@@ -206,7 +214,7 @@ static size_t take_digits(struct iris_json *json)
     size_t count = 0;
 
     while (peek(json) >= '0' && peek(json) <= '9') {
-        put(json, take(json));
+        put(json, take_byte(json));
         count++;
     }
     return count;
@@ -217,22 +225,22 @@ static enum iris_json_token take_number(struct iris_json *json)
     int right;
 
     if (peek(json) == '-') {
-        put(json, take(json));
+        put(json, take_byte(json));
     }
     if (peek(json) == '0') {
-        put(json, take(json));
+        put(json, take_byte(json));
         right = 1;
     } else {
         right = take_digits(json) > 0;
     }
     if (right && peek(json) == '.') {
-        put(json, take(json));
+        put(json, take_byte(json));
         right = take_digits(json) > 0;
     }
     if (right && (peek(json) == 'e' || peek(json) == 'E')) {
-        put(json, take(json));
+        put(json, take_byte(json));
         if (peek(json) == '+' || peek(json) == '-') {
-            put(json, take(json));
+            put(json, take_byte(json));
         }
         right = take_digits(json) > 0;
     }
@@ -244,7 +252,7 @@ static enum iris_json_token take_number(struct iris_json *json)
 static enum iris_json_token take_word(struct iris_json *json)
 {
     while (peek(json) >= 'a' && peek(json) <= 'z') {
-        put(json, take(json));
+        put(json, take_byte(json));
     }
     json->text[json->length] = '\0';
     return strcmp(json->text, "true") == 0 ||
@@ -295,11 +303,12 @@ static enum iris_json_token take_key(struct iris_json *json)
 {
     enum iris_json_token token;
 
-    if (take(json) != '"') {
+    if (take_byte(json) != '"') {
         return iris_i_json_fail(json, "no key where one must be");
     }
     token = take_string(json, IRIS_JSON_KEY);
-    if (token == IRIS_JSON_KEY && (skip_space(json) != ':' || take(json) < 0)) {
+    if (token == IRIS_JSON_KEY &&
+        (skip_space(json) != ':' || take_byte(json) < 0)) {
         return iris_i_json_fail(json, "no colon behind a key");
     }
     json->state = VALUE;
@@ -436,4 +445,66 @@ void iris_i_json_close(struct iris_json *json)
 #endif
     free(json->kept);
     json->kept = NULL;
+}
+
+/* ---------------------------------------------------------------------------
+ * Reads members of JSON objects into structs.
+ */
+
+void iris_i_json_set_text(const struct iris_json *json, void *to, size_t bytes)
+{
+    size_t length = json->length < bytes - 1 ? json->length : bytes - 1;
+
+    memcpy(to, json->text, length);
+    ((char *)to)[length] = '\0';
+}
+
+void iris_i_json_set_number(const struct iris_json *json, void *to,
+                            size_t bytes)
+{
+    uint64_t number = strtoull(json->text, NULL, 0); /* or a negative number */
+
+    if (bytes == sizeof number) {
+        memcpy(to, &number, sizeof number);
+    } else {
+        *(int *)to = (int)number;
+    }
+}
+
+const struct iris_json_field *
+iris_i_json_find(const struct iris_json *json,
+                 const struct iris_json_field *fields)
+{
+    while (fields->name != NULL && strcmp(fields->name, json->text) != 0) {
+        fields++;
+    }
+    return fields->name == NULL ? NULL : fields;
+}
+
+enum iris_json_token iris_i_json_set(struct iris_json *json,
+                                     enum iris_json_token token,
+                                     const struct iris_json_field *field,
+                                     void *to)
+{
+    if (field != NULL &&
+        (token == IRIS_JSON_STRING || token == IRIS_JSON_NUMBER)) {
+        field->set(json, (char *)to + field->offset, field->bytes);
+    }
+    return iris_i_json_skip(json, token);
+}
+
+int iris_i_json_members(struct iris_json *json,
+                        const struct iris_json_field *fields, void *to)
+{
+    enum iris_json_token token;
+
+    while ((token = iris_i_json_next(json)) == IRIS_JSON_KEY) {
+        const struct iris_json_field *field = iris_i_json_find(json, fields);
+
+        if (iris_i_json_set(json, iris_i_json_next(json), field, to) ==
+            IRIS_JSON_ERROR) {
+            return -1;
+        }
+    }
+    return token == IRIS_JSON_OBJECT_END ? 0 : -1;
 }

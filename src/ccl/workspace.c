@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Workspaces: each group's memory for collectives on each member. They are
- * pieces of memory that all ranks allocated together: only members make a
- * group's calls.
+ * Workspaces: each group's memory for collectives, on each member.
+ *
+ * All ranks allocate a context's memory for collectives together, once. Each
+ * rank then takes pieces of it by itself: only members make a group's calls. A
+ * group's workspace is made before its first call is enqueued, and lives as
+ * long as the group.
  */
 #include "config.h"
 
@@ -12,11 +15,120 @@
 
 #include "base/fp_env.h"
 #include "context/context.h"
+#include "heap/heap.h"
 #include "queue/queue.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* ---------------------------------------------------------------------------
+ * A context's memory for collectives, and the rules of the tuning file. The
+ * memory is one allocation on every heap, from which each rank takes pieces by
+ * itself.
+ */
+
+/* The most bytes of a slot. On a GPU, packets in one step are the fastest way
+ * up to a megabyte. On the CPU, copies from memory are faster. */
+#define GPU_SLOT_BYTES_MAX ((size_t)1 << 20)
+#define CPU_SLOT_BYTES_MAX ((size_t)64 << 10)
+
+static const struct iris_call_type prepare_call = {
+    .name = "iris_ccl_prepare",
+    .fields = {{.name = "bytes"}, {.name = "alignment"}, {.name = "offset"}},
+};
+
+/* IRIS_ERR_NO_MEMORY, with its message. */
+static iris_status_t fail_memory(const iris_t *iris)
+{
+    return iris_i_fail(iris_i_log(iris), IRIS_ERR_NO_MEMORY,
+                       "no memory for collectives");
+}
+
+static void close_ccl(struct iris_extension *extension)
+{
+    struct iris_ccl *ccl = (struct iris_ccl *)extension;
+
+    while (ccl->workspaces != NULL) {
+        struct iris_ccl_workspace *workspace = ccl->workspaces;
+
+        ccl->workspaces = workspace->next;
+        free(workspace);
+    }
+    iris_i_alloc_destroy(ccl->alloc);
+    free(ccl);
+}
+
+/* This rank's part, before the agreement. The caller owns the result even if
+ * the tuning file is wrong. */
+static iris_status_t make_ccl(iris_t *iris, size_t bytes,
+                              struct iris_ccl **ccl_p)
+{
+    struct iris_ccl_tuning *tuning;
+    struct iris_ccl *ccl = calloc(1, sizeof *ccl);
+    iris_status_t status = ccl == NULL
+                               ? IRIS_ERR_NO_MEMORY
+                               : iris_i_alloc_create(bytes, &ccl->alloc);
+
+    if (status != IRIS_OK) {
+        free(ccl);
+        return fail_memory(iris);
+    }
+    ccl->extension.close = close_ccl;
+    ccl->bytes = bytes;
+    ccl->most_slot_bytes = iris_i_device(iris)->wavefront > 1
+                               ? GPU_SLOT_BYTES_MAX
+                               : CPU_SLOT_BYTES_MAX;
+    ccl->stages = iris_i_device(iris)->wavefront <= 1;
+    *ccl_p = ccl;
+    status = iris_i_ccl_tuning(iris, &tuning);
+    if (status == IRIS_OK) {
+        ccl->tuning = tuning;
+    }
+    return status;
+}
+
+/* Allocates the memory and reads the rules, once. Collective over the job. */
+static iris_status_t prepare_memory(iris_t *iris)
+{
+    size_t most = iris_i_heap_bytes(&iris_i_heap(iris)->memory) / 8;
+    size_t asked = (size_t)iris_i_settings(iris)->ccl_bytes.number;
+    struct iris_heap_request request = {
+        .type = &prepare_call, .alignment = IRIS_ALIGNMENT, .is_lazy = 1};
+    struct iris_ccl *ccl = NULL;
+    void *memory;
+    iris_status_t status;
+
+    request.bytes = asked < most ? asked : most;
+    request.checked = make_ccl(iris, request.bytes, &ccl);
+    status = iris_i_heap_allocate(iris_i_heap(iris), &request, &memory);
+    if (status != IRIS_OK) {
+        if (ccl != NULL) {
+            close_ccl(&ccl->extension);
+        }
+        return status;
+    }
+    ccl->queue = iris_i_queue(iris);
+    ccl->memory = memory;
+    iris_i_extend(iris, IRIS_EXTENSION_CCL, &ccl->extension);
+    return IRIS_OK;
+}
+
+iris_status_t iris_ccl_prepare(iris_t *iris)
+{
+    iris_status_t status = iris_i_enter(iris, "iris_ccl_prepare");
+
+    return status == IRIS_OK &&
+                   iris_i_extension(iris, IRIS_EXTENSION_CCL) == NULL
+               ? prepare_memory(iris)
+               : status;
+}
+
+/* ---------------------------------------------------------------------------
+ * Workspaces: each group's memory for collectives on each member. They are
+ * pieces of memory that all ranks allocated together: only members make a
+ * group's calls.
+ */
 
 /* A group's. */
 struct group_space {
@@ -191,7 +303,7 @@ static iris_status_t write_part(iris_t *iris,
     iris_status_t status;
 
     if (copy == NULL) {
-        return iris_i_ccl_no_memory(iris);
+        return fail_memory(iris);
     }
     *copy = *space;
     for (size_t i = 0; i < n; i++) {
@@ -312,7 +424,7 @@ static void close_group(struct iris_extension *extension)
 }
 
 /* Makes the workspaces of a group end with the group. */
-static iris_status_t extend(const iris_t *iris, struct iris_group *group)
+static iris_status_t watch_group(const iris_t *iris, struct iris_group *group)
 {
     struct group_space *space;
 
@@ -321,7 +433,7 @@ static iris_status_t extend(const iris_t *iris, struct iris_group *group)
     }
     space = calloc(1, sizeof *space);
     if (space == NULL) {
-        return iris_i_ccl_no_memory(iris);
+        return fail_memory(iris);
     }
     space->extension.close = close_group;
     space->ccl = iris_i_ccl_of(iris);
@@ -348,14 +460,14 @@ iris_status_t iris_i_ccl_make(iris_t *iris,
                 "first",
                 group->members.count, iris_i_num_ranks(iris));
         }
-        status = iris_i_ccl_prepare(iris);
+        status = prepare_memory(iris);
     }
     if (status == IRIS_OK) {
-        status = extend(iris, group);
+        status = watch_group(iris, group);
     }
     workspace = status == IRIS_OK ? calloc(1, sizeof *workspace) : NULL;
     if (workspace == NULL) {
-        return status != IRIS_OK ? status : iris_i_ccl_no_memory(iris);
+        return status != IRIS_OK ? status : fail_memory(iris);
     }
     ccl = iris_i_ccl_of(iris);
     *workspace = *wanted;
@@ -373,9 +485,9 @@ iris_status_t iris_i_ccl_make(iris_t *iris,
 }
 
 /* The live workspace `asked`, or the group's own; NULL: it does not exist. */
-static struct iris_ccl_workspace *find(const iris_t *iris,
-                                       const iris_ccl_workspace_t *asked,
-                                       const struct iris_group *group)
+static struct iris_ccl_workspace *find_live(const iris_t *iris,
+                                            const iris_ccl_workspace_t *asked,
+                                            const struct iris_group *group)
 {
     struct iris_ccl_workspace *workspace =
         iris_i_extension(iris, IRIS_EXTENSION_CCL) == NULL
@@ -394,7 +506,7 @@ iris_status_t iris_i_ccl_known_workspace(const iris_t *iris,
                                          struct iris_ccl_call *call)
 {
     iris_ccl_workspace_t *asked = call->options.workspace;
-    struct iris_ccl_workspace *workspace = find(iris, asked, call->group);
+    struct iris_ccl_workspace *workspace = find_live(iris, asked, call->group);
 
     if (asked != NULL &&
         (workspace == NULL || workspace->group != call->group)) {
@@ -485,7 +597,7 @@ iris_status_t iris_ccl_workspace_destroy(iris_t *iris,
     if (status != IRIS_OK || workspace == NULL) {
         return status;
     }
-    if (find(iris, workspace, NULL) == NULL) {
+    if (find_live(iris, workspace, NULL) == NULL) {
         return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "iris_ccl_workspace_destroy: %p is not a live "
                            "workspace; pass one from "

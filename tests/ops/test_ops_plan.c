@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The number of chunks of a fused operation: the table, and the settings that
+ * come before it.
+ */
+#include "config.h"
+
+#include "support/harness.h"
+
+#include "ops/internal.h"
+
+#include <stdlib.h>
+
+static const char h100[] = "NVIDIA H100 80GB HBM3";
+
+static struct iris_ops_size size_of(int op, const int64_t *shape,
+                                    int64_t members)
+{
+    struct iris_ops_size size = {.m = shape[0],
+                                 .n = shape[1],
+                                 .k = shape[2],
+                                 .members = members,
+                                 .rows =
+                                     op == IRIS_OPS_MATMUL_ALL_REDUCE
+                                         ? shape[0]
+                                         : (shape[0] + members - 1) / members,
+                                 .op = op,
+                                 .dtype = IRIS_DTYPE_BF16};
+
+    return size;
+}
+
+/* bf16 on two H100: the time of two chunks, in percent of one chunk's; 0: not
+ * measured. Where a second run came out slower, the larger number. */
+#define NUM_SHAPES 12
+static const int64_t shapes[NUM_SHAPES][3] = {
+    {2048, 2048, 2048}, {4096, 4096, 4096},  {8192, 8192, 8192},
+    {8192, 4096, 1024}, {16384, 1024, 4096}, {4096, 8192, 8192},
+    {3072, 3072, 3072}, {4100, 4096, 4096},  {5000, 5000, 5000},
+    {6144, 6144, 6144}, {16384, 4096, 4096}, {8192, 2048, 8192}};
+static const int percent[4][NUM_SHAPES] = {
+    [IRIS_OPS_MATMUL_ALL_REDUCE] = {131, 110, 103, 112, 110, 105},
+    [IRIS_OPS_ALL_GATHER_MATMUL] = {171, 87, 91, 100, 69, 91, 0, 0, 114, 93, 85,
+                                    73},
+    [IRIS_OPS_MATMUL_ALL_GATHER] = {159, 111, 96, 113, 110, 98, 0, 0, 0, 97,
+                                    94},
+    [IRIS_OPS_MATMUL_REDUCE_SCATTER] = {302, 91, 91, 94, 92, 91, 112, 109, 108,
+                                        92, 89, 93}};
+
+static void two_h100_take_two_chunks_where_they_were_faster(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4 * NUM_SHAPES; i++) {
+        int share = percent[i / NUM_SHAPES][i % NUM_SHAPES];
+        struct iris_ops_size size =
+            size_of(i / NUM_SHAPES, shapes[i % NUM_SHAPES], 2);
+
+        assert_int_equal(iris_i_ops_table_chunks(&size, h100),
+                         share > 0 && share < 99 ? 2 : 1);
+    }
+}
+
+/* Calls that two members do in one chunk are no better with more members, whose
+ * chunks cost more. */
+static void more_members_overlap_no_more_calls(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4 * NUM_SHAPES; i++) {
+        int last = IRIS_OPS_CHUNKS_MOST;
+
+        for (int64_t members = 2; members <= 16; members *= 2) {
+            struct iris_ops_size size =
+                size_of(i / NUM_SHAPES, shapes[i % NUM_SHAPES], members);
+            int chunks = iris_i_ops_table_chunks(&size, h100);
+
+            assert_in_range(chunks, 1, last);
+            last = chunks;
+        }
+        assert_int_equal(last, 1); /* 16 members have no row */
+    }
+}
+
+static void what_was_not_measured_stays_in_one_chunk(void **state)
+{
+    const int64_t large[] = {8192, 8192, 8192};
+    struct iris_ops_size size = size_of(IRIS_OPS_ALL_GATHER_MATMUL, large, 2);
+
+    (void)state;
+    assert_int_equal(iris_i_ops_table_chunks(&size, h100), 2);
+    assert_int_equal(iris_i_ops_table_chunks(&size, "NVIDIA H200"), 2);
+    assert_int_equal(iris_i_ops_table_chunks(&size, "AMD Instinct MI300X"), 1);
+    assert_int_equal(iris_i_ops_table_chunks(&size, "CPU"), 1);
+    size.dtype = IRIS_DTYPE_F32;
+    assert_int_equal(iris_i_ops_table_chunks(&size, h100), 1);
+    size.dtype = IRIS_DTYPE_F16;
+    assert_int_equal(iris_i_ops_table_chunks(&size, h100), 2);
+    size.by_column = 1;
+    assert_int_equal(iris_i_ops_table_chunks(&size, h100), 1);
+}
+
+/* Chunks whose rows do not fill blocks compute more. */
+static void ragged_chunks_are_not_worth_it(void **state)
+{
+    const int64_t even[] = {4096, 4096, 4096}, odd[] = {4352, 4096, 4096},
+                  less[] = {4095, 4096, 4096};
+    struct iris_ops_size size = size_of(IRIS_OPS_ALL_GATHER_MATMUL, even, 2);
+
+    (void)state;
+    assert_int_equal(iris_i_ops_table_chunks(&size, h100), 2);
+    size = size_of(IRIS_OPS_ALL_GATHER_MATMUL, odd, 2); /* 17 blocks a share */
+    assert_int_equal(iris_i_ops_table_chunks(&size, h100), 1);
+    size = size_of(IRIS_OPS_ALL_GATHER_MATMUL, less, 2);
+    assert_int_equal(iris_i_ops_table_chunks(&size, h100), 1);
+}
+
+/* ---- In a job ---- */
+
+/* The chunks that a call of these sizes is planned with. */
+static int planned(iris_t *iris, int chunks, int *planned_p)
+{
+    iris_tensor_t matrix = {.dtype = IRIS_DTYPE_F32,
+                            .ndim = 2,
+                            .shape = {512, 512},
+                            .strides = {512, 1}};
+    iris_tensor_t tensors[] = {matrix, matrix, matrix};
+    struct iris_ops_options options;
+    struct iris_ops_call call = {.name = "test",
+                                 .op = IRIS_OPS_MATMUL_ALL_REDUCE,
+                                 .a = &tensors[0],
+                                 .b = &tensors[1],
+                                 .out = &tensors[2]};
+
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(iris_malloc(iris, 512 * 512 * 4, &tensors[i].data));
+    }
+    iris_ops_options_init(&options);
+    options.chunks = chunks;
+    CHECK_OK(iris_i_ops_check(iris, &call, &options));
+    *planned_p = call.plan.chunks;
+    return 0;
+}
+
+static int planned_body(iris_t *iris, void *arg)
+{
+    int chunks;
+
+    CHECK_EQUAL(planned(iris, 0, &chunks), 0);
+    CHECK_EQUAL(chunks, *(int *)arg);
+    CHECK_EQUAL(planned(iris, 5, &chunks), 0);
+    CHECK_EQUAL(chunks, 5);
+    return 0;
+}
+
+static void the_call_and_the_environment_come_before_the_table(void **state)
+{
+    int three = 3, one = 1;
+
+    (void)state;
+    /* A CPU library's products of parts have other bits. */
+    setenv("IRIS_BLAS", "none", 1);
+    harness_run(2, planned_body, &one);
+    setenv("IRIS_OPS_CHUNKS", "3", 1);
+    harness_run(2, planned_body, &three);
+    unsetenv("IRIS_OPS_CHUNKS");
+    unsetenv("IRIS_BLAS");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_h100_take_two_chunks_where_they_were_faster),
+        cmocka_unit_test(more_members_overlap_no_more_calls),
+        cmocka_unit_test(what_was_not_measured_stays_in_one_chunk),
+        cmocka_unit_test(ragged_chunks_are_not_worth_it),
+        cmocka_unit_test(the_call_and_the_environment_come_before_the_table),
+    };
+
+    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+}
