@@ -127,7 +127,7 @@ probe 1 --gpus 9
 has '9, but this machine has 2'
 mkdir "$tmp/none"
 IRIS_GPU_BUILD=$tmp/none probe 1
-has 'has no iris-probe'
+has 'has no iris;'
 IRIS_TEST_FAKE_GPUS=0 PATH=/usr/bin:/bin probe 77
 has 'skipped, since'
 

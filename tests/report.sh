@@ -71,14 +71,14 @@ nothing_left
 tar -C "$tmp" -xzf "$tmp/report.tar.gz" || fail "no archive"
 tar -tvzf "$tmp/report.tar.gz" | grep -v ' 0/0 ' && fail "the archive has owners"
 
-has README '^  Iris +iris-info [0-9]+\.'
+has README '^  Iris +iris [0-9]+\.'
 has README '^  HIP, running .*HIP 7\.14'
 has README '^  1  Fake Instinct'
 has README '^all-threads-vmem: [a-z]+ 0-1: hung: '
 has README '^  bench$'
 grep -A 1 '^failed (status' "$tmp/iris-report/README" | grep -q '^(none)$' ||
     fail "an empty list has no word for it"
-has logs/results.tsv '^bench	124	.*iris-bench'
+has logs/results.tsv '^bench	124	.*iris bench'
 for file in logs/bench.stacks logs/probe-all-threads-vmem.0.stacks rerun/bench.stacks; do
     has $file '^=== process '
     has $file '^  comm: iris-'

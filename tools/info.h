@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The data of iris-info, gathered once and printed as text or as JSON.
+ * The data of iris info, gathered once and printed as text or as JSON.
  */
 #ifndef IRIS_TOOLS_INFO_H
 #define IRIS_TOOLS_INFO_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris-info gathers settings, backends, devices and shared memory, and finds
+ * iris info gathers settings, backends, devices and shared memory, and finds
  * the reasons for which a program would fail.
  */
 #include "config.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris-info as JSON for programs. It has all the data of the text.
+ * iris info as JSON for programs. It has all the data of the text.
  */
 #include "config.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris-info as text for people.
+ * iris info as text for people.
  */
 #include "config.h"
 

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris-info: the features of this build on this machine, and the settings of a
- * program that is started now. This file has the options, the table of settings
- * and --check.
+ * iris info: the features of this build on this machine, and the settings of a
+ * program that is started now. This file has the options and the table of
+ * settings.
  */
 #include "config.h"
 
 #include "info.h"
-#include "info_check.h"
+#include "iris.h"
 
 #include <iris/iris.h>
 
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- Table of settings ---- */
 
@@ -94,24 +92,18 @@ static int env_man(void)
 
 /* ---- Options ---- */
 
-static void usage(FILE *file)
+enum { KEY_MARKDOWN = 256, KEY_MAN };
+
+static error_t parse_info(int key, char *arg, struct argp_state *state)
 {
-    fprintf(
-        file,
-        "usage: iris-info [option]\n"
-        "Shows the version and how it was built, backends, their devices,\n"
-        "the links between devices, shared memory, settings, and anything\n"
-        "that would make a program fail. Runs nothing; --check does.\n\n"
-        "  -j, --json      all of it as JSON\n"
-        "  -c, --check     run 2 ranks that write into each other's heaps\n"
-        "  --env-markdown  the settings as a table in Markdown\n"
-        "  --env-man       the settings as in iris(7)\n"
-        "  -V, --version   the version\n"
-        "  -h, --help      this text\n\n"
-        "Exit status: 0, or 1 if a program started now would fail: a setting\n"
-        "does not parse or contradicts another, the rank is not one of the\n"
-        "job's, the heap is too small, no backend can run; with --check, if\n"
-        "the ranks fail. 2 for a bad option.\n");
+    int *mode = state->input;
+
+    (void)arg;
+    if (key != 'j' && key != KEY_MARKDOWN && key != KEY_MAN) {
+        return ARGP_ERR_UNKNOWN;
+    }
+    *mode = key;
+    return 0;
 }
 
 static int print_all(void (*print)(const struct info *info))
@@ -123,42 +115,38 @@ static int print_all(void (*print)(const struct info *info))
     return info.num_problems != 0;
 }
 
-int main(int argc, char **argv)
+int tool_info(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"json", no_argument, NULL, 'j'},
-        {"check", no_argument, NULL, 'c'},
-        {"env-markdown", no_argument, NULL, 'm'},
-        {"env-man", no_argument, NULL, 'M'},
-        {"version", no_argument, NULL, 'V'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
+    static const struct argp_option rows[] = {
+        {"json", 'j', NULL, 0, "Print everything as JSON", 0},
+        {"env-markdown", KEY_MARKDOWN, NULL, 0,
+         "Print the settings as a table in Markdown", 0},
+        {"env-man", KEY_MAN, NULL, 0, "Print the settings as in iris(7)", 0},
+        {0},
     };
-    int option = getopt_long(argc, argv, "jcVh", options, NULL);
+    static const struct argp argp = {
+        .options = rows,
+        .parser = parse_info,
+        .doc = "Shows the version and how it was built, backends, their "
+               "devices, the links between devices, shared memory, settings, "
+               "and anything that would make a program fail. Runs nothing on "
+               "a device; iris probe does.\v"
+               "Exit status: 0, or 1 if a program started now would fail: a "
+               "setting does not parse or contradicts another, the rank is not "
+               "one of the job's, the heap is too small, no backend can run. 2 "
+               "for a wrong command line.",
+    };
+    int mode = 0;
 
-    if (optind < argc) {
-        usage(stderr);
-        return 2;
-    }
-    switch (option) {
+    tool_parse(&argp, argc, argv, &mode);
+    switch (mode) {
+    case KEY_MARKDOWN:
+        return env_markdown();
+    case KEY_MAN:
+        return env_man();
     case 'j':
         return print_all(info_print_json);
-    case 'c':
-        return info_check();
-    case 'm':
-        return env_markdown();
-    case 'M':
-        return env_man();
-    case 'V':
-        printf("iris-info %s\n", iris_version());
-        return 0;
-    case 'h':
-        usage(stdout);
-        return 0;
-    case -1:
-        return print_all(info_print_text);
     default:
-        usage(stderr);
-        return 2;
+        return print_all(info_print_text);
     }
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris-probe: tests on this machine the operations that kernels of two ranks
+ * iris probe: tests on this machine the operations that kernels of two ranks
  * need. It tests every pair of ranks in turn, and prints one line per check.
  * scripts/gpu-test uses it.
  */
 #include "config.h"
 
+#include "iris.h"
 #include "probe.h"
 #include "base/clock.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,87 +21,6 @@
 
 static const char *const verdicts[] = {"ok", "no access", "wrong", "failed",
                                        "hung"};
-
-static void usage(FILE *file)
-{
-    fprintf(file,
-            "usage: iris-probe [option]...\n"
-            "Checks what each pair of ranks needs of each other. Prints, with\n"
-            "tabs between them: check, the two ranks (or \"all\" and \"-\"),\n"
-            "verdict, milliseconds, text; and before each a line of \"begin\"\n"
-            "and the number of the step. For scripts/gpu-test probe.\n\n"
-            "  --ranks N   ranks (default 2)\n"
-            "  --bytes N   of a large copy (default 64 MiB)\n"
-            "  --rounds N  of flags and data (default 100)\n"
-            "  --from N    the first step (default 0)\n"
-            "  --help      this text\n\n"
-            "Exit status: 0 if all steps came to their end; 1; 2 for a bad "
-            "option.\n");
-}
-
-static bool parse_number(const char *text, int64_t least, int64_t most,
-                         int64_t *number_p)
-{
-    char *end;
-    long long number = strtoll(text, &end, 10);
-
-    if (end == text || *end != '\0' || number < least || number > most) {
-        fprintf(stderr,
-                "iris-probe: \"%s\": wants a number from %lld to "
-                "%lld; see iris-probe --help\n",
-                text, (long long)least, (long long)most);
-        return false;
-    }
-    *number_p = number;
-    return true;
-}
-
-/* Returns false if the program must end with *code_p. */
-static bool parse(int argc, char **argv, struct probe_options *options_p,
-                  int *code_p)
-{
-    static const struct option names[] = {
-        {"ranks", required_argument, NULL, 'n'},
-        {"bytes", required_argument, NULL, 'b'},
-        {"rounds", required_argument, NULL, 'r'},
-        {"from", required_argument, NULL, 'f'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
-    };
-    int option;
-    int64_t number;
-    bool good = true;
-
-    while (good && (option = getopt_long(argc, argv, "h", names, NULL)) != -1) {
-        switch (option) {
-        case 'n':
-            good = parse_number(optarg, 2, PROBE_MOST_RANKS, &number);
-            options_p->num_ranks = good ? (int)number : 0;
-            break;
-        case 'b':
-            good = parse_number(optarg, 8, (int64_t)1 << 40, &options_p->bytes);
-            break;
-        case 'r':
-            good = parse_number(optarg, 1, 1000000, &options_p->rounds);
-            break;
-        case 'f':
-            good = parse_number(optarg, 0, 1000000, &options_p->from);
-            break;
-        case 'h':
-            usage(stdout);
-            *code_p = 0;
-            return false;
-        default:
-            good = false;
-        }
-    }
-    if (!good || optind < argc) {
-        usage(stderr);
-        *code_p = 2;
-        return false;
-    }
-    return true;
-}
 
 /* ---- A step ---- */
 
@@ -151,7 +70,7 @@ static iris_status_t do_phase(struct probe *probe,
                               iris_status_t (*phase)(struct probe *,
                                                      struct probe_found *))
 {
-    struct probe_found *found = &probe->found[probe->args.rank];
+    struct probe_found *found = &probe->shared->found[probe->args.rank];
     iris_status_t status = IRIS_OK;
 
     if (phase != NULL && is_member(probe) && found->verdict == PROBE_OK) {
@@ -163,10 +82,10 @@ static iris_status_t do_phase(struct probe *probe,
 /* The worst finding of the members, or a note. */
 static const struct probe_found *worst_of(const struct probe *probe)
 {
-    const struct probe_found *worst = &probe->found[probe->first];
+    const struct probe_found *worst = &probe->shared->found[probe->first];
 
     for (int rank = 0; rank < probe->args.num_ranks; rank++) {
-        const struct probe_found *one = &probe->found[rank];
+        const struct probe_found *one = &probe->shared->found[rank];
 
         if (one->verdict > worst->verdict) {
             worst = one;
@@ -177,39 +96,52 @@ static const struct probe_found *worst_of(const struct probe *probe)
 
 static void print_pair(const struct probe *probe)
 {
-    if (probe->second < 0) {
-        printf("all\t-\t");
-    } else {
-        printf("%d\t%d\t", probe->first, probe->second);
+    char first[16] = "all", second[16] = "-";
+
+    if (probe->second >= 0) {
+        snprintf(first, sizeof first, "%d", probe->first);
+        snprintf(second, sizeof second, "%d", probe->second);
     }
+    printf(probe->options.tabs ? "%s\t%s\t" : "%4s %-4s", first, second);
 }
 
-/* Prints the text as one line, even if it contains line breaks. */
-static void print_result(const struct probe *probe,
-                         const struct probe_check *check, double ms)
+/* Prints a line for the check; the text is one line, even if it contains line
+ * breaks. */
+static void print_verdict(const struct probe *probe, const char *name,
+                          const char *verdict, double ms, const char *text)
 {
-    const struct probe_found *worst = worst_of(probe);
+    bool tabs = probe->options.tabs;
 
-    printf("%s\t", check->name);
+    printf(tabs ? "%s\t" : "%-10s", name);
     print_pair(probe);
-    printf("%s\t%.3g\t", verdicts[worst->verdict], ms);
-    for (const char *c = worst->text; *c != '\0'; c++) {
+    printf(tabs ? "%s\t%.3g\t" : "%-10s%8.3g ms  ", verdict, ms);
+    for (const char *c = text; *c != '\0'; c++) {
         putchar((unsigned char)*c < ' ' ? ' ' : *c);
     }
     putchar('\n');
     fflush(stdout);
 }
 
+static void print_result(const struct probe *probe,
+                         const struct probe_check *check, double ms)
+{
+    const struct probe_found *worst = worst_of(probe);
+
+    probe->shared->num_bad += worst->verdict != PROBE_OK;
+    print_verdict(probe, check->name, verdicts[worst->verdict], ms,
+                  worst->text);
+}
+
 static iris_status_t do_step(struct probe *probe,
                              const struct probe_check *check, int64_t step,
                              bool *hung_p)
 {
-    struct probe_found *found = &probe->found[probe->args.rank];
+    struct probe_found *found = &probe->shared->found[probe->args.rank];
     bool first_rank = probe->args.rank == 0;
     int64_t start = iris_i_now_ns();
     iris_status_t status;
 
-    if (first_rank) {
+    if (first_rank && probe->options.tabs) {
         printf("begin\t%lld\t%s\t", (long long)step, check->name);
         print_pair(probe);
         putchar('\n');
@@ -252,9 +184,12 @@ static void choose(struct probe *probe, int first, int second)
 static void print_left_out(const struct probe *probe,
                            const struct probe_check *check)
 {
+    char text[64];
+
     if (probe->args.rank == 0) {
-        printf("%s\t%d\t%d\tleft out\t0\tit has hung %d times\n", check->name,
-               probe->first, probe->second, MOST_HUNG);
+        snprintf(text, sizeof text, "it has hung %d times", MOST_HUNG);
+        print_verdict(probe, check->name, "left out", 0, text);
+        probe->shared->num_bad++;
     }
 }
 
@@ -318,6 +253,9 @@ static int rank_main(iris_t *iris, void *arg)
             IRIS_OK) {
         return (int)status;
     }
+    if (args->rank == 0 && !probe.options.tabs) {
+        printf("%d ranks on %s\n", args->num_ranks, iris_backend_name(iris));
+    }
     for (const struct probe_check *check = probe_checks;
          check->name != NULL && status == IRIS_OK; check++) {
         status = check->members == PROBE_OF_PAIRS
@@ -330,7 +268,7 @@ static int rank_main(iris_t *iris, void *arg)
 
 /* The defaults of this program are few messages, and no files in the working
  * folder. */
-static int run(struct probe *probe)
+static int run_ranks(struct probe *probe)
 {
     struct iris_config config;
     iris_status_t status;
@@ -343,33 +281,85 @@ static int run(struct probe *probe)
     }
     status = iris_spawn(&config, probe->options.num_ranks, rank_main, probe);
     if (status == IRIS_OK) {
-        printf("end\n");
-        return 0;
+        if (probe->options.tabs) {
+            printf("end\n");
+        }
+        return TOOL_OK;
     }
     fflush(stdout);
-    fprintf(stderr, "iris-probe: %s: %s\n", iris_status_string(status),
+    fprintf(stderr, "iris probe: %s: %s\n", iris_status_string(status),
             iris_last_error());
-    return 1;
+    return TOOL_FAILED;
 }
 
-int main(int argc, char **argv)
+static error_t parse_probe(int key, char *arg, struct argp_state *state)
 {
+    struct probe_options *options = state->input;
+
+    switch (key) {
+    case 'n':
+        options->num_ranks =
+            (int)tool_number(state, "ranks", arg, 2, PROBE_MOST_RANKS);
+        return 0;
+    case 'b':
+        options->bytes =
+            tool_number(state, "bytes", arg, 1 << 20, (int64_t)1 << 40);
+        return 0;
+    case 'r':
+        options->rounds = tool_number(state, "rounds", arg, 1, 1000000);
+        return 0;
+    case 'f':
+        options->from = tool_number(state, "from", arg, 0, 1000000);
+        return 0;
+    case 't':
+        options->tabs = true;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+int tool_probe(int argc, char **argv)
+{
+    static const struct argp_option rows[] = {
+        {"ranks", 'n', "N", 0, "Ranks (default: 2)", 0},
+        {"bytes", 'b', "N", 0,
+         "Bytes of a large copy, at least 1 MiB (default: 64 MiB)", 0},
+        {"rounds", 'r', "N", 0, "Rounds of flags and data (default: 100)", 0},
+        {"from", 'f', "N", 0, "The first step (default: 0)", 0},
+        {"tabs", 't', NULL, 0,
+         "Separate the columns by tabs, and print before each step a line with "
+         "\"begin\" and its number",
+         0},
+        {0},
+    };
+    static const struct argp argp = {
+        .options = rows,
+        .parser = parse_probe,
+        .doc = "Checks on this machine the operations that each pair of ranks "
+               "needs, and the library's collectives. Prints a line for each "
+               "check: its name, the two ranks (or all), the verdict, "
+               "milliseconds, and the reason or a rate. \"scripts/gpu-test "
+               "probe\" runs it with each kind of ranks and memory.\v"
+               "Exit status: 0 if all checks are ok, 1 if one is not or a call "
+               "failed, 2 for a wrong command line.",
+    };
     struct probe probe = {
         .options = {.num_ranks = 2, .bytes = 64 << 20, .rounds = 100}};
-    const size_t bytes = PROBE_MOST_RANKS * sizeof *probe.found;
-    int code = 1;
+    int status;
 
-    if (!parse(argc, argv, &probe.options, &code)) {
-        return code;
-    }
-    probe.found = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (probe.found == MAP_FAILED) {
-        perror("iris-probe: no memory");
-        return 1;
+    tool_parse(&argp, argc, argv, &probe.options);
+    probe.shared = mmap(NULL, sizeof *probe.shared, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (probe.shared == MAP_FAILED) {
+        perror("iris probe");
+        return TOOL_FAILED;
     }
     probe.args.salt = (uint64_t)iris_i_now_ns() / 1000 << 16;
-    code = run(&probe);
-    munmap(probe.found, bytes);
-    return code;
+    status = run_ranks(&probe);
+    if (status == TOOL_OK && probe.shared->num_bad != 0) {
+        status = TOOL_FAILED;
+    }
+    munmap(probe.shared, sizeof *probe.shared);
+    return status;
 }

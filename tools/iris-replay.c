@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris-replay: runs a recorded schedule again, makes it short, and shows it.
+ * iris replay: runs a recorded schedule again, makes it short, and shows it.
  */
 #include "config.h"
 
+#include "iris.h"
 #include "replay_explore.h"
 #include "replay_rows.h"
 #include "replay_run.h"
 #include "replay_shrink.h"
 
-#include <getopt.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,29 +23,6 @@ static struct {
     const char *path;   /* the schedule */
     struct replay_program program;
 } options = {.exploration = {.most = 100000}, .program = {.timeout_s = 60}};
-
-static const char usage[] =
-    "usage: iris-replay [OPTION]... SCHEDULE -- PROGRAM [ARGUMENT]...\n"
-    "       iris-replay --explore [OPTION]... -- PROGRAM [ARGUMENT]...\n"
-    "Runs PROGRAM as SCHEDULE says, which IRIS_SCHEDULE has recorded under\n"
-    "IRIS_CHECK=weak or race, and tells whether it fails: an exit status that\n"
-    "is not 0, a data race, a signal, or no end in time. With --explore it\n"
-    "runs PROGRAM in all ways that IRIS_CHECK=weak allows, until it fails.\n"
-    "\n"
-    "  -a, --all             explore on after a failure; list the outputs\n"
-    "  -e, --explore         run in all ways, for small programs\n"
-    "  -l, --limit=NUMBER    of executions to explore (default: 100000)\n"
-    "  -m, --match=TEXT      the failure is output with TEXT instead\n"
-    "  -o, --output=FILE     the schedule that --shrink or --explore writes\n"
-    "                        (default: SCHEDULE.short, explored)\n"
-    "  -p, --print           print the operations that matter, in order\n"
-    "  -s, --shrink          make the schedule short while it fails\n"
-    "  -t, --timeout=SECONDS of one run (default: 60)\n"
-    "  -h, --help            this text\n"
-    "\n"
-    "Exit status: 0 if the failure came, 1 if it did not, 2 if a file or the\n"
-    "command line is wrong or the program cannot run under the schedule. Of\n"
-    "--explore: 0 if no execution fails, 1 if one does, 2 also at the limit.\n";
 
 /* ---- One schedule ---- */
 
@@ -88,7 +65,7 @@ static int shrink(struct replay_result *result)
     }
     if (ret > 0) {
         fprintf(stderr,
-                "iris-replay: the failure does not come each time under the "
+                "iris replay: the failure does not come each time under the "
                 "same schedule; the program depends on more than that, and "
                 "nothing is written\n");
         return 1;
@@ -125,13 +102,13 @@ static int replay(const struct replay_schedule *schedule,
     }
     if (!result->has_schedule) {
         fprintf(stderr,
-                "iris-replay: %s did not run under the schedule; it said:\n%s",
+                "iris replay: %s did not run under the schedule; it said:\n%s",
                 options.program.argv[0], result->output);
         return 2;
     }
     compare(schedule, &result->schedule);
     if (result->schedule.is_early) {
-        fprintf(stderr, "iris-replay: a workgroup or host did not come in "
+        fprintf(stderr, "iris replay: a workgroup or host did not come in "
                         "time; another run may differ\n");
     }
     if (result->failure[0] == '\0') {
@@ -158,7 +135,7 @@ static int replay_file(const char *path)
     }
     if (!schedule.has_end) {
         fprintf(stderr,
-                "iris-replay: %s has no end: the program did not call "
+                "iris replay: %s has no end: the program did not call "
                 "iris_finalize(), or the file is truncated\n",
                 path);
     }
@@ -191,12 +168,12 @@ static int explore(void)
            exploration->again);
     if (!exploration->is_complete) {
         fprintf(stderr,
-                "iris-replay: there are more executions; see --limit\n");
+                "iris replay: there are more executions; see --limit\n");
     }
     return exploration->is_complete ? 0 : 2;
 }
 
-static int run(void)
+static int run_program(void)
 {
     int ret;
 
@@ -210,21 +187,21 @@ static int run(void)
 
 /* ---- The command line ---- */
 
-/* The positive whole number of an option, or 0. */
-static int number_of(const char *text)
+/* The schedule, unless --explore makes one, then "--" and the program. */
+static void take_word(struct argp_state *state, char *word)
 {
-    char *end;
-    long number = strtol(text, &end, 10);
-
-    return end != text && *end == '\0' && number > 0 && number <= INT_MAX
-               ? (int)number
-               : 0;
+    if (state->quoted != 0) {
+        options.program.argv = tool_rest(state);
+    } else if (options.path == NULL && !options.explores) {
+        options.path = word;
+    } else {
+        argp_error(state, "\"%s\": pass -- before the program", word);
+    }
 }
 
-/* Handles one option. Returns 0, or -1 for a wrong value. */
-static int take(int c)
+static error_t parse_replay(int key, char *arg, struct argp_state *state)
 {
-    switch (c) {
+    switch (key) {
     case 'a':
         options.exploration.goes_on = true;
         return 0;
@@ -232,17 +209,14 @@ static int take(int c)
         options.explores = true;
         return 0;
     case 'l':
-        options.exploration.most = (unsigned)number_of(optarg);
-        if (options.exploration.most > 0) {
-            return 0;
-        }
-        fprintf(stderr, "iris-replay: --limit=%s is no number\n", optarg);
-        return -1;
+        options.exploration.most =
+            (unsigned)tool_number(state, "limit", arg, 1, INT_MAX);
+        return 0;
     case 'm':
-        options.program.match = optarg;
+        options.program.match = arg;
         return 0;
     case 'o':
-        options.output = optarg;
+        options.output = arg;
         return 0;
     case 'p':
         options.prints = true;
@@ -251,53 +225,58 @@ static int take(int c)
         options.shrinks = true;
         return 0;
     case 't':
-        options.program.timeout_s = number_of(optarg);
-        if (options.program.timeout_s > 0) {
-            return 0;
+        options.program.timeout_s =
+            (int)tool_number(state, "timeout", arg, 1, INT_MAX);
+        return 0;
+    case ARGP_KEY_ARG:
+        take_word(state, arg);
+        return 0;
+    case ARGP_KEY_END:
+        if (options.program.argv == NULL ||
+            options.explores == (options.path != NULL)) {
+            argp_error(state, "pass a schedule, --, and a program");
         }
-        fprintf(stderr, "iris-replay: --timeout=%s is no number of seconds\n",
-                optarg);
-        return -1;
+        return 0;
     default:
-        fprintf(stderr, "iris-replay --help says more\n");
-        return -1;
+        return ARGP_ERR_UNKNOWN;
     }
 }
 
-int main(int argc, char **argv)
+int tool_replay(int argc, char **argv)
 {
-    static const struct option names[] = {
-        {"all", no_argument, NULL, 'a'},
-        {"explore", no_argument, NULL, 'e'},
-        {"limit", required_argument, NULL, 'l'},
-        {"match", required_argument, NULL, 'm'},
-        {"output", required_argument, NULL, 'o'},
-        {"print", no_argument, NULL, 'p'},
-        {"shrink", no_argument, NULL, 's'},
-        {"timeout", required_argument, NULL, 't'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
+    static const struct argp_option rows[] = {
+        {"all", 'a', NULL, 0, "Explore on after a failure; list the outputs",
+         0},
+        {"explore", 'e', NULL, 0, "Run in all ways, for small programs", 0},
+        {"limit", 'l', "NUMBER", 0,
+         "Of executions to explore (default: 100000)", 0},
+        {"match", 'm', "TEXT", 0, "The failure is output with TEXT instead", 0},
+        {"output", 'o', "FILE", 0,
+         "The schedule that --shrink or --explore writes (default: "
+         "SCHEDULE.short, explored)",
+         0},
+        {"print", 'p', NULL, 0, "Print the operations that matter, in order",
+         0},
+        {"shrink", 's', NULL, 0, "Make the schedule short while it fails", 0},
+        {"timeout", 't', "SECONDS", 0, "Of one run (default: 60)", 0},
+        {0},
     };
-    int c;
+    static const struct argp argp = {
+        .options = rows,
+        .parser = parse_replay,
+        .args_doc = "SCHEDULE -- PROGRAM [ARGUMENT]...\n"
+                    "--explore -- PROGRAM [ARGUMENT]...",
+        .doc = "Runs PROGRAM as SCHEDULE says, which IRIS_SCHEDULE has "
+               "recorded under IRIS_CHECK=weak or race, and tells whether it "
+               "fails: an exit status that is not 0, a data race, a signal, or "
+               "no end in time. With --explore it runs PROGRAM in all ways "
+               "that IRIS_CHECK=weak allows, until it fails.\v"
+               "Exit status: 0 if the failure came, 1 if it did not, 2 if a "
+               "file or the command line is wrong or the program cannot run "
+               "under the schedule. Of --explore: 0 if no execution fails, 1 "
+               "if one does, 2 also at the limit.",
+    };
 
-    /* "+" leaves the program's own options alone. */
-    while ((c = getopt_long(argc, argv, "+ael:m:o:pst:h", names, NULL)) != -1) {
-        if (c == 'h') {
-            fputs(usage, stdout);
-            return 0;
-        }
-        if (take(c) != 0) {
-            return 2;
-        }
-    }
-    /* getopt_long() takes "--" if no schedule comes before it. */
-    if (options.explores
-            ? argc == optind || strcmp(argv[optind - 1], "--") != 0
-            : argc - optind < 3 || strcmp(argv[optind + 1], "--") != 0) {
-        fputs(usage, stderr);
-        return 2;
-    }
-    options.path = argv[optind];
-    options.program.argv = argv + optind + (options.explores ? 0 : 2);
-    return run();
+    tool_parse(&argp, argc, argv, NULL);
+    return run_program();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris-top: shows from outside how the ranks of a job are doing. It lists jobs,
+ * iris top: shows from outside how the ranks of a job are doing. It lists jobs,
  * prints the report of one, or updates a table. It only reads, and uses no
  * debugger.
  */
@@ -8,12 +8,12 @@
 
 #include <iris/iris.h>
 
+#include "iris.h"
 #include "top.h"
 #include "report/report.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,31 +21,6 @@
 /* Time between the readings of a report: long compared with notes, which are
  * written every 5 or 10 ms. */
 #define APART_MS 300
-
-static void usage(FILE *file)
-{
-    fprintf(
-        file,
-        "usage: iris-top [option]... [JOB|PID]\n"
-        "Shows what the ranks of a job do and wait for, and the likely cause\n"
-        "if it hangs. PID is the process of any rank that has not ended, or "
-        "one\n"
-        "that started it, such as mpirun; JOB its IRIS_JOB_ID, or PID.N for "
-        "the\n"
-        "Nth job of process PID. Without either: the jobs of this user. Works\n"
-        "on stopped ranks, and shows killed ones as the others have them.\n"
-        "Changes nothing.\n\n"
-        "  -j, --json      the report as JSON\n"
-        "  -c, --calls     the last 1,024 host calls of each rank, dead or "
-        "not;\n"
-        "                  of ranks of other hosts the last 64\n"
-        "  -l, --live      a table that follows the job, until it ends\n"
-        "  -V, --version   the version\n"
-        "  -h, --help      this text\n\n"
-        "Exit status: 0; 1 if there is no such process or job, or it may not\n"
-        "be read; 2 for a bad option; 3 if the job is hung or lost, or\n"
-        "stopped.\n");
-}
 
 static int is_number(const char *text)
 {
@@ -59,11 +34,11 @@ static int fail_process(int pid)
     if (errno == ENOENT) {
         fprintf(
             stderr,
-            "iris-top: process %d has no Iris job and has not started one; "
+            "iris top: process %d has no Iris job and has not started one; "
             "pass the process of a rank, between iris_init and iris_finalize\n",
             pid);
     } else {
-        fprintf(stderr, "iris-top: process %d: %s%s\n", pid, strerror(errno),
+        fprintf(stderr, "iris top: process %d: %s%s\n", pid, strerror(errno),
                 errno == ESRCH ? "; for a rank that ended pass another one's"
                 : errno == EACCES
                     ? "; it is another user's, or may not be looked at"
@@ -99,7 +74,7 @@ static int open_job(const char *name)
     }
     if (fd < 0) {
         fprintf(stderr,
-                "iris-top: no job %s of this user; iris-top alone lists them\n",
+                "iris top: no job %s of this user; iris top alone lists them\n",
                 name);
     }
     return fd;
@@ -111,7 +86,7 @@ static int print_report(int fd, int json)
     int status;
 
     if (iris_i_report_make(fd, APART_MS, &report) != IRIS_OK) {
-        fprintf(stderr, "iris-top: %s\n", iris_last_error());
+        fprintf(stderr, "iris top: %s\n", iris_last_error());
         return 1;
     }
     if (json) {
@@ -146,7 +121,7 @@ static int print_calls(int fd)
     struct iris_report *report;
 
     if (calls == NULL || iris_i_report_read(fd, &report) != IRIS_OK) {
-        fprintf(stderr, "iris-top: %s\n",
+        fprintf(stderr, "iris top: %s\n",
                 calls == NULL ? "no memory" : iris_last_error());
         free(calls);
         return 1;
@@ -167,51 +142,81 @@ static int print_calls(int fd)
     return fflush(stdout) == 0 ? 0 : 1;
 }
 
-int main(int argc, char **argv)
-{
-    static const struct option options[] = {
-        {"json", no_argument, NULL, 'j'}, {"calls", no_argument, NULL, 'c'},
-        {"live", no_argument, NULL, 'l'}, {"version", no_argument, NULL, 'V'},
-        {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0},
-    };
-    int option, mode = 0, fd, status;
+struct top_options {
+    int mode; /* 'j', 'c', 'l', or 0 */
+    const char *job;
+};
 
-    while ((option = getopt_long(argc, argv, "jclVh", options, NULL)) != -1) {
-        switch (option) {
-        case 'j':
-        case 'c':
-        case 'l':
-            if (mode != 0 && mode != option) {
-                usage(stderr);
-                return 2;
-            }
-            mode = option;
-            break;
-        case 'V':
-            printf("iris-top %s\n", iris_version());
-            return 0;
-        case 'h':
-            usage(stdout);
-            return 0;
-        default:
-            usage(stderr);
-            return 2;
+static error_t parse_top(int key, char *arg, struct argp_state *state)
+{
+    struct top_options *options = state->input;
+
+    switch (key) {
+    case 'j':
+    case 'c':
+    case 'l':
+        if (options->mode != 0 && options->mode != key) {
+            argp_error(state, "pass one of --json, --calls and --live");
         }
+        options->mode = key;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (state->arg_num > 0) {
+            return ARGP_ERR_UNKNOWN;
+        }
+        options->job = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (options->job == NULL && options->mode != 0) {
+            argp_error(state, "pass a job or a process");
+        }
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
     }
-    if (optind + 1 < argc || (optind == argc && mode != 0)) {
-        usage(stderr);
-        return 2;
-    }
-    if (optind == argc) {
+}
+
+int tool_top(int argc, char **argv)
+{
+    static const struct argp_option rows[] = {
+        {"json", 'j', NULL, 0, "Print the report as JSON", 0},
+        {"calls", 'c', NULL, 0,
+         "Print the last 1,024 host calls of each rank, dead or not; of ranks "
+         "of other hosts the last 64",
+         0},
+        {"live", 'l', NULL, 0,
+         "Print a table that follows the job, until it ends", 0},
+        {0},
+    };
+    static const struct argp argp = {
+        .options = rows,
+        .parser = parse_top,
+        .args_doc = "[JOB|PID]",
+        .doc =
+            "Shows what the ranks of a job do and wait for, and the likely "
+            "cause if it hangs. PID is the process of any rank that has not "
+            "ended, or one that started it, such as mpirun; JOB its "
+            "IRIS_JOB_ID, or PID.N for the Nth job of process PID. Without "
+            "either: the jobs of this user. Works on stopped ranks, and "
+            "shows killed ones as the others have them. Changes nothing.\v"
+            "Exit status: 0; 1 if there is no such process or job, or it may "
+            "not be read; 2 for a wrong command line; 3 if the job is hung "
+            "or lost, or stopped.",
+    };
+    struct top_options options = {0};
+    int fd, status;
+
+    tool_parse(&argp, argc, argv, &options);
+    if (options.job == NULL) {
         return top_list();
     }
-    fd = open_job(argv[optind]);
+    fd = open_job(options.job);
     if (fd < 0) {
         return 1;
     }
-    status = mode == 'l'   ? top_live(fd)
-             : mode == 'c' ? print_calls(fd)
-                           : print_report(fd, mode == 'j');
+    status = options.mode == 'l'   ? top_live(fd)
+             : options.mode == 'c' ? print_calls(fd)
+                                   : print_report(fd, options.mode == 'j');
     close(fd);
     return status;
 }

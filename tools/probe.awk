@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# One screen of what iris-probe found: a table of runs and checks, a matrix of
+# One screen of what iris probe found: a table of runs and checks, a matrix of
 # GPUs, and a line for what is red. Lines: run, check, two ranks, verdict,
 # milliseconds, text, with tabs between them. Exits with 1 if something is red.
 

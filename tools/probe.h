@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The state of a rank in iris-probe, and the checks: shared by its files.
+ * The state of a rank in iris probe, and the checks: shared by its files.
  */
 #ifndef IRIS_TOOLS_PROBE_H
 #define IRIS_TOOLS_PROBE_H
@@ -32,13 +32,20 @@ struct probe_options {
     int64_t bytes;  /* size of a large copy */
     int64_t rounds; /* rounds of flags and data */
     int64_t from;   /* the first step; those before have been made */
+    bool tabs;      /* lines for programs */
+};
+
+/* In memory that the ranks share. */
+struct probe_shared {
+    int num_bad; /* rank 0's */
+    struct probe_found found[PROBE_MOST_RANKS];
 };
 
 /* One rank. */
 struct probe {
     iris_t *iris;
-    iris_stream_t *stream;     /* beside the context's own */
-    struct probe_found *found; /* each rank's, in memory that they share */
+    iris_stream_t *stream; /* beside the context's own */
+    struct probe_shared *shared;
     struct probe_options options;
     struct probe_args args; /* arguments of the current step */
     int first;              /* ranks of it; all of them: second is -1 */

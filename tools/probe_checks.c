@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris-probe: the host's half of each check.
+ * iris probe: the host's half of each check.
  */
 #include "config.h"
 

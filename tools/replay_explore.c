@@ -59,7 +59,7 @@ static unsigned lane_of(struct explorer *e, const struct replay_who *who)
         i++;
     }
     if (i == MOST_LANES) {
-        fprintf(stderr, "iris-replay: more than %d workgroups\n", MOST_LANES);
+        fprintf(stderr, "iris replay: more than %d workgroups\n", MOST_LANES);
         exit(2);
     }
     if (i == e->num_lanes) {
@@ -266,7 +266,7 @@ static void fail(struct node *node, const struct replay_step *step)
 static int complain(const struct replay_result *result)
 {
     fprintf(stderr,
-            "iris-replay: the program does not do the same under the same "
+            "iris replay: the program does not do the same under the same "
             "schedule; it said:\n%s",
             result->output);
     return -1;
@@ -346,7 +346,7 @@ static int run(struct explorer *e, struct replay_result *result)
     free(lines);
     if (ret == 0 && !result->has_schedule) {
         fprintf(stderr,
-                "iris-replay: %s did not run under the schedule; it said:\n%s",
+                "iris replay: %s did not run under the schedule; it said:\n%s",
                 e->program->argv[0], result->output);
         ret = -1;
     }
@@ -421,7 +421,7 @@ static int run_in_time(struct explorer *e, struct replay_result *result)
         ret = run(e, result);
     }
     if (ret == 0 && result->schedule.is_early) {
-        fprintf(stderr, "iris-replay: a workgroup or host does not come in "
+        fprintf(stderr, "iris replay: a workgroup or host does not come in "
                         "time for its turn; does it wait in a loop?\n");
         ret = -1;
     }

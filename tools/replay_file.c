@@ -19,7 +19,7 @@ void *replay_alloc(void *old, size_t bytes)
     void *memory = realloc(old, bytes == 0 ? 1 : bytes);
 
     if (memory == NULL) {
-        fprintf(stderr, "iris-replay: no memory\n");
+        fprintf(stderr, "iris replay: no memory\n");
         exit(2);
     }
     return memory;
@@ -40,7 +40,7 @@ static char *read_text(const char *path, size_t *bytes_p)
     char *text = NULL;
 
     if (file == NULL) {
-        fprintf(stderr, "iris-replay: %s: %s\n", path, strerror(errno));
+        fprintf(stderr, "iris replay: %s: %s\n", path, strerror(errno));
         return NULL;
     }
     do {
@@ -51,7 +51,7 @@ static char *read_text(const char *path, size_t *bytes_p)
     text[bytes] = '\0';
     *bytes_p = bytes;
     if (ferror(file)) {
-        fprintf(stderr, "iris-replay: %s: %s\n", path, strerror(errno));
+        fprintf(stderr, "iris replay: %s: %s\n", path, strerror(errno));
         free(text);
         text = NULL;
     }
@@ -199,7 +199,7 @@ static int read_lines(const char *path, struct replay_schedule *schedule,
                &schedule->seed, schedule->check, &schedule->num_ranks,
                schedule->program) != 4) {
         fprintf(stderr,
-                "iris-replay: %s is no schedule; IRIS_SCHEDULE=FILE records "
+                "iris replay: %s is no schedule; IRIS_SCHEDULE=FILE records "
                 "one\n",
                 path);
         return -1;
@@ -216,7 +216,7 @@ static int read_lines(const char *path, struct replay_schedule *schedule,
         }
     }
     if (end == NULL || end[1] != '\0') {
-        fprintf(stderr, "iris-replay: %s is damaged or truncated in line %zu\n",
+        fprintf(stderr, "iris replay: %s is damaged or truncated in line %zu\n",
                 path, number);
         return -1;
     }
@@ -267,7 +267,7 @@ int replay_write(const char *path, const struct replay_schedule *header,
         failed |= fclose(file) != 0;
     }
     if (failed) {
-        fprintf(stderr, "iris-replay: cannot write %s: %s\n", path,
+        fprintf(stderr, "iris replay: cannot write %s: %s\n", path,
                 strerror(errno));
     }
     return failed ? -1 : 0;

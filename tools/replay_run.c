@@ -44,7 +44,7 @@ int replay_prepare(struct replay_program *program)
     snprintf(program->folder, sizeof program->folder, "%s/iris-replay.XXXXXX",
              folder == NULL || folder[0] == '\0' ? "/tmp" : folder);
     if (mkdtemp(program->folder) == NULL) {
-        fprintf(stderr, "iris-replay: %s: %s\n", program->folder,
+        fprintf(stderr, "iris replay: %s: %s\n", program->folder,
                 strerror(errno));
         return -1;
     }
@@ -81,7 +81,7 @@ int replay_keep(const struct replay_program *program, const char *path)
         failed |= fclose(to) != 0;
     }
     if (failed) {
-        fprintf(stderr, "iris-replay: cannot write %s: %s\n", path,
+        fprintf(stderr, "iris replay: cannot write %s: %s\n", path,
                 strerror(errno));
     }
     return failed ? -1 : 0;
@@ -239,7 +239,7 @@ int replay_run(const struct replay_program *program,
         become(program, schedule);
     }
     if (pid < 0) {
-        fprintf(stderr, "iris-replay: cannot start a process: %s\n",
+        fprintf(stderr, "iris replay: cannot start a process: %s\n",
                 strerror(errno));
         return -1;
     }

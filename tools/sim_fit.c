@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris-sim fit: computes a platform's costs from measurements of iris-bench.
+ * iris sim fit: computes a platform's costs from measurements of iris bench.
  * Costs are not negative, and minimise the sum of the squares of the rows'
  * relative errors.
  */
@@ -172,7 +172,7 @@ static int read_report(const char *path, struct sim_platform *platform,
         iris_i_json_close(&json);
     }
     if (ret != 0 || token != IRIS_JSON_OBJECT_END) {
-        fprintf(stderr, "iris-sim: %s\n",
+        fprintf(stderr, "iris sim: %s\n",
                 json.error[0] != '\0' ? json.error : path);
         return -1;
     }
@@ -348,7 +348,7 @@ int sim_fit_part(void)
         ret = read_report(sim_options.words[i], &first, &table);
     }
     if (ret == 0 && table.count < 2) {
-        fprintf(stderr, "iris-sim fit: %zu rows are too few\n", table.count);
+        fprintf(stderr, "iris sim fit: %zu rows are too few\n", table.count);
         ret = -1;
     }
     if (ret == 0) {

@@ -248,7 +248,7 @@ static void fill(struct lowering *lowering)
 
 static int complain(const char *what)
 {
-    fprintf(stderr, "iris-sim collective: %s\n", what);
+    fprintf(stderr, "iris sim collective: %s\n", what);
     return -1;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The parts of iris-sim, and their options.
+ * The parts of iris sim, and their options.
  */
 #ifndef IRIS_TOOLS_SIM_PARTS_H
 #define IRIS_TOOLS_SIM_PARTS_H

@@ -115,10 +115,10 @@ int sim_platform_read(struct sim_platform *platform_p, const char *path)
         }
     }
     if (json.error[0] != '\0') {
-        fprintf(stderr, "iris-sim: %s\n", json.error);
+        fprintf(stderr, "iris sim: %s\n", json.error);
         return -1;
     }
-    fprintf(stderr, "iris-sim: %s: %s\n", path, what);
+    fprintf(stderr, "iris sim: %s: %s\n", path, what);
     return -1;
 }
 
@@ -159,7 +159,7 @@ int sim_platform_change(struct sim_platform *platform, const char *text)
         }
     }
     fprintf(stderr,
-            "iris-sim: --what-if=%s: pass a cost's name, without its unit, and "
+            "iris sim: --what-if=%s: pass a cost's name, without its unit, and "
             "a factor, such as link=2x\n",
             text);
     return -1;

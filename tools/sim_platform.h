@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A machine as iris-sim models it: the costs of a few steps, in a JSON file.
+ * A machine as iris sim models it: the costs of a few steps, in a JSON file.
  */
 #ifndef IRIS_TOOLS_SIM_PLATFORM_H
 #define IRIS_TOOLS_SIM_PLATFORM_H

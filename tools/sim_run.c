@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris-sim run: a trace or a schedule, timed by a platform.
+ * iris sim run: a trace or a schedule, timed by a platform.
  */
 #include "config.h"
 
@@ -36,12 +36,12 @@ static int read_schedule(const char *path, struct sim_schedule *schedule_p)
     int ret = -1;
 
     if (file == NULL) {
-        fprintf(stderr, "iris-sim: %s: %s\n", path, strerror(errno));
+        fprintf(stderr, "iris sim: %s: %s\n", path, strerror(errno));
         return -1;
     }
     if (is_schedule(file)) {
         if (sim_options.scale != 0) {
-            fprintf(stderr, "iris-sim: --scale takes a trace, no schedule\n");
+            fprintf(stderr, "iris sim: --scale takes a trace, no schedule\n");
             fclose(file);
             return -1;
         }
@@ -103,7 +103,7 @@ static void tell_deadlock(const struct sim_schedule *schedule,
 {
     int told = 0;
 
-    fprintf(stderr, "iris-sim: a deadlock: %zu of %zu steps never run\n",
+    fprintf(stderr, "iris sim: a deadlock: %zu of %zu steps never run\n",
             run->num_stuck, schedule->num_steps);
     for (int reached = 1; reached >= 0 && told == 0; reached--) {
         for (size_t i = 0; i < schedule->num_steps && told < MOST_STUCK; i++) {
@@ -254,7 +254,7 @@ int sim_run_part(void)
     }
     if (sim_engine_run(&schedule, &platform, network, sim_options.compute,
                        &run) != 0) {
-        fprintf(stderr, "iris-sim: no memory\n");
+        fprintf(stderr, "iris sim: no memory\n");
         sim_schedule_free(&schedule);
         return 1;
     }

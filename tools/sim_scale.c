@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris-sim collective: predicts the time of a collective by the number of
+ * iris sim collective: predicts the time of a collective by the number of
  * ranks.
  */
 #include "config.h"
@@ -80,7 +80,7 @@ static int parse(struct scale *scale)
     if (op < 0 || parse_bytes(sim_options.bytes, &scale->call.bytes) != 0 ||
         parse_ranks(sim_options.ranks, &scale->least, &scale->most) != 0) {
         fprintf(stderr,
-                "iris-sim collective: pass a collective such as all_reduce, "
+                "iris sim collective: pass a collective such as all_reduce, "
                 "--bytes=64M, and --ranks=8 or --ranks=2:4096\n");
         return -1;
     }
@@ -91,7 +91,7 @@ static int parse(struct scale *scale)
             iris_i_ccl_find_variant(scale->call.op, sim_options.variant);
         if (scale->call.variant == IRIS_CCL_AUTO) {
             fprintf(stderr,
-                    "iris-sim collective: %s has no variant %s that the model "
+                    "iris sim collective: %s has no variant %s that the model "
                     "knows\n",
                     scale->name, sim_options.variant);
             return -1;
@@ -162,7 +162,7 @@ static int simulate(const struct scale *scale, struct sim_plan *plan,
         memset(plan->amounts, 0, sizeof plan->amounts);
         sim_engine_free(&run);
     } else {
-        fprintf(stderr, "iris-sim: no memory\n");
+        fprintf(stderr, "iris sim: no memory\n");
     }
     sim_schedule_free(&schedule);
     return ret;
@@ -196,7 +196,7 @@ int sim_collective_part(void)
     if (scale.most > scale.platform.node_ranks &&
         !(scale.platform.costs[SIM_NETWORK] > 0)) {
         fprintf(stderr,
-                "iris-sim collective: %d ranks are more than a node's %d, and "
+                "iris sim collective: %d ranks are more than a node's %d, and "
                 "the platform has no network_gbs\n",
                 scale.most, scale.platform.node_ranks);
         return 1;

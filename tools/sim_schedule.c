@@ -23,7 +23,7 @@ struct reading {
 
 static int fail(const struct reading *reading, const char *what)
 {
-    fprintf(stderr, "iris-sim: %s:%lu: %s\n", reading->name, reading->line,
+    fprintf(stderr, "iris sim: %s:%lu: %s\n", reading->name, reading->line,
             what);
     return -1;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris-sim run: writes the messages of a trace as a schedule, see sim_schedule.h.
+ * iris sim run: writes the messages of a trace as a schedule, see sim_schedule.h.
  * trace_messages.c finds the messages.
  */
 #include "config.h"
@@ -184,7 +184,7 @@ static int write_schedule(struct trace_messages *messages, int num_ranks,
     FILE *file = ret != 0 ? NULL : tmpfile();
 
     if (ret == 0 && file == NULL) {
-        perror("iris-sim: a temporary file");
+        perror("iris sim: a temporary file");
     }
     if (file != NULL) {
         if (items.count > 1) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Declarations shared by the files of iris-top.
+ * Declarations shared by the files of iris top.
  */
 #ifndef IRIS_TOOLS_TOP_H
 #define IRIS_TOOLS_TOP_H

@@ -258,13 +258,13 @@ int top_live(int fd)
     int over = 0, lost = 0;
 
     if (iris_i_report_read(fd, &before) != IRIS_OK) {
-        fprintf(stderr, "iris-top: %s\n", iris_last_error());
+        fprintf(stderr, "iris top: %s\n", iris_last_error());
         return 1;
     }
     while (!over) {
         iris_i_wait_apart(EVERY_MS);
         if (iris_i_report_read(fd, &report) != IRIS_OK) {
-            fprintf(stderr, "iris-top: %s\n", iris_last_error());
+            fprintf(stderr, "iris top: %s\n", iris_last_error());
             free(before);
             return 1;
         }

@@ -235,7 +235,7 @@ static int take_event(void *arg, const struct iris_event *event)
         add_wait(figures, event);
     }
     if (ret != 0) {
-        fprintf(stderr, "iris-trace: no memory\n");
+        fprintf(stderr, "iris trace: no memory\n");
         return -1;
     }
     return reading->more != NULL ? reading->more(reading->arg, event) : 0;
@@ -259,7 +259,7 @@ int trace_read(const char *path, struct trace_figures *figures_p,
         fprintf(stderr, "\n");
     }
     if (ret != 0 && json != NULL && json->error[0] != '\0') {
-        fprintf(stderr, "iris-trace: %s\n", json->error);
+        fprintf(stderr, "iris trace: %s\n", json->error);
     }
     free(json);
     figures_p->file = file;

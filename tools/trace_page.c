@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The page of iris-trace report: one file, which needs nothing but a browser.
+ * The page of iris trace report: one file, which needs nothing but a browser.
  */
 #include "trace_page.h"
 

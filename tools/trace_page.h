@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The page of iris-trace report, without its data.
+ * The page of iris trace report, without its data.
  */
 #ifndef IRIS_TOOLS_TRACE_PAGE_H
 #define IRIS_TOOLS_TRACE_PAGE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The parts of iris-trace, and their options.
+ * The parts of iris trace, and their options.
  */
 #ifndef IRIS_TOOLS_TRACE_PARTS_H
 #define IRIS_TOOLS_TRACE_PARTS_H

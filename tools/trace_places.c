@@ -127,7 +127,7 @@ static int read_space(const char *path, struct trace_space *space)
         return 1;
     }
     if (json == NULL || iris_i_json_open(json, path) != 0) {
-        fprintf(stderr, "iris-trace: %s\n", json ? json->error : "no memory");
+        fprintf(stderr, "iris trace: %s\n", json ? json->error : "no memory");
         free(json);
         return -1;
     }
@@ -139,7 +139,7 @@ static int read_space(const char *path, struct trace_space *space)
     }
     if (ret != 0 || token != IRIS_JSON_OBJECT_END) {
         iris_i_json_fail(json, "not a file that a program with Iris writes");
-        fprintf(stderr, "iris-trace: %s\n", json->error);
+        fprintf(stderr, "iris trace: %s\n", json->error);
         ret = -1;
     }
     iris_i_json_close(json);
@@ -226,7 +226,7 @@ int trace_spaces_need(const struct trace_spaces *spaces, const char *prefix)
     }
     fprintf(
         stderr,
-        "iris-trace: %s_rank_0_heap_bases.json does not exist; name the files "
+        "iris trace: %s_rank_0_heap_bases.json does not exist; name the files "
         "by --bases=PREFIX\n",
         prefix);
     return -1;

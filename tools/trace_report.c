@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris-trace report: one page with a timeline, the matrix and the longest
+ * iris trace report: one page with a timeline, the matrix and the longest
  * waits. It needs nothing but a browser.
  */
 #include "config.h"
@@ -208,7 +208,7 @@ int trace_report(void)
         ret = trace_read(path, &figures, NULL, NULL);
     }
     if (timeline_open(&timeline, &figures, &spaces) != 0) {
-        fprintf(stderr, "iris-trace: no memory\n");
+        fprintf(stderr, "iris trace: no memory\n");
         ret = -1;
     }
     if (ret == 0) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris-trace resolve: names the allocations of addresses in a trace or in a
+ * iris trace resolve: names the allocations of addresses in a trace or in a
  * list.
  */
 #include "config.h"
@@ -218,7 +218,7 @@ static int resolve_file(const struct trace_spaces *spaces, const char *path)
     }
     file = fopen(path, "re");
     if (file == NULL) {
-        fprintf(stderr, "iris-trace: %s: %s\n", path, strerror(errno));
+        fprintf(stderr, "iris trace: %s: %s\n", path, strerror(errno));
         return -1;
     }
     resolve_lines(spaces, file);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris-trace summary and diff: tables of one trace, and of two.
+ * iris trace summary and diff: tables of one trace, and of two.
  */
 #include "config.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The timeline of iris-trace report: tracks of slices, and arrows between them.
+ * The timeline of iris trace report: tracks of slices, and arrows between them.
  */
 #include "config.h"
 
@@ -39,7 +39,7 @@ void timeline_close(struct timeline *timeline)
 
 static int no_memory(void)
 {
-    fprintf(stderr, "iris-trace: no memory\n");
+    fprintf(stderr, "iris trace: no memory\n");
     return -1;
 }
 

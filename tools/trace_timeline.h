@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The timeline of iris-trace report: tracks of slices, and arrows between them.
+ * The timeline of iris trace report: tracks of slices, and arrows between them.
  */
 #ifndef IRIS_TOOLS_TRACE_TIMELINE_H
 #define IRIS_TOOLS_TRACE_TIMELINE_H

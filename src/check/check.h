@@ -364,7 +364,7 @@ struct iris_weak_choices {
     struct iris_weak_decision *follow; /* sorted; NULL: the seed decides */
     size_t num_follow;
     FILE *record; /* NULL: do not record */
-    /* iris-replay --explore: these choices in this order, then the defaults */
+    /* iris replay --explore: these choices in this order, then the defaults */
     bool explores;
     struct iris_weak_step *script;
     size_t num_script, next_script;
@@ -397,7 +397,7 @@ void iris_i_weak_choices_close(struct iris_weak_choices *choices);
 unsigned iris_i_weak_decide(struct iris_weak_choices *choices,
                             const struct iris_weak_question *question);
 
-/* Adds a line about the running workgroup, if iris-replay explores. */
+/* Adds a line about the running workgroup, if iris replay explores. */
 void iris_i_weak_tell(const struct iris_weak_choices *choices,
                       const char *text);
 

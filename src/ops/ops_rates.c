@@ -106,7 +106,7 @@ static const struct known {
  * H100's, and only predict how long that might take. */
 static const struct iris_ops_rates unknown_gpu = {
     .source = "an H100's rates: this kind of GPU is not known, and nothing is "
-              "taken to overlap before iris-bench --tune has measured it",
+              "taken to overlap before iris bench --tune has measured it",
     .at = {[IRIS_RATE_LINK] = 364,
            [IRIS_RATE_PAIR] = 364,
            [IRIS_RATE_MEMORY] = 1600,
@@ -120,7 +120,7 @@ static const struct iris_ops_rates unknown_gpu = {
                 [BF16] = {1, {{CUBE(2048), 687}}}}};
 
 /* One core of a virtual machine (AMD EPYC) with OpenBLAS 0.3.21 for each of two
- * rank threads, by iris-bench -n 2 -o matmul_all_reduce, 25 November 2026. The
+ * rank threads, by iris bench -n 2 -o matmul_all_reduce, 25 November 2026. The
  * same cores do the transfers, so nothing is hidden. */
 static const struct iris_ops_rates cpu = {
     .source = "the library's own rates of a CPU, a core for each rank",

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# iris-replay --explore on the litmus tests (tests/check/explore.c): it finds each
+# iris replay --explore on the litmus tests (tests/check/explore.c): it finds each
 # allowed outcome and no forbidden one, its outputs include those of random seeds,
 # and its counts are those of docs/checking.md. With a fault in the tool it does
 # not.
@@ -15,7 +15,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 export LD_LIBRARY_PATH=$build/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu IRIS_SPAWN=threads TMPDIR=$dir
-tool=$build/iris-replay
+tool=$build/iris
 failed=0
 seeds=100
 [ "${IRIS_TEST_LONG:-0}" = 0 ] || seeds=1000
@@ -34,7 +34,7 @@ complain() {
 }
 
 explore() { # ARGUMENT...
-    "$tool" --explore "$@" >out 2>&1 </dev/null
+    "$tool" replay --explore "$@" >out 2>&1 </dev/null
 }
 
 # Whether it finds the outcome if that is allowed; and then its schedule shows it.
@@ -43,7 +43,7 @@ is_right() { # NAME VERDICT
     case $?,$2 in
     0,forbidden | 0,unseen) grep -q "no failure in all" out ;;
     1,allowed)
-        "$tool" explored -- ./explore "$1" >again &&
+        "$tool" replay explored -- ./explore "$1" >again &&
             grep -q "the same run" again
         ;;
     *) false ;;
@@ -127,14 +127,14 @@ build() { # FILE PATTERN REPLACEMENT: the tool with another line in FILE
     (cd "$build" && ./libtool --silent --mode=link --tag=CC ${CC:-cc} ${CFLAGS-} \
         -std=gnu11 -D_GNU_SOURCE -I. -Iinclude -I"$srcdir/include" -I"$srcdir/src" \
         -I"$srcdir/tools" -no-install -o "$dir/mutant" "$dir/$1.c" \
-        $(find tools -name 'replay_*.o' ! -name "$1.o") tools/iris-replay.o \
+        $(find tools bench -name "*.o" ! -name "*$1.o" ! -path "*/.libs/*" ! -name "*peer_mpi.o") bench/libpeermpi.la \
         libirisi.la) || complain "$1 does not compile"
 }
 mutant() { # FILE PATTERN REPLACEMENT NAME: outputs of NAME are missing
     build "$1" "$2" "$3"
     tool=$dir/mutant
     is_complete "$4" && complain "fault not noticed: $2"
-    tool=$build/iris-replay
+    tool=$build/iris
 }
 mutant replay_step "(x->writes || y->writes) \&\&" "false \&\&" counter
 mutant replay_explore "if (!replay_depend(&before->sleep" "if (!0 || replay_depend(\&before->sleep" MP+update
@@ -148,7 +148,7 @@ for name in MP+relaxed MP+wg+workgroups counter+agent lock+relaxed; do
     explore --all -- ./explore $name
     sed -n 's/^[0-9]* executions: //p' out | sort >all
     [ -s all ] || complain "$name has no outputs"
-    tool=$build/iris-replay
+    tool=$build/iris
     explore --all -- ./explore $name
     sed -n 's/^[0-9]* executions: //p' out | sort | cmp -s - all ||
         complain "$name has other outputs without reduction"

@@ -353,7 +353,7 @@ static int wrong_body(iris_t *iris, void *arg)
                                                 .shape = {1, 1},
                                                 .strides = {1, 1}},
                                NULL),
-        IRIS_ERR_CONFIG, "/nonexistent/rates", "iris-bench --tune");
+        IRIS_ERR_CONFIG, "/nonexistent/rates", "iris bench --tune");
     return 0;
 }
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris-bench: measures every operation and checks its values. This file starts
+ * iris bench: measures every operation and checks its values. This file starts
  * the ranks; bench/ has a file for each kind of operation.
  */
 #include "config.h"
 
-#include "../bench/bench.h"
+#include "bench.h"
+
+#include "../tools/iris.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,7 +99,7 @@ static void configure(const struct bench_options *options, char *prefix,
     }
 }
 
-static int run(struct job *job)
+static int run_job(struct job *job)
 {
     struct iris_config config;
     char prefix[2048];
@@ -112,35 +114,33 @@ static int run(struct job *job)
         status = iris_spawn(&config, job->options.num_ranks, rank_main, job);
     }
     if (status != IRIS_OK) {
-        fprintf(stderr, "iris-bench: %s: %s\n", iris_status_string(status),
+        fprintf(stderr, "iris bench: %s: %s\n", iris_status_string(status),
                 iris_last_error()[0] != '\0' ? iris_last_error()
                                              : iris_status_text(status));
         return 1;
     }
     if (job->shared->wrong != 0) {
-        fprintf(stderr, "iris-bench: %llu values were wrong\n",
+        fprintf(stderr, "iris bench: %llu values were wrong\n",
                 (unsigned long long)job->shared->wrong);
         return 1;
     }
     return 0;
 }
 
-int main(int argc, char **argv)
+int tool_bench(int argc, char **argv)
 {
     struct job job;
-    int code = 0;
+    int code;
 
     memset(&job, 0, sizeof job);
-    if (!bench_options_parse(argc, argv, &job.options, &code)) {
-        return code;
-    }
+    bench_options_parse(argc, argv, &job.options);
     job.shared = mmap(NULL, sizeof *job.shared, PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (job.shared == MAP_FAILED) {
-        perror("iris-bench: no memory");
+        perror("iris bench: no memory");
         return 1;
     }
-    code = run(&job);
+    code = run_job(&job);
     munmap(job.shared, sizeof *job.shared);
     return code;
 }
