@@ -51,13 +51,16 @@ dist_check_SCRIPTS = $(shell_tests)
 if HAVE_CMOCKA
 TESTS += $(cmocka_tests)
 launched_tests = RANK_TESTS='$(rank_tests)' MATRIX_TESTS='$(matrix_tests)'
-check_PROGRAMS = $(cmocka_tests)
+check_PROGRAMS = $(cmocka_tests) tests/check/explorer
 include %D%/support/local.mk
 else
 check-local:
 	@echo "make check: the unit tests need CMocka;" \
 		"install libcmocka-dev" >&2; exit 1
 endif
+tests_check_explorer_SOURCES = %D%/check/explorer.c tools/command.c \
+	tools/replay.c tools/replay_table.c
+tests_check_explorer_LDADD = libirisi.la
 # Tests see internal names, so they link the convenience library instead.
 $(cmocka_tests): tests/libharness.la libirisi.la
 $(cmocka_tests): CPPFLAGS += -I$(top_srcdir)/tests $(CMOCKA_CFLAGS)

@@ -7,7 +7,7 @@
 
 #include "iris.h"
 #include "sim_parts.h"
-#include "trace_parts.h"
+#include "trace.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include "sim_trace.h"
 
 #include "sim_parts.h"
-#include "trace_figures.h"
+#include "trace.h"
 #include "trace_messages.h"
 #include "trace_scale.h"
 

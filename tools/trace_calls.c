@@ -6,7 +6,7 @@
 
 #include "trace_calls.h"
 #include "base/base.h"
-#include "trace_transfers.h"
+#include "trace.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 
 #include "trace_messages.h"
 #include "base/base.h"
-#include "trace_transfers.h"
+#include "trace.h"
 
 #include <stdio.h>
 #include <stdlib.h>

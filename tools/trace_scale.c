@@ -6,7 +6,7 @@
 #include "config.h"
 
 #include "trace_scale.h"
-#include "trace_transfers.h"
+#include "trace.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,21 +1,227 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stateless exploration: a run follows a script of steps up to the point where
- * it differs from earlier runs. Source-DPOR (Abdulla, Aronsson, Jonsson,
- * Sagonas, POPL 2014) with sleep sets chooses the steps. So executions that
- * differ only in the order of independent steps count as one. Each old value
- * has a separate run.
+ * Runs a small program in all ways that IRIS_CHECK=weak allows, for the litmus
+ * tests: explorer [--all] [--limit N] PROGRAM [ARGUMENT]...
+ *
+ * A step is what one workgroup does in one turn. Two steps depend on each other
+ * if they use the same word and one of them writes it. The first step of a
+ * workgroup sees the effects of its rank's earlier workgroups. The library's own
+ * kernels make all writes visible to all. Source-DPOR (Abdulla, Aronsson,
+ * Jonsson, Sagonas, POPL 2014) with sleep sets chooses the steps. So executions
+ * that differ only in the order of independent steps count as one. Each old
+ * value has a separate run.
+ *
+ * A run begins with a script of steps and values, in the nodes that the latest
+ * run left; it then goes on as it likes, and adds nodes.
  */
 #include "config.h"
 
-#include "replay_explore.h"
+#include "tools/iris.h"
+#include "tools/replay.h"
 
-#include "replay_outputs.h"
-#include "replay_step.h"
-
+#include <stdbool.h>
+#include <stddef.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+struct exploration {
+    unsigned most;        /* limit for the number of executions */
+    bool goes_on;         /* continue after a failure */
+    unsigned long count;  /* number of different executions */
+    unsigned long again;  /* runs that repeated one of them from some step on */
+    unsigned long failed; /* runs that failed */
+    char failure[512];    /* the first failure; empty if no run failed */
+    bool is_complete;
+};
+
+/* Accesses to words of 8 bytes. */
+struct access {
+    int target;
+    uint64_t first, last;
+    bool writes;
+};
+
+/* The effect of a step, independent of the run. */
+struct effect {
+    unsigned lane; /* the number of the step's workgroup */
+    int rank;
+    bool begins, leaves, is_own;
+    size_t num_accesses;
+    struct access *accesses;
+};
+
+struct output {
+    char *text;
+    unsigned long count;
+};
+
+/* Must be all zero at the start. */
+struct outputs {
+    struct output *outputs;
+    size_t count;
+};
+
+/* ---- Effects of steps ---- */
+
+static struct effect find_effect(const struct replay_schedule *schedule,
+                                 const struct replay_step *step, unsigned lane)
+{
+    struct effect effect = {.lane = lane,
+                            .rank = step->who.rank,
+                            .begins = step->begins,
+                            .leaves = step->leaves,
+                            .is_own = step->is_own};
+
+    effect.accesses =
+        replay_alloc(NULL, step->num_ops * sizeof *effect.accesses);
+    for (size_t i = 0; i < step->num_ops; i++) {
+        const struct replay_op *op = &schedule->ops[step->first_op + i];
+
+        if (op->target >= 0 && op->bytes != 0) {
+            effect.accesses[effect.num_accesses++] =
+                (struct access){op->target, op->offset / 8,
+                                (op->offset + op->bytes - 1) / 8, op->writes};
+        }
+    }
+    return effect;
+}
+
+static struct effect copy_effect(const struct effect *effect)
+{
+    struct effect copy = *effect;
+    size_t bytes = effect->num_accesses * sizeof *copy.accesses;
+
+    copy.accesses = replay_alloc(NULL, bytes);
+    memcpy(copy.accesses, effect->accesses, bytes);
+    return copy;
+}
+
+/* Whether the order of the two steps may matter. */
+static bool depend(const struct effect *a, const struct effect *b)
+{
+    if (a->lane == b->lane || a->is_own || b->is_own ||
+        (a->rank == b->rank &&
+         ((a->begins && b->leaves) || (a->leaves && b->begins)))) {
+        return true;
+    }
+    for (size_t i = 0; i < a->num_accesses; i++) {
+        for (size_t k = 0; k < b->num_accesses; k++) {
+            const struct access *x = &a->accesses[i];
+            const struct access *y = &b->accesses[k];
+
+            if ((x->writes || y->writes) && x->target == y->target &&
+                x->first <= y->last && y->first <= x->last) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static bool is_same_lane(const struct replay_step *a,
+                         const struct replay_step *b)
+{
+    return a->who.rank == b->who.rank && a->who.stream == b->who.stream &&
+           a->who.workgroup == b->who.workgroup;
+}
+
+/* Whether the step reads the same value at the same place in the code as the
+ * step before, or does nothing at all. */
+static bool repeats_step(const struct replay_schedule *schedule,
+                         const struct replay_step *before,
+                         const struct replay_step *step)
+{
+    const struct replay_op *a = &schedule->ops[before->first_op];
+    const struct replay_op *b = &schedule->ops[step->first_op];
+
+    if (step->begins || step->leaves || step->is_own) {
+        return false;
+    }
+    return step->num_ops == 0 ||
+           (step->num_ops == 1 && before->num_ops == 1 && !b->writes &&
+            a->code == b->code && replay_is_same(a, b));
+}
+
+/* Marks the steps that repeat step `at` in a loop. The loop is certain up to
+ * the last step that spins, and one repetition after it. A step that repeat an
+ * old value equals the one that read it earlier. */
+static void mark_loop(const struct replay_schedule *schedule, size_t at,
+                      bool *idle)
+{
+    const struct replay_step *first = &schedule->steps[at];
+    size_t known = at, i = at + 1;
+    bool spins = false;
+
+    for (; i < schedule->num_steps; i++) {
+        const struct replay_step *step = &schedule->steps[i];
+
+        if (is_same_lane(first, step)) {
+            if (!repeats_step(schedule, first, step)) {
+                break;
+            }
+            idle[i] |=
+                step->num_ops == 1 && schedule->ops[step->first_op].behind != 0;
+            spins |= step->spins;
+            known = spins ? i : known;
+        }
+    }
+    for (i = at + 1; i <= known; i++) {
+        idle[i] |= is_same_lane(first, &schedule->steps[i]);
+    }
+}
+
+/* Marks the steps that change nothing: polls that failed, and reads in a loop
+ * that repeat a value. The run without them is the same. */
+static void find_idle(const struct replay_schedule *schedule, bool *idle)
+{
+    for (size_t i = 0; i < schedule->num_steps; i++) {
+        idle[i] = schedule->steps[i].fails && schedule->steps[i].num_ops == 0;
+    }
+    for (size_t i = 0; i < schedule->num_steps; i++) {
+        if (!idle[i] && schedule->steps[i].num_ops == 1) {
+            mark_loop(schedule, i, idle);
+        }
+    }
+}
+
+/* ---- Outputs ---- */
+
+static void add_output(struct outputs *outputs, const char *text)
+{
+    struct output *output;
+    size_t i = 0, bytes = strlen(text) + 1;
+
+    while (i < outputs->count && strcmp(outputs->outputs[i].text, text) != 0) {
+        i++;
+    }
+    if (i == outputs->count) {
+        outputs->outputs =
+            replay_grow(outputs->outputs, i, sizeof *outputs->outputs);
+        output = &outputs->outputs[outputs->count++];
+        *output = (struct output){.text = replay_alloc(NULL, bytes)};
+        memcpy(output->text, text, bytes);
+    }
+    outputs->outputs[i].count++;
+}
+
+/* Prints the outputs if `prints` is set, and frees them. */
+static void end_outputs(struct outputs *outputs, bool prints)
+{
+    for (size_t i = 0; i < outputs->count; i++) {
+        const struct output *output = &outputs->outputs[i];
+        size_t length = strlen(output->text);
+
+        if (prints) {
+            printf("%lu executions: %s%s", output->count, output->text,
+                   length == 0 || output->text[length - 1] != '\n' ? "\n" : "");
+        }
+        free(output->text);
+    }
+    free(outputs->outputs);
+    *outputs = (struct outputs){0};
+}
 
 #define MOST_LANES 32
 #define TRIES 5 /* a busy machine may be late */
@@ -26,13 +232,13 @@ struct node {
     uint32_t enabled;
     uint32_t todo;
     uint32_t done;
-    uint32_t stuck;              /* lanes whose polls fail in this state */
-    struct replay_effect *sleep; /* steps with which no run needs to begin */
+    uint32_t stuck;       /* lanes whose polls fail in this state */
+    struct effect *sleep; /* steps with which no run needs to begin */
     size_t num_sleep;
     unsigned lane;
-    bool is_taken;               /* made, perhaps with other values */
-    struct replay_effect whole;  /* for all values that it may read */
-    struct replay_effect effect; /* in the latest run */
+    bool is_taken;        /* made, perhaps with other values */
+    struct effect whole;  /* for all values that it may read */
+    struct effect effect; /* in the latest run */
     unsigned old[REPLAY_MOST_READS], num_values[REPLAY_MOST_READS];
     unsigned num_reads;
     size_t clock[MOST_LANES]; /* 1 + the last node of the lane before this */
@@ -40,13 +246,13 @@ struct node {
 
 struct explorer {
     const struct replay_program *program;
-    struct replay_exploration *exploration;
+    struct exploration *exploration;
     const char *path;
     struct replay_who lanes[MOST_LANES];
     unsigned num_lanes;
     struct node *nodes;
     size_t num_nodes;
-    struct replay_outputs outputs;
+    struct outputs outputs;
 };
 
 /* ---- Lanes ---- */
@@ -59,7 +265,7 @@ static unsigned lane_of(struct explorer *e, const struct replay_who *who)
         i++;
     }
     if (i == MOST_LANES) {
-        fprintf(stderr, "iris replay: more than %d workgroups\n", MOST_LANES);
+        fprintf(stderr, "explorer: more than %d workgroups\n", MOST_LANES);
         exit(2);
     }
     if (i == e->num_lanes) {
@@ -84,7 +290,7 @@ static void forget_step(struct node *node)
 {
     free(node->effect.accesses);
     free(node->whole.accesses);
-    node->effect = node->whole = (struct replay_effect){0};
+    node->effect = node->whole = (struct effect){0};
     node->is_taken = false;
     node->num_reads = 0;
 }
@@ -100,11 +306,11 @@ static void pop(struct explorer *e)
     free(node->sleep);
 }
 
-static void put_to_sleep(struct node *node, const struct replay_effect *effect)
+static void put_to_sleep(struct node *node, const struct effect *effect)
 {
     node->sleep =
         replay_grow(node->sleep, node->num_sleep, sizeof *node->sleep);
-    node->sleep[node->num_sleep++] = replay_copy(effect);
+    node->sleep[node->num_sleep++] = copy_effect(effect);
 }
 
 /* Adds a node. Sleeping steps stay asleep unless they depend on the step
@@ -121,7 +327,7 @@ static struct node *push(struct explorer *e, const struct replay_step *step)
     }
     before = e->num_nodes > 1 ? node - 1 : NULL;
     for (size_t i = 0; before != NULL && i < before->num_sleep; i++) {
-        if (!replay_depend(&before->sleep[i], &before->effect)) {
+        if (!depend(&before->sleep[i], &before->effect)) {
             put_to_sleep(node, &before->sleep[i]);
         }
     }
@@ -129,10 +335,9 @@ static struct node *push(struct explorer *e, const struct replay_step *step)
 }
 
 /* Adds the step's effect to that of its runs with other values. */
-static void add_effect(struct replay_effect *whole,
-                       const struct replay_effect *effect)
+static void add_effect(struct effect *whole, const struct effect *effect)
 {
-    struct replay_effect sum = *effect;
+    struct effect sum = *effect;
 
     sum.begins |= whole->begins;
     sum.leaves |= whole->leaves;
@@ -164,8 +369,7 @@ static void set_clock(struct explorer *e, size_t at)
         const struct node *before = &e->nodes[i];
 
         for (unsigned k = 0;
-             replay_depend(&before->effect, &node->effect) && k < e->num_lanes;
-             k++) {
+             depend(&before->effect, &node->effect) && k < e->num_lanes; k++) {
             if (before->clock[k] > node->clock[k]) {
                 node->clock[k] = before->clock[k];
             }
@@ -179,7 +383,7 @@ static void set_clock(struct explorer *e, size_t at)
 static bool is_race(const struct explorer *e, size_t first, size_t second)
 {
     if (e->nodes[first].lane == e->nodes[second].lane ||
-        !replay_depend(&e->nodes[first].effect, &e->nodes[second].effect)) {
+        !depend(&e->nodes[first].effect, &e->nodes[second].effect)) {
         return false;
     }
     for (size_t i = first + 1; i < second; i++) {
@@ -237,14 +441,14 @@ static void add_races(struct explorer *e, size_t at)
 
 /* ---- Runs ---- */
 
-static void take(struct explorer *e, size_t at,
-                 const struct replay_schedule *schedule,
-                 const struct replay_step *step)
+static void take_step(struct explorer *e, size_t at,
+                      const struct replay_schedule *schedule,
+                      const struct replay_step *step)
 {
     struct node *node = &e->nodes[at];
 
     free(node->effect.accesses);
-    node->effect = replay_effect_of(schedule, step, node->lane);
+    node->effect = find_effect(schedule, step, node->lane);
     add_effect(&node->whole, &node->effect);
     node->is_taken = true;
     node->todo |= UINT32_C(1) << node->lane;
@@ -256,7 +460,7 @@ static void take(struct explorer *e, size_t at,
 }
 
 /* The lane's poll has failed. It may succeed with another value. */
-static void fail(struct node *node, const struct replay_step *step)
+static void fail_step(struct node *node, const struct replay_step *step)
 {
     memcpy(node->old, step->old, sizeof node->old);
     memcpy(node->num_values, step->num_values, sizeof node->num_values);
@@ -266,7 +470,7 @@ static void fail(struct node *node, const struct replay_step *step)
 static int complain(const struct replay_result *result)
 {
     fprintf(stderr,
-            "iris replay: the program does not do the same under the same "
+            "explorer: the program does not do the same under the same "
             "schedule; it said:\n%s",
             result->output);
     return -1;
@@ -287,27 +491,27 @@ static int absorb_step(struct explorer *e, size_t at, size_t scripted,
         return 0;
     }
     if (at + 1 >= scripted) {
-        take(e, at, schedule, step);
+        take_step(e, at, schedule, step);
     }
     return 1;
 }
 
 /* Adds the new steps of the run. Returns 1 if it is a new execution, 0 if
  * another run covers it, and -1 if it does not follow the script. */
-static int absorb(struct explorer *e, const struct replay_result *result)
+static int absorb_run(struct explorer *e, const struct replay_result *result)
 {
     const struct replay_schedule *schedule = &result->schedule;
     bool *idle = replay_alloc(NULL, schedule->num_steps * sizeof *idle);
     size_t scripted = e->num_nodes, at = 0;
     int ret = 1;
 
-    replay_find_idle(schedule, idle);
+    find_idle(schedule, idle);
     for (size_t i = 0; i < schedule->num_steps && ret == 1; i++) {
         const struct replay_step *step = &schedule->steps[i];
         unsigned lane = lane_of(e, &step->who);
 
         if (at + 1 == scripted && idle[i] && lane == e->nodes[at].lane) {
-            fail(&e->nodes[at], step);
+            fail_step(&e->nodes[at], step);
             ret = 0;
         } else if (!idle[i]) {
             ret = absorb_step(e, at, scripted, step, schedule);
@@ -319,7 +523,7 @@ static int absorb(struct explorer *e, const struct replay_result *result)
 }
 
 /* Runs the script, which has the steps and values of all nodes. */
-static int run(struct explorer *e, struct replay_result *result)
+static int run_script(struct explorer *e, struct replay_result *result)
 {
     static const struct replay_schedule from = {.check = "weak", .seed = 1};
     size_t count = 1, most = 1 + e->num_nodes * (1 + REPLAY_MOST_READS);
@@ -346,7 +550,7 @@ static int run(struct explorer *e, struct replay_result *result)
     free(lines);
     if (ret == 0 && !result->has_schedule) {
         fprintf(stderr,
-                "iris replay: %s did not run under the schedule; it said:\n%s",
+                "explorer: %s did not run under the schedule; it said:\n%s",
                 e->program->argv[0], result->output);
         ret = -1;
     }
@@ -414,14 +618,14 @@ static bool advance(struct explorer *e)
  * Returns 0, or -1 after printing a message. */
 static int run_in_time(struct explorer *e, struct replay_result *result)
 {
-    int ret = run(e, result);
+    int ret = run_script(e, result);
 
     for (int i = 1; ret == 0 && result->schedule.is_early && i < TRIES; i++) {
         replay_drop(result);
-        ret = run(e, result);
+        ret = run_script(e, result);
     }
     if (ret == 0 && result->schedule.is_early) {
-        fprintf(stderr, "iris replay: a workgroup or host does not come in "
+        fprintf(stderr, "explorer: a workgroup or host does not come in "
                         "time for its turn; does it wait in a loop?\n");
         ret = -1;
     }
@@ -431,7 +635,7 @@ static int run_in_time(struct explorer *e, struct replay_result *result)
 /* Makes one run. Returns 0, or -1 after printing a message. */
 static int explore_once(struct explorer *e)
 {
-    struct replay_exploration *exploration = e->exploration;
+    struct exploration *exploration = e->exploration;
     struct replay_result result;
     int ret = run_in_time(e, &result);
     bool is_first;
@@ -440,11 +644,11 @@ static int explore_once(struct explorer *e)
         replay_drop(&result);
         return -1;
     }
-    ret = absorb(e, &result);
+    ret = absorb_run(e, &result);
     is_first = exploration->failure[0] == '\0';
     if (ret > 0) {
         exploration->count++;
-        replay_outputs_add(&e->outputs, result.output);
+        add_output(&e->outputs, result.output);
     }
     exploration->again += ret == 0;
     if (ret >= 0 && result.failure[0] != '\0') {
@@ -459,8 +663,12 @@ static int explore_once(struct explorer *e)
     return ret < 0 ? -1 : 0;
 }
 
-int replay_explore(const struct replay_program *program, const char *path,
-                   struct replay_exploration *exploration)
+/* Runs the program in each order of dependent steps and with each old value
+ * that the model allows. Prints each different output once if goes_on is set.
+ * After the first failure `path` has its schedule. Returns 0, or -1 after
+ * printing a message. */
+static int explore_all(const struct replay_program *program, const char *path,
+                       struct exploration *exploration)
 {
     struct explorer e = {
         .program = program, .exploration = exploration, .path = path};
@@ -475,10 +683,85 @@ int replay_explore(const struct replay_program *program, const char *path,
         exploration->is_complete = ret == 0 && !advance(&e);
     } while (ret == 0 && !exploration->is_complete &&
              exploration->count < exploration->most);
-    replay_outputs_end(&e.outputs, exploration->goes_on);
+    end_outputs(&e.outputs, exploration->goes_on);
     while (e.num_nodes > 0) {
         pop(&e);
     }
     free(e.nodes);
+    return ret;
+}
+
+/* ---- The command line ---- */
+
+static struct exploration exploration = {.most = 100000};
+static struct replay_program program = {.timeout_s = 60};
+
+static error_t parse_explorer(int key, char *arg, struct argp_state *state)
+{
+    switch (key) {
+    case 'a':
+        exploration.goes_on = true;
+        return 0;
+    case 'l':
+        exploration.most =
+            (unsigned)tool_number(state, "limit", arg, 1, INT_MAX);
+        return 0;
+    case ARGP_KEY_ARG:
+        program.argv = tool_rest(state);
+        return 0;
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "pass a program");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* 0 if no execution fails, 1 if one does, 2 if there are more or something else
+ * went wrong. */
+static int report_exploration(void)
+{
+    if (exploration.failure[0] != '\0') {
+        printf("%lu of %lu runs fail, with %s; the schedule is in explored\n",
+               exploration.failed, exploration.count + exploration.again,
+               exploration.failure);
+        return 1;
+    }
+    printf("no failure in %s%lu executions (%lu more runs were like these)\n",
+           exploration.is_complete ? "all " : "", exploration.count,
+           exploration.again);
+    if (!exploration.is_complete) {
+        fprintf(stderr, "explorer: there are more executions; see --limit\n");
+    }
+    return exploration.is_complete ? 0 : 2;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct argp_option rows[] = {
+        {"all", 'a', NULL, 0, "Explore on after a failure; list the outputs",
+         0},
+        {"limit", 'l', "NUMBER", 0,
+         "Of executions to explore (default: 100000)", 0},
+        {0},
+    };
+    static const struct argp argp = {
+        .options = rows,
+        .parser = parse_explorer,
+        .args_doc = "PROGRAM [ARGUMENT]...",
+        .doc = "Runs PROGRAM in all ways that IRIS_CHECK=weak allows, until it "
+               "fails, and writes the schedule of the first failure to the "
+               "file explored.",
+    };
+    int ret = 2;
+
+    tool_parse(&argp, argc, argv, NULL);
+    if (replay_prepare(&program) != 0) {
+        return 2;
+    }
+    if (explore_all(&program, "explored", &exploration) == 0) {
+        ret = report_exploration();
+    }
+    replay_clean(&program);
     return ret;
 }

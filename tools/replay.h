@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Schedules that IRIS_SCHEDULE records: the choices and the operations of a
- * run.
+ * Schedules and runs under them: shared with tests/check/explorer.c.
  */
-#ifndef IRIS_TOOLS_REPLAY_FILE_H
-#define IRIS_TOOLS_REPLAY_FILE_H
+#ifndef IRIS_TOOLS_REPLAY_H
+#define IRIS_TOOLS_REPLAY_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -73,6 +72,20 @@ struct replay_schedule {
     bool has_end;  /* the run has reached its end */
 };
 
+struct replay_program {
+    char **argv;       /* NULL at the end */
+    const char *match; /* output that means failure; NULL: the exit status */
+    int timeout_s;     /* time limit of a run */
+    char folder[256];  /* folder for files of runs */
+};
+
+struct replay_result {
+    char failure[512];               /* empty: the run did not fail */
+    char *output;                    /* stdout and stderr of the program */
+    bool has_schedule;               /* the program has recorded the run */
+    struct replay_schedule schedule; /* the run, if has_schedule */
+};
+
 /* Exits with 2 if there is no memory. */
 void *replay_alloc(void *old, size_t bytes);
 
@@ -80,17 +93,27 @@ void *replay_alloc(void *old, size_t bytes);
  * `bytes` bytes. */
 void *replay_grow(void *items, size_t count, size_t bytes);
 
-/* Reads a schedule. Returns 0, or -1 after printing a message if it cannot be
- * read or is not a schedule. replay_close() frees the schedule. */
-int replay_open(const char *path, struct replay_schedule *schedule);
-void replay_close(struct replay_schedule *schedule);
+/* Create and remove the folder. Return 0, or -1 after printing a message. */
+int replay_prepare(struct replay_program *program);
+void replay_clean(const struct replay_program *program);
 
-/* Writes the header's lines, if it has any, and these choices. Returns 0, or -1
+/* Runs the program with these choices. Returns 0, or -1 after printing a
+ * message if the program cannot be started or its schedule cannot be read.
+ * replay_drop() frees the result. */
+int replay_run(const struct replay_program *program,
+               const struct replay_schedule *schedule,
+               const struct replay_choice *choices, size_t num_choices,
+               struct replay_result *result);
+void replay_drop(struct replay_result *result);
+
+/* Copies the schedule that the latest run recorded to `path`. Returns 0, or -1
  * after printing a message. */
-int replay_write(const char *path, const struct replay_schedule *header,
-                 const struct replay_choice *choices, size_t num_choices);
+int replay_keep(const struct replay_program *program, const char *path);
 
 /* Whether both are the same operation with equal values. */
 bool replay_is_same(const struct replay_op *a, const struct replay_op *b);
 
-#endif /* IRIS_TOOLS_REPLAY_FILE_H */
+/* replay_table.c: prints the part of the run that matters. */
+void replay_print(const struct replay_result *result);
+
+#endif /* IRIS_TOOLS_REPLAY_H */
