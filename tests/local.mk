@@ -58,9 +58,6 @@ check-local:
 	@echo "make check: the unit tests need CMocka;" \
 		"install libcmocka-dev" >&2; exit 1
 endif
-tests_check_explorer_SOURCES = %D%/check/explorer.c tools/command.c \
-	tools/replay.c tools/replay_table.c
-tests_check_explorer_LDADD = libirisi.la
 # Tests see internal names, so they link the convenience library instead.
 $(cmocka_tests): tests/libharness.la libirisi.la
 $(cmocka_tests): CPPFLAGS += -I$(top_srcdir)/tests $(CMOCKA_CFLAGS)

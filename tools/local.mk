@@ -1,24 +1,13 @@
 # SPDX-License-Identifier: MIT
 bin_PROGRAMS += iris
 iris_LDADD = bench/libpeermpi.la libirisi.la
-iris_SOURCES = %D%/command.c %D%/info.h %D%/info_gather.c %D%/info_json.c %D%/info_text.c \
-	%D%/iris-info.c %D%/iris-probe.c %D%/iris-sim.c \
-	%D%/iris-top.c %D%/iris.c %D%/iris.h %D%/probe.h \
-	%D%/probe_checks.c %D%/probe_kernels.h %D%/probe_library.c \
-	%D%/replay.c %D%/replay.h %D%/replay_table.c %D%/run.c \
-	%D%/sim_collective.c %D%/sim_collective.h \
-	%D%/sim_curve.c %D%/sim_curve.h %D%/sim_engine.c %D%/sim_engine.h \
-	%D%/sim_fit.c %D%/sim_lower.c %D%/sim_lower.h %D%/sim_network.h %D%/sim_parts.h %D%/sim_platform.c %D%/sim_platform.h \
-	%D%/sim_run.c %D%/sim_scale.c %D%/sim_schedule.c %D%/sim_schedule.h \
-	%D%/sim_trace.c %D%/sim_trace.h %D%/top.h \
-	%D%/top_jobs.c %D%/top_live.c %D%/trace.c %D%/trace.h %D%/trace_calls.c %D%/trace_calls.h \
-	%D%/trace_items.c %D%/trace_items.h \
-	%D%/trace_messages.c %D%/trace_messages.h \
-	%D%/trace_places.c \
-	%D%/trace_report.c %D%/trace_scale.c %D%/trace_scale.h \
-	%D%/trace_streams.c %D%/trace_streams.h
+iris_SOURCES = %D%/command.c %D%/info.c %D%/iris.c %D%/iris.h %D%/probe.c \
+	%D%/probe_kernels.h %D%/replay.c %D%/replay.h %D%/replay_table.c %D%/run.c \
+	%D%/sim.c %D%/sim.h %D%/sim_collective.c %D%/sim_fit.c %D%/sim_messages.c \
+	%D%/sim_run.c %D%/sim_schedule.c %D%/top.c \
+	%D%/trace.c %D%/trace.h %D%/trace_places.c %D%/trace_report.c
 # Their kernels are compiled by iriscc.
-tool_kernels = %D%/iris-probe %D%/probe_checks %D%/probe_library
+tool_kernels = %D%/probe
 EXTRA_DIST += %D%/probe.awk %D%/trace_page.html
 %D%/trace_report.$(OBJEXT): %D%/trace_page.inc
 %D%/trace_page.inc: %D%/trace_page.html

@@ -6,8 +6,7 @@
  */
 #include "config.h"
 
-#include "sim_collective.h"
-#include "sim_parts.h"
+#include "sim.h"
 #include "base/base.h"
 #include "ccl/ccl.h"
 #include "trace/trace.h"

@@ -7,7 +7,7 @@
  */
 #include "config.h"
 
-#include "sim_network.h"
+#include "sim.h"
 
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/s4u.hpp>

@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "sim_network.h"
+#include "sim.h"
 
 struct sim_network *sim_network_open(const struct sim_platform *platform,
                                      const char *topology, int num_ranks)

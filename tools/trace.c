@@ -12,7 +12,6 @@
 #include "iris.h"
 #include "trace.h"
 #include "base/base.h"
-#include "trace/trace.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of iris trace share, and iris sim, which reads traces, too.
+ * Declarations that the files of iris trace share. iris sim reads traces, too.
  */
 #ifndef IRIS_TOOLS_TRACE_H
 #define IRIS_TOOLS_TRACE_H

@@ -4,14 +4,13 @@
  * allocations; and iris trace resolve, which names the allocations of addresses
  * in a trace or in a list.
  *
- * A space is what one rank's files say. Its allocations are sorted by offset.
+ * A space has the contents of one rank's files. Its allocations are sorted by offset.
  * A place points to allocations of its space.
  */
 #include "config.h"
 
 #include "trace.h"
 #include "base/base.h"
-#include "trace/trace.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -11,7 +11,6 @@
 
 #include "trace.h"
 #include "base/base.h"
-#include "trace/trace.h"
 
 #include <limits.h>
 #include <stdio.h>
