@@ -309,8 +309,7 @@ sed 's/"links": 1/&, "shared_memory": true/' "$tmp/p.json" >"$tmp/shared.json"
 says "one memory for both ranks" 0 "meet 10.0 combine 0.8 link 20000.0 reduce 2000.0" \
     "$iris" sim collective -P "$tmp/shared.json" -b 1000000000 -n 2 all_reduce
 says "many ranks" 0 "4096 ranks far " \
-    collective 64M 2:4096 all_reduce -p "$tmp/curve.svg"
-grep -q 'on two &#38; two</text>' "$tmp/curve.svg" || fail "a picture without its title"
+    collective 64M 2:4096 all_reduce
 sed 's/"network_gbs": 10/"network_gbs": 0/' "$tmp/p.json" >"$tmp/near.json"
 says "no network" 1 "no network_gbs" \
     "$iris" sim collective -P "$tmp/near.json" -b 8K -n 4 all_reduce

@@ -9,11 +9,19 @@
 #include <iris/iris.h>
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { KEY_USAGE = 0x10000 };
+
+/* Words while a command line is parsed, and the parser of its options. */
+struct words {
+    argp_parser_t parser;
+    char **words;
+    int count;
+};
 
 static const struct argp_option common_options[] = {
     {"help", 'h', NULL, 0, "Print this help", -1},
@@ -91,28 +99,87 @@ int64_t tool_number(struct argp_state *state, const char *option,
     return number;
 }
 
-int tool_run_part(const char *tool, const struct tool_part *parts,
-                  char *const *words, int num_words)
+static error_t collect_word(int key, char *arg, struct argp_state *state)
+{
+    struct words *words = state->input;
+
+    if (key == ARGP_KEY_ARG) {
+        words->words[words->count++] = arg;
+        return 0;
+    }
+    return words->parser(key, arg, state);
+}
+
+/* Checks the number of words of the part that the first one names. Returns NULL
+ * after printing a message. */
+static const struct tool_part *find_part(const char *tool,
+                                         const struct tool_part *parts,
+                                         const struct words *words)
 {
     const struct tool_part *part = parts;
 
-    if (num_words == 0) {
+    if (words->count == 0) {
         fprintf(stderr, "%s: pass what to do; see %s --help\n", tool, tool);
-        return TOOL_USAGE;
+        return NULL;
     }
-    while (part->name != NULL && strcmp(part->name, words[0]) != 0) {
+    while (part->name != NULL && strcmp(part->name, words->words[0]) != 0) {
         part++;
     }
     if (part->name == NULL) {
         fprintf(stderr, "%s: there is no \"%s %s\"; see %s --help\n", tool,
-                tool, words[0], tool);
-        return TOOL_USAGE;
+                tool, words->words[0], tool);
+        return NULL;
     }
-    if (num_words - 1 < part->least || num_words - 1 > part->most) {
+    if (words->count - 1 < part->least || words->count - 1 > part->most) {
         fprintf(stderr,
                 "%s %s: %d arguments; %s --help says how many it takes\n", tool,
-                part->name, num_words - 1, tool);
-        return TOOL_USAGE;
+                part->name, words->count - 1, tool);
+        return NULL;
     }
-    return part->run();
+    return part;
+}
+
+int tool_run_part(const struct argp *argp, int argc, char **argv,
+                  const struct tool_part *parts)
+{
+    struct words words = {.parser = argp->parser,
+                          .words = calloc((size_t)argc, sizeof *words.words)};
+    struct argp whole = *argp;
+    const struct tool_part *part;
+    int status = TOOL_USAGE;
+
+    if (words.words == NULL) {
+        perror(argv[0]);
+        return TOOL_FAILED;
+    }
+    whole.parser = collect_word;
+    tool_parse(&whole, argc, argv, &words);
+    part = find_part(argv[0], parts, &words);
+    if (part != NULL) {
+        status = part->run(words.words + 1, words.count - 1);
+    }
+    free(words.words);
+    return status;
+}
+
+FILE *tool_open(const char *tool, const char *path)
+{
+    FILE *file = path == NULL ? stdout : fopen(path, "we");
+
+    if (file == NULL) {
+        fprintf(stderr, "%s: %s: %s\n", tool, path, strerror(errno));
+    }
+    return file;
+}
+
+int tool_close(const char *tool, const char *path, FILE *file)
+{
+    bool failed = ferror(file) != 0;
+
+    failed |= (file == stdout ? fflush(file) : fclose(file)) != 0;
+    if (failed) {
+        fprintf(stderr, "%s: cannot write %s: %s\n", tool,
+                path == NULL ? "stdout" : path, strerror(errno));
+    }
+    return failed ? TOOL_FAILED : TOOL_OK;
 }

@@ -387,7 +387,7 @@ static void print_backends(const struct info *info)
 
 /* Prints a row for each device, with a letter for each device whose memory it
  * can map. */
-static void print_matrix(const struct iris_survey *survey, int count)
+static void print_links(const struct iris_survey *survey, int count)
 {
     printf("  Row maps memory of column: A and its atomics work there, m they "
            "do not, - no\n      ");
@@ -424,7 +424,7 @@ static void print_devices(const struct info_backend *backend)
         printf("  and %d more\n", survey->num_devices - count);
     }
     if (count > 1) {
-        print_matrix(survey, count);
+        print_links(survey, count);
     }
 }
 

@@ -7,6 +7,7 @@
 
 #include <argp.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* Exit statuses of every subcommand; iris-top(1) and iris-replay(1) say more. */
 enum { TOOL_OK, TOOL_FAILED, TOOL_USAGE };
@@ -35,14 +36,20 @@ char **tool_rest(struct argp_state *state);
 /* A part of a subcommand, the first of its words, such as "iris trace merge". */
 struct tool_part {
     const char *name;
-    int (*run)(void);
-    int least, most; /* words after the name */
+    int (*run)(char **words, int num_words); /* those after the name */
+    int least, most;                         /* how many it takes */
 };
 
-/* Runs the part that words[0] names, of a list that ends with a NULL name.
- * Returns the exit status. */
-int tool_run_part(const char *tool, const struct tool_part *parts,
-                  char *const *words, int num_words);
+/* Parses a command line by tool_parse(), and runs the part that its first word
+ * names, of a list that ends with a NULL name. Returns the exit status. */
+int tool_run_part(const struct argp *argp, int argc, char **argv,
+                  const struct tool_part *parts);
+
+/* Opens a file to write, stdout if `path` is NULL. Returns NULL after printing a
+ * message. Closing returns the exit status: TOOL_FAILED, after a message, if
+ * something could not be written. */
+FILE *tool_open(const char *tool, const char *path);
+int tool_close(const char *tool, const char *path, FILE *file);
 
 /* The value of the option, a whole number from `least` to `most`. Ends the
  * program with TOOL_USAGE if it is another. */

@@ -824,7 +824,7 @@ static int rank_main(iris_t *iris, void *arg)
 
 /* The defaults of this program are few messages, and no files in the working
  * folder. */
-static int run_ranks(struct probe *probe)
+static int run_probe(struct probe *probe)
 {
     struct iris_config config;
     iris_status_t status;
@@ -912,7 +912,7 @@ int tool_probe(int argc, char **argv)
         return TOOL_FAILED;
     }
     probe.args.salt = (uint64_t)iris_i_now_ns() / 1000 << 16;
-    status = run_ranks(&probe);
+    status = run_probe(&probe);
     if (status == TOOL_OK && probe.shared->num_bad != 0) {
         status = TOOL_FAILED;
     }

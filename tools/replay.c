@@ -123,74 +123,18 @@ static bool parse_op(char *line, struct replay_op *op)
     return sscanf(fields[9], "old %u", &op->behind) == 1;
 }
 
-/* "step run 0 0 0 of 0 0 0, 1 0 0," */
-static bool parse_run(const char *line, struct replay_step *step)
+static bool parse_schedule_line(struct replay_schedule *schedule, char *line)
 {
-    struct replay_who *who = &step->who;
-    const char *at = strstr(line, " of");
-
-    *step = (struct replay_step){0};
-    if (at == NULL || sscanf(line, "step run %d %u %u", &who->rank,
-                             &who->stream, &who->workgroup) != 3) {
-        return false;
-    }
-    for (at += 3; *at != '\0'; at = strchr(at, ',') + 1) {
-        who = &step->next[step->num_next];
-        if (step->num_next == REPLAY_MOST_NEXT || strchr(at, ',') == NULL ||
-            sscanf(at, "%d %u %u", &who->rank, &who->stream, &who->workgroup) !=
-                3) {
-            return false;
-        }
-        step->num_next++;
-    }
-    return true;
-}
-
-/* Parses another line about the latest step. */
-static bool parse_step(const char *line, struct replay_step *step)
-{
-    unsigned i = step->num_reads;
-
-    step->begins |= strcmp(line, "step begins") == 0;
-    step->leaves |= strcmp(line, "step leaves") == 0;
-    step->fails |= strcmp(line, "step fails") == 0;
-    step->spins |= strcmp(line, "step spins") == 0;
-    step->is_own |= strcmp(line, "step own") == 0;
-    if (strncmp(line, "step old", 8) == 0) {
-        step->num_reads++;
-        return i < REPLAY_MOST_READS &&
-               sscanf(line, "step old %u of %u", &step->old[i],
-                      &step->num_values[i]) == 2;
-    }
-    return true;
-}
-
-static bool parse_line(struct replay_schedule *schedule, char *line)
-{
-    struct replay_step *last = schedule->num_steps == 0
-                                   ? NULL
-                                   : &schedule->steps[schedule->num_steps - 1];
-
-    if (strncmp(line, "step run", 8) == 0) {
-        schedule->steps = replay_grow(schedule->steps, schedule->num_steps,
-                                      sizeof *schedule->steps);
-        last = &schedule->steps[schedule->num_steps++];
-        if (!parse_run(line, last)) {
-            return false;
-        }
-        last->first_op = schedule->num_ops;
+    if (strncmp(line, "step ", 5) == 0) {
+        schedule->marks = replay_grow(schedule->marks, schedule->num_marks,
+                                      sizeof *schedule->marks);
+        schedule->marks[schedule->num_marks++] =
+            (struct replay_mark){line, schedule->num_ops};
         return true;
     }
-    if (strncmp(line, "step ", 5) == 0) {
-        return last != NULL && parse_step(line, last);
-    }
-
     if (strncmp(line, "did\t", 4) == 0) {
         schedule->ops = replay_grow(schedule->ops, schedule->num_ops,
                                     sizeof *schedule->ops);
-        if (last != NULL) {
-            last->num_ops++;
-        }
         return parse_op(line, &schedule->ops[schedule->num_ops++]);
     }
     if (strncmp(line, "turn ", 5) == 0 || strncmp(line, "read ", 5) == 0) {
@@ -230,7 +174,7 @@ static int parse_lines(const char *path, struct replay_schedule *schedule,
         if (end != NULL) {
             *end = '\0';
         }
-        if (end == NULL || !parse_line(schedule, line)) {
+        if (end == NULL || !parse_schedule_line(schedule, line)) {
             break;
         }
     }
@@ -247,7 +191,7 @@ static void close_schedule(struct replay_schedule *schedule)
     free(schedule->text);
     free(schedule->choices);
     free(schedule->ops);
-    free(schedule->steps);
+    free(schedule->marks);
     *schedule = (struct replay_schedule){0};
 }
 
@@ -311,7 +255,7 @@ bool replay_is_same(const struct replay_op *a, const struct replay_op *b)
 
 static volatile sig_atomic_t is_interrupted;
 
-static void interrupt(int number)
+static void note_interrupt(int number)
 {
     (void)number;
     is_interrupted = 1;
@@ -337,8 +281,8 @@ int replay_prepare(struct replay_program *program)
                 strerror(errno));
         return -1;
     }
-    signal(SIGINT, interrupt);
-    signal(SIGTERM, interrupt);
+    signal(SIGINT, note_interrupt);
+    signal(SIGTERM, note_interrupt);
     return 0;
 }
 
@@ -413,7 +357,7 @@ static void become_replayed(const struct replay_program *program,
 }
 
 /* Returns the status of waitpid(), or -1 if the process has not ended in time. */
-static int wait_for(const struct replay_program *program, pid_t pid)
+static int wait_for_program(const struct replay_program *program, pid_t pid)
 {
     static const struct timespec pause = {.tv_nsec = 1000000};
     struct timespec now;
@@ -533,7 +477,7 @@ int replay_run(const struct replay_program *program,
                 strerror(errno));
         return -1;
     }
-    status = wait_for(program, pid);
+    status = wait_for_program(program, pid);
     result->output = read_output(program);
     judge_run(program, status, result);
     path_of(program, "recorded", path);
@@ -652,8 +596,6 @@ static int shrink_run(const struct replay_program *program, const char *failure,
     *runs_p = s.runs;
     return count;
 }
-
-/* ---- One schedule ---- */
 
 static struct {
     bool shrinks;

@@ -31,29 +31,10 @@ struct replay_op {
     uint64_t code;     /* offset in the file */
 };
 
-/* A workgroup of the kernel that runs on a stream of the rank. */
-struct replay_who {
-    int rank;
-    unsigned stream;
-    unsigned workgroup;
-};
-
-#define REPLAY_MOST_NEXT 16
-#define REPLAY_MOST_READS 16
-
-/* The action of a workgroup in one turn of an explored run. */
-struct replay_step {
-    struct replay_who who;
-    struct replay_who next[REPLAY_MOST_NEXT]; /* candidates for the turn */
-    unsigned num_next;
-    unsigned old[REPLAY_MOST_READS]; /* choices of values, 0: the newest */
-    unsigned num_values[REPLAY_MOST_READS];
-    unsigned num_reads;
-    size_t first_op, num_ops;
-    bool begins, leaves; /* begins or leaves the kernel */
-    bool fails;          /* the poll failed, and nothing else happened */
-    bool spins;          /* the latest of many steps that may be a loop */
-    bool is_own;         /* the kernel belongs to the library */
+/* A line about a step of an explored run, which replays pass over. */
+struct replay_mark {
+    const char *line;
+    size_t op; /* number of operations before it */
 };
 
 struct replay_schedule {
@@ -66,8 +47,8 @@ struct replay_schedule {
     size_t num_choices;
     struct replay_op *ops;
     size_t num_ops;
-    struct replay_step *steps; /* only for explored runs */
-    size_t num_steps;
+    struct replay_mark *marks;
+    size_t num_marks;
     bool is_early; /* a choice was made before all workgroups arrived */
     bool has_end;  /* the run has reached its end */
 };

@@ -42,12 +42,10 @@ struct table {
     size_t left_out; /* operations without a row */
 };
 
-/* ---- Rows ---- */
-
 #define MOST_ROWS 40
 #define MOST_OPS 20000 /* limit; earlier operations are left out */
 
-static bool overlaps(const struct replay_op *a, const struct replay_op *b)
+static bool have_overlap(const struct replay_op *a, const struct replay_op *b)
 {
     return a->target >= 0 && a->target == b->target &&
            a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
@@ -66,7 +64,7 @@ static bool is_shared(const struct replay_schedule *schedule, size_t first,
     for (size_t i = first; i < schedule->num_ops; i++) {
         const struct replay_op *other = &schedule->ops[i];
 
-        if (!has_same_workgroup(op, other) && overlaps(op, other) &&
+        if (!has_same_workgroup(op, other) && have_overlap(op, other) &&
             (op->writes || other->writes)) {
             return true;
         }
@@ -154,7 +152,7 @@ static void see_write(struct table *rows, size_t at, size_t from)
 
         if (row->late != NEVER && row->seen == NEVER &&
             rows->rows[row->late].column == rows->rows[at].column &&
-            overlaps(row->op, rows->rows[at].op)) {
+            have_overlap(row->op, rows->rows[at].op)) {
             row->seen = at;
         }
     }
@@ -168,7 +166,7 @@ static void trace_read(struct table *rows, size_t at)
     for (size_t i = at; i-- > 0;) {
         struct row *write = &rows->rows[i];
 
-        if (!write->op->writes || !overlaps(write->op, row->op)) {
+        if (!write->op->writes || !have_overlap(write->op, row->op)) {
             continue;
         }
         if (behind == 0) {
@@ -228,7 +226,7 @@ static void collect_rows(struct table *rows,
                          .missed = NEVER,
                          .late = NEVER,
                          .seen = NEVER,
-                         .is_race = race != NULL && overlaps(op, race)};
+                         .is_race = race != NULL && have_overlap(op, race)};
     }
 }
 
@@ -245,7 +243,7 @@ static bool is_ordered(const struct row *row)
 
 /* Whether the row matters. It does if it accesses memory of a marked row or of
  * an ordered access, or if it is a fence in the column of a marked row. */
-static bool matters(const struct table *rows, const struct row *row)
+static bool is_row_needed(const struct table *rows, const struct row *row)
 {
     for (size_t i = 0; i < rows->num_rows; i++) {
         const struct row *other = &rows->rows[i];
@@ -253,7 +251,7 @@ static bool matters(const struct table *rows, const struct row *row)
         if (row->op->target < 0
                 ? is_marked(other) && other->column == row->column
                 : (is_marked(other) || is_ordered(other)) &&
-                      overlaps(row->op, other->op)) {
+                      have_overlap(row->op, other->op)) {
             return true;
         }
     }
@@ -271,7 +269,7 @@ static void filter_rows(struct table *rows)
         has_marks |= is_marked(&rows->rows[i]);
     }
     for (size_t i = 0; i < rows->num_rows; i++) {
-        if (!has_marks || matters(rows, &rows->rows[i])) {
+        if (!has_marks || is_row_needed(rows, &rows->rows[i])) {
             kept[count++] = rows->rows[i];
         }
     }

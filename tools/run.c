@@ -30,7 +30,7 @@ static const int signals[] = {SIGINT,  SIGTERM, SIGHUP,
 static pid_t *ranks;
 static int num_ranks;
 
-static void forward(int signal)
+static void forward_signal(int signal)
 {
     int error = errno;
 
@@ -45,7 +45,8 @@ static void forward(int signal)
 /* A signal that is ignored stays so, here and in the ranks. */
 static void catch_signals(sigset_t *mask_p)
 {
-    struct sigaction action = {.sa_handler = forward, .sa_flags = SA_RESTART};
+    struct sigaction action = {.sa_handler = forward_signal,
+                               .sa_flags = SA_RESTART};
 
     sigemptyset(mask_p);
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
@@ -108,7 +109,7 @@ static int start_ranks(const char *tool, char **program)
         ranks[started] = pid;
     }
     if (started < num_ranks) {
-        forward(SIGTERM);
+        forward_signal(SIGTERM);
     }
     sigprocmask(SIG_SETMASK, &old, NULL);
     return started == num_ranks ? TOOL_OK : TOOL_FAILED;

@@ -177,27 +177,6 @@ int change_platform(struct sim_platform *platform, const char *text)
 
 struct sim_options sim_options = {.compute = 1};
 
-FILE *sim_open(const char *path)
-{
-    FILE *file = fopen(path, "we");
-
-    if (file == NULL) {
-        fprintf(stderr, "iris sim: %s: %s\n", path, strerror(errno));
-    }
-    return file;
-}
-
-int sim_close(FILE *file, const char *path)
-{
-    int failed = ferror(file) != 0;
-
-    failed |= fclose(file) != 0;
-    if (failed) {
-        fprintf(stderr, "iris sim: cannot write %s\n", path);
-    }
-    return failed;
-}
-
 int sim_platform_given(struct sim_platform *platform_p)
 {
     int ret = -1;
@@ -231,9 +210,9 @@ static const char **find_text(int key)
         int key;
         const char **text;
     } texts[] = {{'b', &sim_options.bytes},    {'n', &sim_options.ranks},
-                 {'o', &sim_options.output},   {'p', &sim_options.picture},
-                 {'P', &sim_options.platform}, {'t', &sim_options.perfetto},
-                 {'T', &sim_options.topology}, {'v', &sim_options.variant}};
+                 {'o', &sim_options.output},   {'P', &sim_options.platform},
+                 {'t', &sim_options.perfetto}, {'T', &sim_options.topology},
+                 {'v', &sim_options.variant}};
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         if (key == texts[i].key) {
@@ -272,9 +251,6 @@ static error_t parse_sim(int key, char *arg, struct argp_state *state)
     case 'c':
         sim_options.compute = parse_factor(state, arg);
         return 0;
-    case ARGP_KEY_ARG:
-        sim_options.words[sim_options.num_words++] = arg;
-        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -287,7 +263,6 @@ static const struct argp_option sim_rows[] = {
     {"json", 'j', NULL, 0, "Print JSON instead of a table", 0},
     {"ranks", 'n', "RANKS", 0, "A number, or 2:4096 for its powers", 0},
     {"output", 'o', "FILE", 0, "Of fit: the platform", 0},
-    {"picture", 'p', "FILE", 0, "Of collective: times by ranks as SVG", 0},
     {"platform", 'P', "FILE", 0, "The machine", 0},
     {"ring", 'r', NULL, 0,
      "With --scale: messages go to ranks as far away as in the trace, not to "
@@ -329,19 +304,7 @@ int tool_sim(int argc, char **argv)
         {"fit", sim_fit_part, 1, 64},
         {0},
     };
-    char **words = calloc((size_t)argc, sizeof *words);
-    int status;
 
-    if (words == NULL) {
-        perror("iris sim");
-        return TOOL_FAILED;
-    }
     trace_options.quiet = 1;
-    sim_options.words = words;
-    tool_parse(&argp, argc, argv, NULL);
-    sim_options.words++;
-    sim_options.num_words--;
-    status = tool_run_part(argv[0], parts, words, sim_options.num_words + 1);
-    free(words);
-    return status;
+    return tool_run_part(&argp, argc, argv, parts);
 }

@@ -65,7 +65,6 @@ void sim_platform_write(const struct sim_platform *platform, FILE *file);
 struct sim_options {
     const char *platform; /* a file; NULL: not given */
     const char *output;   /* NULL: none */
-    const char *picture;  /* an SVG file */
     const char *perfetto; /* a trace of the predicted run */
     const char *bytes;
     const char *ranks;
@@ -77,25 +76,18 @@ struct sim_options {
     int is_ring;    /* then messages go as far as in the trace */
     double compute; /* factor of the intervals between operations */
     int json;
-    char **words; /* after the part's name */
-    int num_words;
 };
 
 extern struct sim_options sim_options;
 
 /* Each returns the exit status. */
-int sim_fit_part(void);
-int sim_run_part(void);
-int sim_collective_part(void);
+int sim_fit_part(char **words, int num_words);
+int sim_run_part(char **words, int num_words);
+int sim_collective_part(char **words, int num_words);
 
 /* Reads the platform of --platform and applies --what-if. Returns 0, or -1
  * after printing a message. */
 int sim_platform_given(struct sim_platform *platform_p);
-
-/* Opens a file to write; NULL, having complained. Closing returns 0, or 1 if
- * something could not be written. */
-FILE *sim_open(const char *path);
-int sim_close(FILE *file, const char *path);
 
 /* ---- sim_messages.c: the messages of a trace ---- */
 

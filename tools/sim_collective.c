@@ -13,6 +13,7 @@
  */
 #include "config.h"
 
+#include "iris.h"
 #include "sim.h"
 #include "base/base.h"
 #include "ccl/ccl.h"
@@ -23,10 +24,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct point {
-    double ranks, us;
-};
 
 /* ---- Plans ---- */
 
@@ -159,8 +156,6 @@ double sim_time(const struct sim_platform *platform,
     }
     return us;
 }
-
-/* ---- Schedules ---- */
 
 #define MB 1e6
 #define MOST_PHASES 48
@@ -448,107 +443,9 @@ static int lower_call(const struct sim_platform *platform,
     return 0;
 }
 
-/* ---- Pictures ---- */
-
-#define WIDTH 640
-#define HEIGHT 400
-#define EDGE 60
-
-/* The ranges of the axes: powers of two for ranks, powers of ten for times. */
-struct axes {
-    double least_x, most_x, least_y, most_y;
-};
-
-static double find_x(const struct axes *axes, double ranks)
-{
-    return EDGE + (log2(ranks) - axes->least_x) * (WIDTH - 2 * EDGE) /
-                      (axes->most_x - axes->least_x);
-}
-
-static double find_y(const struct axes *axes, double us)
-{
-    return HEIGHT - EDGE -
-           (log10(us) - axes->least_y) * (HEIGHT - 2 * EDGE) /
-               (axes->most_y - axes->least_y);
-}
-
-static struct axes find_axes(const struct point *points, size_t count)
-{
-    struct axes axes = {INFINITY, -INFINITY, INFINITY, -INFINITY};
-
-    for (size_t i = 0; i < count; i++) {
-        axes.least_x = fmin(axes.least_x, floor(log2(points[i].ranks)));
-        axes.most_x = fmax(axes.most_x, ceil(log2(points[i].ranks)));
-        axes.least_y = fmin(axes.least_y, floor(log10(points[i].us)));
-        axes.most_y = fmax(axes.most_y, ceil(log10(points[i].us)));
-    }
-    axes.most_x = fmax(axes.most_x, axes.least_x + 1);
-    axes.most_y = fmax(axes.most_y, axes.least_y + 1);
-    return axes;
-}
-
-static void write_axes(const struct axes *axes, FILE *file)
-{
-    for (double power = axes->least_x; power <= axes->most_x; power++) {
-        fprintf(
-            file,
-            "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.0f</text>\n",
-            find_x(axes, exp2(power)), HEIGHT - EDGE + 18, exp2(power));
-    }
-    for (double power = axes->least_y; power <= axes->most_y; power++) {
-        double y = find_y(axes, pow(10, power));
-
-        fprintf(file,
-                "<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" "
-                "stroke=\"#ddd\"/>\n"
-                "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%g us</text>\n",
-                EDGE, y, WIDTH - EDGE, y, EDGE - 6, y + 4, pow(10, power));
-    }
-    fprintf(file,
-            "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">ranks</text>\n",
-            WIDTH / 2, HEIGHT - EDGE + 40);
-}
-
-static void write_svg_text(const char *text, FILE *file)
-{
-    for (; *text != '\0'; text++) {
-        if (*text == '<' || *text == '&') {
-            fprintf(file, "&#%d;", *text);
-        } else {
-            fputc(*text, file);
-        }
-    }
-}
-
-/* Both axes are logarithmic; times and ranks are above 0. */
-static void write_curve(const char *title, const struct point *points,
-                        size_t count, FILE *file)
-{
-    struct axes axes = find_axes(points, count);
-
-    fprintf(file,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" "
-            "height=\"%d\" font-family=\"sans-serif\" font-size=\"12\">\n"
-            "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n"
-            "<text x=\"%d\" y=\"30\" text-anchor=\"middle\" "
-            "font-size=\"14\">",
-            WIDTH, HEIGHT, WIDTH / 2);
-    write_svg_text(title, file);
-    fprintf(file, "</text>\n");
-    write_axes(&axes, file);
-    fprintf(file, "<polyline fill=\"none\" stroke=\"#1565c0\" "
-                  "stroke-width=\"2\" points=\"");
-    for (size_t i = 0; i < count; i++) {
-        fprintf(file, "%.1f,%.1f ", find_x(&axes, points[i].ranks),
-                find_y(&axes, points[i].us));
-    }
-    fprintf(file, "\"/>\n</svg>\n");
-}
-
 /* ---- The command ---- */
 
 #define MOST_RANKS 1048576
-#define MOST_POINTS 64
 
 /* Parses "64M" as bytes. Returns 0, or -1 if it is not a size. */
 static int parse_bytes(const char *text, size_t *bytes_p)
@@ -598,15 +495,13 @@ struct scale {
     int least, most;
     int is_hierarchical;
     struct sim_network *network; /* NULL: the sum of costs is the time */
-    struct point points[MOST_POINTS];
-    size_t count;
 };
 
-static int parse_call(struct scale *scale)
+static int parse_call(struct scale *scale, const char *name)
 {
-    int op = iris_i_ccl_find_op(sim_options.words[0]);
+    int op = iris_i_ccl_find_op(name);
 
-    scale->name = sim_options.words[0];
+    scale->name = name;
     scale->call.op = (enum iris_ccl_op)op;
     if (op < 0 || parse_bytes(sim_options.bytes, &scale->call.bytes) != 0 ||
         parse_ranks(sim_options.ranks, &scale->least, &scale->most) != 0) {
@@ -700,26 +595,13 @@ static int simulate_call(const struct scale *scale, struct sim_plan *plan,
     return ret;
 }
 
-static int write_picture(const struct scale *scale)
-{
-    char title[128];
-    FILE *file = sim_open(sim_options.picture);
-
-    if (file == NULL) {
-        return 1;
-    }
-    snprintf(title, sizeof title, "%s of %zu bytes on %.63s", scale->name,
-             scale->call.bytes, scale->platform.name);
-    write_curve(title, scale->points, scale->count, file);
-    return sim_close(file, sim_options.picture);
-}
-
-int sim_collective_part(void)
+int sim_collective_part(char **words, int num_words)
 {
     struct scale scale = {.least = 0};
     struct iris_json_writer json = iris_i_json_writer(stdout);
 
-    if (parse_call(&scale) != 0) {
+    (void)num_words;
+    if (parse_call(&scale, words[0]) != 0) {
         return 2;
     }
     if (sim_platform_given(&scale.platform) != 0) {
@@ -755,7 +637,6 @@ int sim_collective_part(void)
             simulate_call(&scale, &plan, &us) != 0) {
             return 1;
         }
-        scale.points[scale.count++] = (struct point){(double)ranks, us};
         if (sim_options.json) {
             print_collective_json(&json, &scale, &plan, us);
         } else {
@@ -765,5 +646,5 @@ int sim_collective_part(void)
     if (sim_options.json) {
         iris_i_json_end(&json);
     }
-    return sim_options.picture != NULL ? write_picture(&scale) : 0;
+    return 0;
 }

@@ -702,8 +702,6 @@ static int list_calls(struct calls *calls, const struct streams *streams,
     return ret;
 }
 
-/* ---- Messages ---- */
-
 /* Bytes of one workgroup's operations (or of one call's) that are one message.
  * A pile with from = to has no bytes: it counts the workgroup's signals and
  * waits, in `phase`. */

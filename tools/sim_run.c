@@ -14,6 +14,7 @@
  */
 #include "config.h"
 
+#include "iris.h"
 #include "sim.h"
 #include "base/base.h"
 
@@ -629,7 +630,7 @@ static void print_run_json(const struct sim_schedule *schedule,
 static int write_perfetto(const struct sim_schedule *schedule,
                           const struct sim_run *run)
 {
-    FILE *file = sim_open(sim_options.perfetto);
+    FILE *file = tool_open("iris sim", sim_options.perfetto);
 
     if (file == NULL) {
         return 1;
@@ -654,10 +655,10 @@ static int write_perfetto(const struct sim_schedule *schedule,
             "\n],\"metadata\":{\"schema_version\":\"1.1\","
             "\"world_size\":%d}}\n",
             schedule->num_ranks);
-    return sim_close(file, sim_options.perfetto);
+    return tool_close("iris sim", sim_options.perfetto, file);
 }
 
-int sim_run_part(void)
+int sim_run_part(char **words, int num_words)
 {
     struct sim_platform platform;
     struct sim_schedule schedule;
@@ -665,8 +666,9 @@ int sim_run_part(void)
     struct sim_run run;
     int ret = 1;
 
+    (void)num_words;
     if (sim_platform_given(&platform) != 0 ||
-        read_schedule(sim_options.words[0], &schedule) != 0) {
+        read_schedule(words[0], &schedule) != 0) {
         return 1;
     }
     if (sim_options.topology != NULL) {

@@ -319,8 +319,6 @@ static int compare_items(const void *left, const void *right)
     return (a->tag > b->tag) - (a->tag < b->tag);
 }
 
-/* ---- Printing ---- */
-
 /* One rank's part of the items, in the order of time. */
 struct rank_part {
     FILE *file;

@@ -301,7 +301,7 @@ static void add_rank(struct table *table, const struct iris_report *report,
 }
 
 /* Rows with few ranks come first, because the others may wait for these. */
-static int compare_rows(const void *left, const void *right)
+static int compare_table_rows(const void *left, const void *right)
 {
     const struct table_row *a = left, *b = right;
 
@@ -391,7 +391,7 @@ static int draw_table(const struct iris_report *report,
             add_rank(&table, report, before, i);
         }
         qsort(table.rows, (size_t)table.count, sizeof *table.rows,
-              compare_rows);
+              compare_table_rows);
         if (isatty(STDOUT_FILENO)) {
             printf("\033[H\033[J");
         }

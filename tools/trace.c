@@ -287,7 +287,6 @@ double trace_us(const struct trace_figures *figures, uint64_t ns)
 
 /* ---- Transfers ---- */
 
-
 static int is_any(const char *name, const char *const *names)
 {
     while (*names != NULL && strcmp(name, *names) != 0) {
@@ -530,14 +529,14 @@ static void print_clocks(const struct iris_trace_file *total)
 }
 
 /* Each returns the exit status. */
-static int summarize(void)
+static int summarize_traces(char **files, int num_files)
 {
     struct trace_figures figures = {.first_ns = INT64_MAX};
     struct iris_trace_file total = {0};
     int ret = 0;
 
-    for (int i = 0; ret == 0 && i < trace_options.num_files; i++) {
-        ret = trace_read(trace_options.files[i], &figures, NULL, NULL);
+    for (int i = 0; ret == 0 && i < num_files; i++) {
+        ret = trace_read(files[i], &figures, NULL, NULL);
         iris_i_events_add_file(&total, &figures.file);
     }
     if (ret != 0) {
@@ -560,7 +559,7 @@ static int summarize(void)
     print_rows(&figures, &figures.kernels, "kernel");
     print_matrix(&figures);
     trace_free(&figures);
-    return trace_close(stdout);
+    return tool_close("iris trace", NULL, stdout);
 }
 
 /* ---- Two traces ---- */
@@ -604,14 +603,15 @@ static void print_differences(const struct trace_figures *both,
     }
 }
 
-static int compare_traces(void)
+static int compare_traces(char **files, int num_files)
 {
     struct trace_figures both[2] = {{.first_ns = INT64_MAX},
                                     {.first_ns = INT64_MAX}};
     int ret = 0;
 
+    (void)num_files;
     for (int i = 0; ret == 0 && i < 2; i++) {
-        ret = trace_read(trace_options.files[i], &both[i], NULL, NULL);
+        ret = trace_read(files[i], &both[i], NULL, NULL);
         trace_sort(&both[i].events);
         trace_sort(&both[i].kernels);
     }
@@ -621,40 +621,14 @@ static int compare_traces(void)
     }
     trace_free(&both[0]);
     trace_free(&both[1]);
-    return ret != 0 ? 1 : trace_close(stdout);
+    return ret != 0 ? 1 : tool_close("iris trace", NULL, stdout);
 }
 
 /* ---- Command line ---- */
 
 struct trace_options trace_options = {.rank = -1};
 
-FILE *trace_open(void)
-{
-    FILE *file = trace_options.output == NULL
-                     ? stdout
-                     : fopen(trace_options.output, "we");
-
-    if (file == NULL) {
-        fprintf(stderr, "iris trace: %s: %s\n", trace_options.output,
-                strerror(errno));
-    }
-    return file;
-}
-
-int trace_close(FILE *file)
-{
-    int failed = ferror(file) != 0;
-
-    failed |= (file == stdout ? fflush(file) : fclose(file)) != 0;
-    if (failed) {
-        fprintf(stderr, "iris trace: cannot write %s: %s\n",
-                trace_options.output == NULL ? "stdout" : trace_options.output,
-                strerror(errno));
-    }
-    return failed;
-}
-
-static int merge_traces(void)
+static int merge_traces(char **files, int num_files)
 {
     struct iris_merge_report report;
 
@@ -662,8 +636,7 @@ static int merge_traces(void)
         fprintf(stderr, "iris trace merge: -o OUT is missing\n");
         return 2;
     }
-    if (iris_i_merge(trace_options.files, trace_options.num_files,
-                     trace_options.output, &report) != 0) {
+    if (iris_i_merge(files, num_files, trace_options.output, &report) != 0) {
         fprintf(stderr, "iris trace: %s\n", report.error);
         return 1;
     }
@@ -681,7 +654,7 @@ static int merge_traces(void)
                (long long)(report.clock_error_ns + 2 * report.device_error_ns));
     }
     printf("\n");
-    return trace_close(stdout);
+    return tool_close("iris trace", NULL, stdout);
 }
 
 static error_t parse_trace(int key, char *arg, struct argp_state *state)
@@ -698,9 +671,6 @@ static error_t parse_trace(int key, char *arg, struct argp_state *state)
         return 0;
     case 'r':
         trace_options.rank = (int)tool_number(state, "rank", arg, 0, INT_MAX);
-        return 0;
-    case ARGP_KEY_ARG:
-        trace_options.files[trace_options.num_files++] = arg;
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -743,22 +713,13 @@ int tool_trace(int argc, char **argv)
             "wrong command line.",
     };
     static const struct tool_part parts[] = {
-        {"summary", summarize, 1, 4096},  {"resolve", trace_resolve, 0, 1},
-        {"merge", merge_traces, 1, 4096}, {"diff", compare_traces, 2, 2},
-        {"report", trace_report, 1, 1},   {0},
+        {"summary", summarize_traces, 1, 4096},
+        {"resolve", trace_resolve, 0, 1},
+        {"merge", merge_traces, 1, 4096},
+        {"diff", compare_traces, 2, 2},
+        {"report", trace_report, 1, 1},
+        {0},
     };
-    char **words = calloc((size_t)argc, sizeof *words);
-    int status;
 
-    if (words == NULL) {
-        perror("iris trace");
-        return TOOL_FAILED;
-    }
-    trace_options.files = words;
-    tool_parse(&argp, argc, argv, NULL);
-    trace_options.files++;
-    trace_options.num_files--;
-    status = tool_run_part(argv[0], parts, words, trace_options.num_files + 1);
-    free(words);
-    return status;
+    return tool_run_part(&argp, argc, argv, parts);
 }

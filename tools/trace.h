@@ -17,20 +17,13 @@ struct trace_options {
     const char *bases;  /* prefix of heap-bases files; NULL: the default */
     int rank;           /* -1: any */
     int quiet;          /* no progress */
-    char **files;
-    int num_files;
 };
 
 extern struct trace_options trace_options;
 
 /* Return the exit status. */
-int trace_resolve(void);
-int trace_report(void);
-
-/* The file that --output names, or stdout; closed by trace_close(), which
- * returns the exit status and complains of a disk that is full. */
-FILE *trace_open(void);
-int trace_close(FILE *file);
+int trace_resolve(char **files, int num_files);
+int trace_report(char **files, int num_files);
 
 /* ---- Figures ---- */
 

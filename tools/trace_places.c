@@ -9,6 +9,7 @@
  */
 #include "config.h"
 
+#include "iris.h"
 #include "trace.h"
 #include "base/base.h"
 
@@ -610,7 +611,7 @@ static int resolve_file(const struct trace_spaces *spaces, const char *path)
     return 0;
 }
 
-int trace_resolve(void)
+int trace_resolve(char **files, int num_files)
 {
     struct trace_spaces spaces = {0};
     const char *prefix =
@@ -618,11 +619,11 @@ int trace_resolve(void)
     int ret = trace_spaces_read(&spaces, prefix);
 
     ret = ret != 0 ? ret : trace_spaces_need(&spaces, prefix);
-    if (ret == 0 && trace_options.num_files == 0) {
+    if (ret == 0 && num_files == 0) {
         resolve_lines(&spaces, stdin);
     } else if (ret == 0) {
-        ret = resolve_file(&spaces, trace_options.files[0]);
+        ret = resolve_file(&spaces, files[0]);
     }
     trace_spaces_free(&spaces);
-    return ret != 0 ? 1 : trace_close(stdout);
+    return ret != 0 ? 1 : tool_close("iris trace", NULL, stdout);
 }

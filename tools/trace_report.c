@@ -9,6 +9,7 @@
  */
 #include "config.h"
 
+#include "iris.h"
 #include "trace.h"
 #include "base/base.h"
 
@@ -64,8 +65,6 @@ struct timeline {
     size_t num_arrows;
     int arrows_left_out; /* whether there are more arrows */
 };
-
-/* ---- Timeline ---- */
 
 #define MAX_TRACKS 256
 #define MAX_ARROWS 20000
@@ -265,7 +264,7 @@ static int compare_places(int from_track, double from, int to_track, double to)
                : ((int)from > (int)to) - ((int)from < (int)to);
 }
 
-static int compare_arrows(const void *left, const void *right)
+static int compare_timeline_arrows(const void *left, const void *right)
 {
     const struct timeline_arrow *a = left, *b = right;
     int order = compare_places(a->to_track, a->to, b->to_track, b->to);
@@ -283,9 +282,9 @@ static int find_end(const struct timeline *timeline,
 
 /* Adds an arrow if both tracks are drawn and differ. Returns 0, or -1 without
  * memory. */
-static int add_arrow(struct timeline *timeline,
-                     const struct iris_flow_end *from,
-                     const struct iris_flow_end *to, double put)
+static int add_timeline_arrow(struct timeline *timeline,
+                              const struct iris_flow_end *from,
+                              const struct iris_flow_end *to, double put)
 {
     struct timeline_arrow arrow = {.from_track = find_end(timeline, from),
                                    .to_track = find_end(timeline, to),
@@ -316,10 +315,11 @@ static int add_wait_arrow(struct timeline *timeline,
 
     return signal == NULL
                ? 0
-               : add_arrow(timeline, &signal->at, &wait->at,
-                           signal->put.pid < 0
-                               ? TIMELINE_NO_PUT
-                               : find_arrow_position(timeline, signal->put.ns));
+               : add_timeline_arrow(
+                     timeline, &signal->at, &wait->at,
+                     signal->put.pid < 0
+                         ? TIMELINE_NO_PUT
+                         : find_arrow_position(timeline, signal->put.ns));
 }
 
 /* Arrows between the same bins look like one. */
@@ -329,11 +329,11 @@ static void merge_arrows(struct timeline *timeline)
 
     if (timeline->num_arrows > 1) {
         qsort(timeline->arrows, timeline->num_arrows, sizeof *timeline->arrows,
-              compare_arrows);
+              compare_timeline_arrows);
     }
     for (size_t i = 0; i < timeline->num_arrows; i++) {
-        if (count == 0 || compare_arrows(&timeline->arrows[count - 1],
-                                         &timeline->arrows[i]) != 0) {
+        if (count == 0 || compare_timeline_arrows(&timeline->arrows[count - 1],
+                                                  &timeline->arrows[i]) != 0) {
             timeline->arrows[count++] = timeline->arrows[i];
         }
     }
@@ -354,16 +354,15 @@ static int finish_timeline(struct timeline *timeline)
         }
     }
     for (size_t i = 0; i < timeline->num_launches; i++) {
-        if (add_arrow(timeline, &timeline->launches[i].from,
-                      &timeline->launches[i].to, TIMELINE_LAUNCH) != 0) {
+        if (add_timeline_arrow(timeline, &timeline->launches[i].from,
+                               &timeline->launches[i].to,
+                               TIMELINE_LAUNCH) != 0) {
             return -1;
         }
     }
     merge_arrows(timeline);
     return 0;
 }
-
-/* ---- Page ---- */
 
 /* ---- The page ---- */
 
@@ -510,7 +509,7 @@ static int write_page(const struct timeline *timeline)
         ;
     static const char mark[] = "@DATA@";
     const char *data = strstr(page, mark);
-    FILE *file = trace_open();
+    FILE *file = tool_open("iris trace", trace_options.output);
 
     if (file == NULL) {
         return 1;
@@ -518,7 +517,7 @@ static int write_page(const struct timeline *timeline)
     fwrite(page, 1, (size_t)(data - page), file);
     write_data(file, timeline);
     fputs(data + strlen(mark), file);
-    return trace_close(file);
+    return tool_close("iris trace", trace_options.output, file);
 }
 
 /* Reads the names of memory from the files beside the trace, if they exist. */
@@ -538,9 +537,9 @@ static int read_names(struct trace_spaces *spaces, const char *path)
 }
 
 /* The first reading finds the begin and the end. The second one draws. */
-static int draw_report(struct trace_figures *figures, struct timeline *timeline)
+static int draw_report(const char *path, struct trace_figures *figures,
+                       struct timeline *timeline)
 {
-    const char *path = trace_options.files[0];
     struct trace_figures again = {.first_ns = INT64_MAX};
     int ret = trace_read(path, &again, add_to_timeline, timeline);
 
@@ -554,14 +553,15 @@ static int draw_report(struct trace_figures *figures, struct timeline *timeline)
     return write_page(timeline);
 }
 
-int trace_report(void)
+int trace_report(char **files, int num_files)
 {
     struct trace_figures figures = {.first_ns = INT64_MAX};
     struct trace_spaces spaces = {0};
     struct timeline timeline;
-    const char *path = trace_options.files[0];
+    const char *path = files[0];
     int ret = read_names(&spaces, path);
 
+    (void)num_files;
     if (ret == 0) {
         ret = trace_read(path, &figures, NULL, NULL);
     }
@@ -571,7 +571,7 @@ int trace_report(void)
     }
     if (ret == 0) {
         trace_sort(&figures.events);
-        ret = draw_report(&figures, &timeline);
+        ret = draw_report(path, &figures, &timeline);
     }
     close_timeline(&timeline);
     trace_spaces_free(&spaces);

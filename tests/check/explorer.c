@@ -63,10 +63,119 @@ struct outputs {
     size_t count;
 };
 
+/* A workgroup of the kernel that runs on a stream of the rank. */
+struct who {
+    int rank;
+    unsigned stream;
+    unsigned workgroup;
+};
+
+#define MOST_NEXT 16
+#define MOST_READS 16
+
+/* The action of a workgroup in one turn of an explored run. */
+struct step {
+    struct who who;
+    struct who next[MOST_NEXT]; /* candidates for the turn */
+    unsigned num_next;
+    unsigned old[MOST_READS]; /* choices of values, 0: the newest */
+    unsigned num_values[MOST_READS];
+    unsigned num_reads;
+    size_t first_op, num_ops;
+    bool begins, leaves; /* begins or leaves the kernel */
+    bool fails;          /* the poll failed, and nothing else happened */
+    bool spins;          /* the latest of many steps that may be a loop */
+    bool is_own;         /* the kernel belongs to the library */
+};
+
+/* One run: its schedule and the steps in it. */
+struct run {
+    const struct replay_schedule *schedule;
+    struct step *steps;
+    size_t num_steps;
+};
+
+/* ---- Steps ---- */
+
+/* "step run 0 0 0 of 0 0 0, 1 0 0," */
+static bool parse_step_run(const char *line, struct step *step)
+{
+    struct who *who = &step->who;
+    const char *at = strstr(line, " of");
+
+    *step = (struct step){0};
+    if (at == NULL || sscanf(line, "step run %d %u %u", &who->rank,
+                             &who->stream, &who->workgroup) != 3) {
+        return false;
+    }
+    for (at += 3; *at != '\0'; at = strchr(at, ',') + 1) {
+        who = &step->next[step->num_next];
+        if (step->num_next == MOST_NEXT || strchr(at, ',') == NULL ||
+            sscanf(at, "%d %u %u", &who->rank, &who->stream, &who->workgroup) !=
+                3) {
+            return false;
+        }
+        step->num_next++;
+    }
+    return true;
+}
+
+/* Parses another line about the latest step. */
+static bool parse_step(const char *line, struct step *step)
+{
+    unsigned i = step->num_reads;
+
+    step->begins |= strcmp(line, "step begins") == 0;
+    step->leaves |= strcmp(line, "step leaves") == 0;
+    step->fails |= strcmp(line, "step fails") == 0;
+    step->spins |= strcmp(line, "step spins") == 0;
+    step->is_own |= strcmp(line, "step own") == 0;
+    if (strncmp(line, "step old", 8) == 0) {
+        step->num_reads++;
+        return i < MOST_READS &&
+               sscanf(line, "step old %u of %u", &step->old[i],
+                      &step->num_values[i]) == 2;
+    }
+    return true;
+}
+
+/* Finds the steps of a run. The caller frees them. */
+static struct run parse_run(const struct replay_schedule *schedule)
+{
+    struct run run = {.schedule = schedule};
+
+    run.steps =
+        replay_alloc(NULL, (schedule->num_marks + 1) * sizeof *run.steps);
+    for (size_t i = 0; i < schedule->num_marks; i++) {
+        const struct replay_mark *mark = &schedule->marks[i];
+        struct step *last = &run.steps[run.num_steps];
+        bool begins = strncmp(mark->line, "step run", 8) == 0;
+
+        if (begins && run.num_steps > 0) {
+            last[-1].num_ops = mark->op - last[-1].first_op;
+        }
+        if (begins ? !parse_step_run(mark->line, last)
+                   : run.num_steps == 0 || !parse_step(mark->line, last - 1)) {
+            fprintf(stderr, "explorer: a wrong line: %s\n", mark->line);
+            exit(2);
+        }
+        if (begins) {
+            last->first_op = mark->op;
+            run.num_steps++;
+        }
+    }
+    if (run.num_steps > 0) {
+        struct step *last = &run.steps[run.num_steps - 1];
+
+        last->num_ops = schedule->num_ops - last->first_op;
+    }
+    return run;
+}
+
 /* ---- Effects of steps ---- */
 
 static struct effect find_effect(const struct replay_schedule *schedule,
-                                 const struct replay_step *step, unsigned lane)
+                                 const struct step *step, unsigned lane)
 {
     struct effect effect = {.lane = lane,
                             .rank = step->who.rank,
@@ -120,8 +229,7 @@ static bool depend(const struct effect *a, const struct effect *b)
     return false;
 }
 
-static bool is_same_lane(const struct replay_step *a,
-                         const struct replay_step *b)
+static bool is_same_lane(const struct step *a, const struct step *b)
 {
     return a->who.rank == b->who.rank && a->who.stream == b->who.stream &&
            a->who.workgroup == b->who.workgroup;
@@ -130,8 +238,7 @@ static bool is_same_lane(const struct replay_step *a,
 /* Whether the step reads the same value at the same place in the code as the
  * step before, or does nothing at all. */
 static bool repeats_step(const struct replay_schedule *schedule,
-                         const struct replay_step *before,
-                         const struct replay_step *step)
+                         const struct step *before, const struct step *step)
 {
     const struct replay_op *a = &schedule->ops[before->first_op];
     const struct replay_op *b = &schedule->ops[step->first_op];
@@ -147,41 +254,40 @@ static bool repeats_step(const struct replay_schedule *schedule,
 /* Marks the steps that repeat step `at` in a loop. The loop is certain up to
  * the last step that spins, and one repetition after it. A step that repeat an
  * old value equals the one that read it earlier. */
-static void mark_loop(const struct replay_schedule *schedule, size_t at,
-                      bool *idle)
+static void mark_loop(const struct run *run, size_t at, bool *idle)
 {
-    const struct replay_step *first = &schedule->steps[at];
+    const struct step *first = &run->steps[at];
     size_t known = at, i = at + 1;
     bool spins = false;
 
-    for (; i < schedule->num_steps; i++) {
-        const struct replay_step *step = &schedule->steps[i];
+    for (; i < run->num_steps; i++) {
+        const struct step *step = &run->steps[i];
 
         if (is_same_lane(first, step)) {
-            if (!repeats_step(schedule, first, step)) {
+            if (!repeats_step(run->schedule, first, step)) {
                 break;
             }
-            idle[i] |=
-                step->num_ops == 1 && schedule->ops[step->first_op].behind != 0;
+            idle[i] |= step->num_ops == 1 &&
+                       run->schedule->ops[step->first_op].behind != 0;
             spins |= step->spins;
             known = spins ? i : known;
         }
     }
     for (i = at + 1; i <= known; i++) {
-        idle[i] |= is_same_lane(first, &schedule->steps[i]);
+        idle[i] |= is_same_lane(first, &run->steps[i]);
     }
 }
 
 /* Marks the steps that change nothing: polls that failed, and reads in a loop
  * that repeat a value. The run without them is the same. */
-static void find_idle(const struct replay_schedule *schedule, bool *idle)
+static void find_idle(const struct run *run, bool *idle)
 {
-    for (size_t i = 0; i < schedule->num_steps; i++) {
-        idle[i] = schedule->steps[i].fails && schedule->steps[i].num_ops == 0;
+    for (size_t i = 0; i < run->num_steps; i++) {
+        idle[i] = run->steps[i].fails && run->steps[i].num_ops == 0;
     }
-    for (size_t i = 0; i < schedule->num_steps; i++) {
-        if (!idle[i] && schedule->steps[i].num_ops == 1) {
-            mark_loop(schedule, i, idle);
+    for (size_t i = 0; i < run->num_steps; i++) {
+        if (!idle[i] && run->steps[i].num_ops == 1) {
+            mark_loop(run, i, idle);
         }
     }
 }
@@ -239,7 +345,7 @@ struct node {
     bool is_taken;        /* made, perhaps with other values */
     struct effect whole;  /* for all values that it may read */
     struct effect effect; /* in the latest run */
-    unsigned old[REPLAY_MOST_READS], num_values[REPLAY_MOST_READS];
+    unsigned old[MOST_READS], num_values[MOST_READS];
     unsigned num_reads;
     size_t clock[MOST_LANES]; /* 1 + the last node of the lane before this */
 };
@@ -248,7 +354,7 @@ struct explorer {
     const struct replay_program *program;
     struct exploration *exploration;
     const char *path;
-    struct replay_who lanes[MOST_LANES];
+    struct who lanes[MOST_LANES];
     unsigned num_lanes;
     struct node *nodes;
     size_t num_nodes;
@@ -257,7 +363,7 @@ struct explorer {
 
 /* ---- Lanes ---- */
 
-static unsigned lane_of(struct explorer *e, const struct replay_who *who)
+static unsigned lane_of(struct explorer *e, const struct who *who)
 {
     unsigned i = 0;
 
@@ -315,7 +421,7 @@ static void put_to_sleep(struct node *node, const struct effect *effect)
 
 /* Adds a node. Sleeping steps stay asleep unless they depend on the step
  * before. */
-static struct node *push(struct explorer *e, const struct replay_step *step)
+static struct node *push(struct explorer *e, const struct step *step)
 {
     struct node *node, *before;
 
@@ -443,7 +549,7 @@ static void add_races(struct explorer *e, size_t at)
 
 static void take_step(struct explorer *e, size_t at,
                       const struct replay_schedule *schedule,
-                      const struct replay_step *step)
+                      const struct step *step)
 {
     struct node *node = &e->nodes[at];
 
@@ -460,7 +566,7 @@ static void take_step(struct explorer *e, size_t at,
 }
 
 /* The lane's poll has failed. It may succeed with another value. */
-static void fail_step(struct node *node, const struct replay_step *step)
+static void fail_step(struct node *node, const struct step *step)
 {
     memcpy(node->old, step->old, sizeof node->old);
     memcpy(node->num_values, step->num_values, sizeof node->num_values);
@@ -479,7 +585,7 @@ static int complain(const struct replay_result *result)
 /* Adds a step of the run as node `at` if it is new. Returns 1 to go on, 0 if
  * the run is redundant, and -1 if it does not follow the script. */
 static int absorb_step(struct explorer *e, size_t at, size_t scripted,
-                       const struct replay_step *step,
+                       const struct step *step,
                        const struct replay_schedule *schedule)
 {
     unsigned lane = lane_of(e, &step->who);
@@ -500,25 +606,26 @@ static int absorb_step(struct explorer *e, size_t at, size_t scripted,
  * another run covers it, and -1 if it does not follow the script. */
 static int absorb_run(struct explorer *e, const struct replay_result *result)
 {
-    const struct replay_schedule *schedule = &result->schedule;
-    bool *idle = replay_alloc(NULL, schedule->num_steps * sizeof *idle);
+    struct run made = parse_run(&result->schedule);
+    bool *idle = replay_alloc(NULL, made.num_steps * sizeof *idle);
     size_t scripted = e->num_nodes, at = 0;
     int ret = 1;
 
-    find_idle(schedule, idle);
-    for (size_t i = 0; i < schedule->num_steps && ret == 1; i++) {
-        const struct replay_step *step = &schedule->steps[i];
+    find_idle(&made, idle);
+    for (size_t i = 0; i < made.num_steps && ret == 1; i++) {
+        const struct step *step = &made.steps[i];
         unsigned lane = lane_of(e, &step->who);
 
         if (at + 1 == scripted && idle[i] && lane == e->nodes[at].lane) {
             fail_step(&e->nodes[at], step);
             ret = 0;
         } else if (!idle[i]) {
-            ret = absorb_step(e, at, scripted, step, schedule);
+            ret = absorb_step(e, at, scripted, step, made.schedule);
             at++;
         }
     }
     free(idle);
+    free(made.steps);
     return ret < 0 || (ret > 0 && at < scripted) ? complain(result) : ret;
 }
 
@@ -526,7 +633,7 @@ static int absorb_run(struct explorer *e, const struct replay_result *result)
 static int run_script(struct explorer *e, struct replay_result *result)
 {
     static const struct replay_schedule from = {.check = "weak", .seed = 1};
-    size_t count = 1, most = 1 + e->num_nodes * (1 + REPLAY_MOST_READS);
+    size_t count = 1, most = 1 + e->num_nodes * (1 + MOST_READS);
     struct replay_choice *choices = replay_alloc(NULL, most * sizeof *choices);
     char(*lines)[48] = replay_alloc(NULL, most * sizeof *lines);
     int ret;
@@ -534,7 +641,7 @@ static int run_script(struct explorer *e, struct replay_result *result)
     choices[0].text = "explore";
     for (size_t i = 0; i < e->num_nodes; i++) {
         const struct node *node = &e->nodes[i];
-        const struct replay_who *who = &e->lanes[node->lane];
+        const struct who *who = &e->lanes[node->lane];
 
         snprintf(lines[count], sizeof *lines, "step run %d %u %u", who->rank,
                  who->stream, who->workgroup);
