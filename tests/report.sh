@@ -61,7 +61,7 @@ export IRIS_TEST_MODULES=$tmp/sys IRIS_TEST_TOPOLOGY=$tmp/nodes IRIS_TEST_PROCES
 export IRIS_TEST_LIMIT=1
 FAKEHIP_FAIL=hipModuleLaunchKernel:1:hang runs 1 bench
 grep -q 'FAILED (124' "$tmp/out" || fail "bench did not hang"
-FAKEHIP_FAIL=hipModuleLaunchKernel:20:hang runs 1 probe --built --mib 1 \
+FAKEHIP_FAIL=hipModuleLaunchKernel:20:hang runs 1 probe --built --bytes 1048576 \
     --only all-threads-vmem --limit 1
 FAKEHIP_FAIL=hipModuleLaunchKernel:20:hang HIP_PLANTED=planted-host \
     OMPI_MCA_some_uri=planted-host OTHER=secret runs 0 report \
@@ -81,7 +81,7 @@ grep -A 1 '^failed (status' "$tmp/iris-report/README" | grep -q '^(none)$' ||
 has logs/results.tsv '^bench	124	.*iris bench'
 for file in logs/bench.stacks logs/probe-all-threads-vmem.0.stacks rerun/bench.stacks; do
     has $file '^=== process '
-    has $file '^  comm: iris-'
+    has $file '^  comm: iris'
 done
 ! command -v gdb >/dev/null ||
     has logs/bench.stacks 'hipModuleLaunchKernel|injected|ptrace'

@@ -102,6 +102,10 @@ export IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu
 expect 0 "^data  *0 1  *ok " probe -b 1048576 -r 2
 grep -q "^library  *all -  *ok " "$tmp/out" || fail "no library"
 IRIS_BACKEND=none expect 1 "^iris probe: " probe
+expect 2 "pass --all, too" probe --gpus 2
+expect 2 "no-such-run: the runs are one-threads-fine one-" probe --all --only no-such-run
+HIP_VISIBLE_DEVICES='' CUDA_VISIBLE_DEVICES='' FAKEHIP_DEVICES=0 \
+    expect 1 "there is no GPU" probe --all
 
 # Completion.
 COMPREPLY=()

@@ -8,11 +8,16 @@ iris_SOURCES = %D%/command.c %D%/info.c %D%/iris.c %D%/iris.h %D%/probe.c \
 	%D%/trace.c %D%/trace.h %D%/trace_places.c %D%/trace_report.c
 # Their kernels are compiled by iriscc.
 tool_kernels = %D%/probe
-EXTRA_DIST += %D%/probe.awk %D%/trace_page.html
+EXTRA_DIST += %D%/probe-all.sh %D%/trace_page.html
 %D%/trace_report.$(OBJEXT): %D%/trace_page.inc
 %D%/trace_page.inc: %D%/trace_page.html
 	$(AM_V_GEN)$(MKDIR_P) %D% && sed 's/[\\"]/\\&/g; s/.*/"&\\n"/' $(srcdir)/%D%/trace_page.html >$@
-CLEANFILES += %D%/trace_page.inc
+# The program finds the script beside itself in a build.
+%D%/probe.$(OBJEXT): CPPFLAGS += -DIRIS_DATA_DIR='"$(pkgdatadir)"'
+pkgdata_SCRIPTS = %D%/probe-all
+%D%/probe-all: %D%/probe-all.sh
+	$(AM_V_GEN)$(MKDIR_P) %D% && cp -f $(srcdir)/%D%/probe-all.sh $@ && chmod +x $@
+CLEANFILES += %D%/probe-all %D%/trace_page.inc
 # SimGrid's interface is C++: a library of its own, so that all else links as C.
 if HAVE_SIMGRID
 noinst_LTLIBRARIES += libsimnet.la

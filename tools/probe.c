@@ -18,12 +18,15 @@
 
 #include <iris/iris.h>
 
+#include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum probe_verdict {
     PROBE_OK, /* from here on each is worse than the one before */
@@ -39,12 +42,29 @@ struct probe_found {
     char text[512];
 };
 
+/* Options of --all whose text goes to the script, in its order. */
+enum {
+    PROBE_GPUS,
+    PROBE_LIMIT,
+    PROBE_BYTES,
+    PROBE_JSON,
+    PROBE_LOGS,
+    PROBE_STACKS,
+    PROBE_GIVEN
+};
+#define PROBE_MOST_ONLY 12
+
 struct probe_options {
     int num_ranks;
     int64_t bytes;  /* size of a large copy */
     int64_t rounds; /* rounds of flags and data */
     int64_t from;   /* the first step; those before have been made */
     bool tabs;      /* lines for programs */
+    /* --all: then the arguments of the script that makes all runs. */
+    bool is_all;
+    const char *given[PROBE_GIVEN];
+    const char *only[PROBE_MOST_ONLY];
+    int num_only;
 };
 
 /* In memory that the ranks share. */
@@ -848,6 +868,55 @@ static int run_probe(struct probe *probe)
     return TOOL_FAILED;
 }
 
+enum { KEY_GPUS = 256, KEY_LIMIT, KEY_JSON, KEY_LOGS, KEY_STACKS, KEY_ONLY };
+
+/* Options of --all. */
+static error_t parse_all(int key, char *arg, struct argp_state *state)
+{
+    struct probe_options *options = state->input;
+
+    switch (key) {
+    case 'a':
+        options->is_all = true;
+        return 0;
+    case KEY_GPUS:
+        (void)tool_number(state, "gpus", arg, 1, PROBE_MOST_RANKS);
+        options->given[PROBE_GPUS] = arg;
+        return 0;
+    case KEY_LIMIT:
+        (void)tool_number(state, "limit", arg, 1, 86400);
+        options->given[PROBE_LIMIT] = arg;
+        return 0;
+    case KEY_JSON:
+        options->given[PROBE_JSON] = arg;
+        return 0;
+    case KEY_LOGS:
+        options->given[PROBE_LOGS] = arg;
+        return 0;
+    case KEY_STACKS:
+        options->given[PROBE_STACKS] = arg;
+        return 0;
+    case KEY_ONLY:
+        if (options->num_only == PROBE_MOST_ONLY) {
+            argp_error(state, "--only: at most %d runs", PROBE_MOST_ONLY);
+        }
+        options->only[options->num_only++] = arg;
+        return 0;
+    case ARGP_KEY_END:
+        for (int i = 0; i < PROBE_GIVEN && !options->is_all; i++) {
+            if (i != PROBE_BYTES && options->given[i] != NULL) {
+                argp_error(state, "pass --all, too");
+            }
+        }
+        if (options->num_only > 0 && !options->is_all) {
+            argp_error(state, "--only: pass --all, too");
+        }
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
 static error_t parse_probe(int key, char *arg, struct argp_state *state)
 {
     struct probe_options *options = state->input;
@@ -860,6 +929,7 @@ static error_t parse_probe(int key, char *arg, struct argp_state *state)
     case 'b':
         options->bytes =
             tool_number(state, "bytes", arg, 1 << 20, (int64_t)1 << 40);
+        options->given[PROBE_BYTES] = arg;
         return 0;
     case 'r':
         options->rounds = tool_number(state, "rounds", arg, 1, 1000000);
@@ -871,32 +941,79 @@ static error_t parse_probe(int key, char *arg, struct argp_state *state)
         options->tabs = true;
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return parse_all(key, arg, state);
     }
 }
 
+/* Becomes the script: the one of a build beside the program, or the installed
+ * one. */
+static int run_script(const struct probe_options *options)
+{
+    char program[PATH_MAX], script[PATH_MAX + 32];
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    const char *arguments[3 + PROBE_GIVEN + PROBE_MOST_ONLY] = {script,
+                                                                program};
+    size_t count = 2;
+
+    if (length < 0) {
+        perror("iris probe: /proc/self/exe");
+        return TOOL_FAILED;
+    }
+    program[length] = '\0';
+    snprintf(script, sizeof script, "%.*s/tools/probe-all",
+             (int)(strrchr(program, '/') - program), program);
+    if (access(script, X_OK) != 0) {
+        snprintf(script, sizeof script, "%s/probe-all", IRIS_DATA_DIR);
+    }
+    for (int i = 0; i < PROBE_GIVEN; i++) {
+        arguments[count++] = options->given[i] == NULL ? "" : options->given[i];
+    }
+    for (int i = 0; i < options->num_only; i++) {
+        arguments[count++] = options->only[i];
+    }
+    execv(script, (char **)arguments);
+    fprintf(stderr, "iris probe: %s: %s\n", script, strerror(errno));
+    return TOOL_FAILED;
+}
+
+static const struct argp_option probe_rows[] = {
+    {"ranks", 'n', "N", 0, "Ranks (default: 2)", 0},
+    {"bytes", 'b', "N", 0,
+     "Bytes of a large copy, at least 1 MiB (default: 64 MiB)", 0},
+    {"rounds", 'r', "N", 0, "Rounds of flags and data (default: 100)", 0},
+    {"from", 'f', "N", 0, "The first step (default: 0)", 0},
+    {"tabs", 't', NULL, 0,
+     "Separate the columns by tabs, and print before each step a line with "
+     "\"begin\" and its number",
+     0},
+    {"all", 'a', NULL, 0,
+     "Probe in each way: for every two GPUs and for two ranks on one, as "
+     "threads and as processes, in each kind of memory",
+     1},
+    {"only", KEY_ONLY, "RUN", 0,
+     "This run of --all only, such as all-threads-fine", 1},
+    {"gpus", KEY_GPUS, "N", 0, "Use the first N GPUs (default: all)", 1},
+    {"limit", KEY_LIMIT, "SECONDS", 0,
+     "That a run may take; it is started again behind what hung, at most "
+     "twice (default: 40, and more with many GPUs)",
+     1},
+    {"json", KEY_JSON, "FILE", 0, "Write all that was found to FILE", 1},
+    {"logs", KEY_LOGS, "FOLDER", 0,
+     "Keep the lines, messages and stacks of each run in FOLDER", 1},
+    {"stacks", KEY_STACKS, "COMMAND", 0,
+     "Prints the stacks of a process that hangs, whose number it gets", 1},
+    {0},
+};
+
 int tool_probe(int argc, char **argv)
 {
-    static const struct argp_option rows[] = {
-        {"ranks", 'n', "N", 0, "Ranks (default: 2)", 0},
-        {"bytes", 'b', "N", 0,
-         "Bytes of a large copy, at least 1 MiB (default: 64 MiB)", 0},
-        {"rounds", 'r', "N", 0, "Rounds of flags and data (default: 100)", 0},
-        {"from", 'f', "N", 0, "The first step (default: 0)", 0},
-        {"tabs", 't', NULL, 0,
-         "Separate the columns by tabs, and print before each step a line with "
-         "\"begin\" and its number",
-         0},
-        {0},
-    };
     static const struct argp argp = {
-        .options = rows,
+        .options = probe_rows,
         .parser = parse_probe,
         .doc = "Checks on this machine the operations that each pair of ranks "
                "needs, and the library's collectives. Prints a line for each "
                "check: its name, the two ranks (or all), the verdict, "
-               "milliseconds, and the reason or a rate. \"scripts/gpu-test "
-               "probe\" runs it with each kind of ranks and memory.\v"
+               "milliseconds, and the reason or a rate.\v"
                "Exit status: 0 if all checks are ok, 1 if one is not or a call "
                "failed, 2 for a wrong command line.",
     };
@@ -905,6 +1022,9 @@ int tool_probe(int argc, char **argv)
     int status;
 
     tool_parse(&argp, argc, argv, &probe.options);
+    if (probe.options.is_all) {
+        return run_script(&probe.options);
+    }
     probe.shared = mmap(NULL, sizeof *probe.shared, PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (probe.shared == MAP_FAILED) {
