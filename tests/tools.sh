@@ -97,6 +97,27 @@ expect 0 "^weak sim cpu none 3 threads$" check -n 3 -m weak -- sh -c "$settings"
 IRIS_SEED=1 expect 0 "^race sim cpu none 3 threads$" check -n 3 -- sh -c "$settings"
 expect 5 . check -n 2 -- sh -c 'echo x; exit 5'
 
+# A program that is one rank by itself is not taken for three.
+cat >"$tmp/alone.c" <<'END'
+#include <iris/iris.h>
+int main(void)
+{
+    iris_t *iris;
+    return iris_init(NULL, &iris) != IRIS_OK || iris_finalize(iris) != IRIS_OK;
+}
+END
+case "${CFLAGS-} ${CC-}" in
+*sanitize*) echo "left out: programs are not linked with the sanitizer" ;;
+*)
+    # shellcheck disable=SC2086 # the compiler may be a command with options
+    ${CC:-cc} -std=gnu11 -Iinclude -I"$here/../include" -L.libs -Wl,-rpath,"$build/.libs" \
+        -o "$tmp/alone" "$tmp/alone.c" -liris || exit 1
+    export IRIS_HEAP_BASES_FILES=0
+    expect 1 "ran 1 rank, not 3; .*iris_spawn" check -n 3 -m weak -- "$tmp/alone"
+    expect 0 "." check -n 1 -m weak -- sh -c "echo x; exec $tmp/alone"
+    ;;
+esac
+
 # probe: a line for each check.
 export IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu
 expect 0 "^data  *0 1  *ok " probe -b 1048576 -r 2

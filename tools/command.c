@@ -32,8 +32,10 @@ static const struct argp_option common_options[] = {
 
 static error_t parse_common(int key, char *arg, struct argp_state *state)
 {
-    (void)arg;
     switch (key) {
+    case ARGP_KEY_ARG: /* the subcommand does not take it */
+        argp_error(state, "\"%s\": an argument too many", arg);
+        return 0;
     case 'h':
         argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
         return 0;

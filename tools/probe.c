@@ -868,33 +868,20 @@ static int run_probe(struct probe *probe)
     return TOOL_FAILED;
 }
 
-enum { KEY_GPUS = 256, KEY_LIMIT, KEY_JSON, KEY_LOGS, KEY_STACKS, KEY_ONLY };
+enum { KEY_GIVEN = 256, KEY_ONLY = KEY_GIVEN + PROBE_GIVEN };
 
 /* Options of --all. */
 static error_t parse_all(int key, char *arg, struct argp_state *state)
 {
     struct probe_options *options = state->input;
 
+    if (key >= KEY_GIVEN && key < KEY_GIVEN + PROBE_GIVEN) {
+        options->given[key - KEY_GIVEN] = arg;
+        return 0;
+    }
     switch (key) {
     case 'a':
         options->is_all = true;
-        return 0;
-    case KEY_GPUS:
-        (void)tool_number(state, "gpus", arg, 1, PROBE_MOST_RANKS);
-        options->given[PROBE_GPUS] = arg;
-        return 0;
-    case KEY_LIMIT:
-        (void)tool_number(state, "limit", arg, 1, 86400);
-        options->given[PROBE_LIMIT] = arg;
-        return 0;
-    case KEY_JSON:
-        options->given[PROBE_JSON] = arg;
-        return 0;
-    case KEY_LOGS:
-        options->given[PROBE_LOGS] = arg;
-        return 0;
-    case KEY_STACKS:
-        options->given[PROBE_STACKS] = arg;
         return 0;
     case KEY_ONLY:
         if (options->num_only == PROBE_MOST_ONLY) {
@@ -903,6 +890,12 @@ static error_t parse_all(int key, char *arg, struct argp_state *state)
         options->only[options->num_only++] = arg;
         return 0;
     case ARGP_KEY_END:
+        for (int i = PROBE_GPUS; i <= PROBE_LIMIT; i++) {
+            if (options->given[i] != NULL) {
+                (void)tool_number(state, i == PROBE_GPUS ? "gpus" : "limit",
+                                  options->given[i], 1, 86400);
+            }
+        }
         for (int i = 0; i < PROBE_GIVEN && !options->is_all; i++) {
             if (i != PROBE_BYTES && options->given[i] != NULL) {
                 argp_error(state, "pass --all, too");
@@ -992,15 +985,17 @@ static const struct argp_option probe_rows[] = {
      1},
     {"only", KEY_ONLY, "RUN", 0,
      "This run of --all only, such as all-threads-fine", 1},
-    {"gpus", KEY_GPUS, "N", 0, "Use the first N GPUs (default: all)", 1},
-    {"limit", KEY_LIMIT, "SECONDS", 0,
+    {"gpus", KEY_GIVEN + PROBE_GPUS, "N", 0,
+     "Use the first N GPUs (default: all)", 1},
+    {"limit", KEY_GIVEN + PROBE_LIMIT, "SECONDS", 0,
      "That a run may take; it is started again behind what hung, at most "
      "twice (default: 40, and more with many GPUs)",
      1},
-    {"json", KEY_JSON, "FILE", 0, "Write all that was found to FILE", 1},
-    {"logs", KEY_LOGS, "FOLDER", 0,
+    {"json", KEY_GIVEN + PROBE_JSON, "FILE", 0,
+     "Write all that was found to FILE", 1},
+    {"logs", KEY_GIVEN + PROBE_LOGS, "FOLDER", 0,
      "Keep the lines, messages and stacks of each run in FOLDER", 1},
-    {"stacks", KEY_STACKS, "COMMAND", 0,
+    {"stacks", KEY_GIVEN + PROBE_STACKS, "COMMAND", 0,
      "Prints the stacks of a process that hangs, whose number it gets", 1},
     {0},
 };

@@ -79,7 +79,7 @@ static void become_program(const char *tool, char **program)
 }
 
 /* Starts all ranks. After a failure there are fewer than num_ranks of them. */
-static int start_ranks(const char *tool, char **program)
+static int start_ranks(const char *tool, char **program, bool are_threads)
 {
     unsigned long long random = 0;
     sigset_t mask, old;
@@ -89,15 +89,19 @@ static int start_ranks(const char *tool, char **program)
     /* No two jobs of one machine may share the name. */
     (void)!getrandom(&random, sizeof random, 0);
     snprintf(job, sizeof job, "run-%ld-%016llx", (long)getpid(), random);
-    setenv("IRIS_JOB_ID", job, 1);
-    set_number("IRIS_NUM_RANKS", num_ranks);
+    if (!are_threads) {
+        setenv("IRIS_JOB_ID", job, 1);
+        set_number("IRIS_NUM_RANKS", num_ranks);
+    }
     catch_signals(&mask);
     sigprocmask(SIG_BLOCK, &mask, &old);
     for (; started < num_ranks; started++) {
         pid_t pid = fork();
 
         if (pid == 0) {
-            set_number("IRIS_RANK", started);
+            if (!are_threads) {
+                set_number("IRIS_RANK", started);
+            }
             sigprocmask(SIG_SETMASK, &old, NULL);
             become_program(tool, program);
         }
@@ -136,8 +140,9 @@ static int wait_for(pid_t *rank)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* The status of the lowest rank that failed. */
-static int run_ranks(const char *tool, char **program)
+/* Runs num_ranks processes, or one whose threads are the ranks. Returns the status
+ * of the lowest rank that failed. */
+static int run_ranks(const char *tool, char **program, bool are_threads)
 {
     int status;
 
@@ -146,7 +151,7 @@ static int run_ranks(const char *tool, char **program)
         fprintf(stderr, "%s: no memory\n", tool);
         return TOOL_FAILED;
     }
-    status = start_ranks(tool, program);
+    status = start_ranks(tool, program, are_threads);
     for (int i = 0; i < num_ranks; i++) {
         int one = wait_for(&ranks[i]);
 
@@ -216,7 +221,7 @@ int tool_run(int argc, char **argv)
 
     tool_parse(&argp, argc, argv, &options);
     num_ranks = options.num_ranks;
-    return run_ranks(argv[0], options.program);
+    return run_ranks(argv[0], options.program, false);
 }
 
 /* Whether the ranks have to be threads of one process: where a seed or a
@@ -225,6 +230,54 @@ static bool needs_threads(const char *mode)
 {
     return strcmp(mode, "weak") == 0 || getenv("IRIS_SEED") != NULL ||
            getenv("IRIS_SCHEDULE") != NULL || getenv("IRIS_REPLAY") != NULL;
+}
+
+/* A program that does not start its ranks by iris_spawn() is one rank alone, and
+ * its schedule tells. Returns false after printing a message. */
+static bool has_ranks(const char *tool, int wanted, const char *path)
+{
+    FILE *file = fopen(path, "re");
+    int made = wanted;
+
+    if (file != NULL) {
+        if (fscanf(file, "schedule seed %*u check %*s ranks %d", &made) != 1) {
+            made = wanted; /* the program ended before */
+        }
+        fclose(file);
+    }
+    if (made != wanted) {
+        fprintf(stderr,
+                "%s: the program ran %d rank%s, not %d; these checks need a "
+                "program that starts its ranks by iris_spawn()\n",
+                tool, made, made == 1 ? "" : "s", wanted);
+    }
+    return made == wanted;
+}
+
+/* Runs the program with ranks that are threads, and with a schedule. */
+static int check_threads(const char *tool, int wanted, char **program)
+{
+    char folder[] = "/tmp/iris-check.XXXXXX", path[64];
+    const char *given = getenv("IRIS_SCHEDULE");
+    int status;
+
+    unsetenv("IRIS_RANK");
+    set_number("IRIS_NUM_RANKS", wanted);
+    setenv("IRIS_SPAWN", "threads", 1);
+    if (mkdtemp(folder) == NULL) {
+        fprintf(stderr, "%s: %s: %s\n", tool, folder, strerror(errno));
+        return TOOL_FAILED;
+    }
+    snprintf(path, sizeof path, "%s/schedule", folder);
+    setenv("IRIS_SCHEDULE", path, 0);
+    num_ranks = 1;
+    status = run_ranks(tool, program, true);
+    if (!has_ranks(tool, wanted, given == NULL ? path : given)) {
+        status = status == 0 ? TOOL_FAILED : status;
+    }
+    (void)unlink(path);
+    (void)rmdir(folder);
+    return status;
 }
 
 int tool_check(int argc, char **argv)
@@ -255,12 +308,8 @@ int tool_check(int argc, char **argv)
     setenv("IRIS_BACKEND", "sim", 1);
     setenv("IRIS_SIM_DEVICE", "cpu", 1);
     num_ranks = options.num_ranks;
-    if (!needs_threads(options.mode)) {
-        return run_ranks(argv[0], options.program);
+    if (needs_threads(options.mode)) {
+        return check_threads(argv[0], num_ranks, options.program);
     }
-    unsetenv("IRIS_RANK");
-    set_number("IRIS_NUM_RANKS", num_ranks);
-    setenv("IRIS_SPAWN", "threads", 1);
-    become_program(argv[0], options.program);
-    return TOOL_FAILED;
+    return run_ranks(argv[0], options.program, false);
 }
