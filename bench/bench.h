@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The interface between the files of iris-bench: options, one rank's state, the
+ * The interface between the files of iris bench: options, one rank's state, the
  * groups of operations, the measurement of a point, and the report.
  */
 #ifndef IRIS_BENCH_BENCH_H
@@ -179,15 +179,12 @@ extern const char *const bench_calls_names[];
 extern const char *const bench_dtype_names[];   /* by iris_dtype_t */
 extern const char *const bench_variant_names[]; /* by iris_ccl_variant_t */
 
-/* ---- options.c, usage.c ---- */
+/* ---- options.c ---- */
 
-void bench_print_help(void);
-void bench_print_list(void);
-
-/* Fills *options_p. Returns false if the program must end with *code_p: after
- * --help or --list, or after a bad option (2). It has then printed why. */
-bool bench_options_parse(int argc, char **argv, struct bench_options *options_p,
-                         int *code_p);
+/* Fills *options_p. Ends the program after --help or --list (0), or after a
+ * wrong option (2). */
+void bench_options_parse(int argc, char **argv,
+                         struct bench_options *options_p);
 
 /* ---- run.c ---- */
 

@@ -25,7 +25,7 @@ iris_status_t bench_peer_open(struct bench *b)
         return IRIS_OK;
     }
     if (status == IRIS_OK && (int)first == b->num_ranks - b->rank) {
-        fprintf(stderr, "iris-bench: --peer: rank %d: %s\n", b->rank, why);
+        fprintf(stderr, "iris bench: --peer: rank %d: %s\n", b->rank, why);
     }
     bench_peer_close(b);
     return status == IRIS_OK ? IRIS_ERR_UNSUPPORTED : status;

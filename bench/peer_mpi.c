@@ -172,7 +172,7 @@ struct bench_peer *bench_peer_mpi(int num_ranks, const char **why_p)
     }
     if (size != num_ranks) {
         *why_p = "MPI has not started the ranks; run mpirun -n RANKS "
-                 "iris-bench --peer, with IRIS_BOOTSTRAP unset";
+                 "iris bench --peer, with IRIS_BOOTSTRAP unset";
         return NULL;
     }
 #ifdef OMPI_MAJOR_VERSION

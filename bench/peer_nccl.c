@@ -115,7 +115,7 @@ static bool nccl_call(struct bench_peer *peer, const struct bench_ccl *call)
     int ret = enqueue(nccl, call);
 
     if (ret != 0) {
-        fprintf(stderr, "iris-bench: %s: %s\n", peer->name,
+        fprintf(stderr, "iris bench: %s: %s\n", peer->name,
                 nccl->get_error_string(ret));
     }
     return ret == 0;

@@ -176,7 +176,7 @@ static int open_output(struct bench *b)
     if (report->out == NULL) {
         int ret = errno;
 
-        fprintf(stderr, "iris-bench: --output \"%s\": %s\n", b->options.output,
+        fprintf(stderr, "iris bench: --output \"%s\": %s\n", b->options.output,
                 strerror(ret));
         free(report);
         return ret;
@@ -244,7 +244,7 @@ iris_status_t bench_report_close(struct bench *b)
         ret |= fclose(report->out) != 0;
     }
     if (ret != 0) {
-        fprintf(stderr, "iris-bench: the report could not be written: %s\n",
+        fprintf(stderr, "iris bench: the report could not be written: %s\n",
                 strerror(errno));
     }
     free(report);

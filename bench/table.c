@@ -32,7 +32,7 @@ void bench_table_begin(struct bench *b)
     const struct bench_metadata *about = &report->metadata;
 
     fprintf(report->out,
-            "iris-bench %s, backend %s, ranks %d (%s), workgroups %u of %u "
+            "iris bench %s, backend %s, ranks %d (%s), workgroups %u of %u "
             "lanes, compute units %d\n%s: %s, %d cores, %s, %s\n",
             about->version, about->backend, b->num_ranks, about->ranks_as,
             b->workgroups, b->options.block, about->cus, about->hostname,

@@ -96,7 +96,7 @@ static bool is_busy(const struct bench *b, const struct tuning *tuning)
     }
     if (b->rank == 0) {
         fprintf(stderr,
-                "iris-bench: --tune \"%s\": %d of %d repeated measurements "
+                "iris bench: --tune \"%s\": %d of %d repeated measurements "
                 "disagree, the last by %.1f and %.1f us: the machine is busy; "
                 "nothing is written. Try again when it is idle, or with more "
                 "--seconds\n",
@@ -119,7 +119,7 @@ static iris_status_t is_late(struct bench *b, const struct tuning *tuning,
     *late_p = late > 0;
     if (*late_p && b->rank == 0) {
         fprintf(stderr,
-                "iris-bench: --tune: no time for all of %s: the rest of it is "
+                "iris bench: --tune: no time for all of %s: the rest of it is "
                 "left to the library; raise --tune-seconds\n",
                 what);
     }
@@ -190,7 +190,7 @@ static void share_time(struct bench *b, struct tuning *tuning)
     }
     if (b->rank == 0) {
         fprintf(stderr,
-                "iris-bench: --tune: at most %zu measurements of %.0f ms, "
+                "iris bench: --tune: at most %zu measurements of %.0f ms, "
                 "each size %d times the last; ends within about %.0f s\n",
                 count_points(b), 1e3 * options->seconds,
                 1 << options->size_shift, options->tune_seconds);
@@ -204,7 +204,7 @@ static void say_done(const struct bench *b, const struct tuning *tuning,
     double left = (double)(tuning->end_ns - bench_now_ns()) / 1e9;
 
     if (b->rank == 0 && b->options.progress) {
-        fprintf(stderr, "iris-bench: --tune: %s after %.0f of %.0f s\n", what,
+        fprintf(stderr, "iris bench: --tune: %s after %.0f of %.0f s\n", what,
                 b->options.tune_seconds - left, b->options.tune_seconds);
     }
 }
@@ -428,7 +428,7 @@ static int open_file(const struct bench *b, struct tuning *tuning)
     }
     fprintf(tuning->out,
             "format 2\n"
-            "# Written by iris-bench --tune, for IRIS_CCL_TUNING.\n"
+            "# Written by iris bench --tune, for IRIS_CCL_TUNING.\n"
             "# %s, %s, Iris %s, backend %s, %d ranks (%s), %s\n"
             "# op device members bytes variant cus\n",
             about->hostname, about->cpu, about->version, about->backend,
@@ -461,7 +461,7 @@ static iris_status_t agree(struct bench *b, int ret)
     iris_status_t status = bench_max(b, &failed, 1);
 
     if (ret != 0) {
-        fprintf(stderr, "iris-bench: --tune \"%s\": %s; nothing is written\n",
+        fprintf(stderr, "iris bench: --tune \"%s\": %s; nothing is written\n",
                 b->options.tune, strerror(ret));
     }
     return status == IRIS_OK && failed != 0 ? IRIS_ERR_SYSTEM : status;

@@ -35,7 +35,7 @@ static void usage(FILE *file, const char *name, const char *about,
             "  -n, --ranks N         ranks to run [4]\n"
             "  -h, --help            this text\n\n"
             "Without a launcher the ranks are threads, or processes with\n"
-            "IRIS_SPAWN=processes. iris-info lists all such variables.\n",
+            "IRIS_SPAWN=processes. iris info lists all such variables.\n",
             name, name, about, defaults->bytes >> 10, defaults->iterations);
 }
 

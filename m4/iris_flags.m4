@@ -22,7 +22,7 @@ AC_DEFUN([IRIS_CHECK_SYSTEM], [
     rm -f include/iris/device && ln -s "`cd "$srcdir" && pwd`/device" include/iris/device])
 ])
 
-dnl IRIS_BUILD_FACTS: how this was built, for iris-info, as C strings.
+dnl IRIS_BUILD_FACTS: how this was built, for iris info, as C strings.
 AC_DEFUN([IRIS_BUILD_FACTS], [
   IRIS_C_STRING([IRIS_CONFIGURE_ARGS], [$ac_configure_args])
   IRIS_C_STRING([IRIS_BUILD_BACKENDS], [$iris_backends])
@@ -30,7 +30,7 @@ AC_DEFUN([IRIS_BUILD_FACTS], [
 ])
 AC_DEFUN([IRIS_C_STRING], [
   iris_text=`AS_ECHO(["$2"]) | sed 's/[[\\\\"]]/\\\\&/g' | tr '\n' ' ' | sed 's/^ *//; s/ *$//'`
-  AC_DEFINE_UNQUOTED([$1], ["$iris_text"], [how this was configured, for iris-info])
+  AC_DEFINE_UNQUOTED([$1], ["$iris_text"], [how this was configured, for iris info])
 ])
 
 dnl IRIS_SUMMARY: what configure decided.

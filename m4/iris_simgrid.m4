@@ -1,11 +1,11 @@
 dnl SPDX-License-Identifier: MIT
 dnl
 dnl IRIS_SIMGRID: --with-simgrid=auto (if it is found), yes (or an error) or no.
-dnl iris-sim simulates networks between nodes with it; without, its option
+dnl iris sim simulates networks between nodes with it; without, its option
 dnl --topology is refused.
 AC_DEFUN([IRIS_SIMGRID], [
   AC_ARG_WITH([simgrid], [AS_HELP_STRING([--with-simgrid@<:@=DIR|yes|no|auto@:>@],
-    [networks of clusters in iris-sim; DIR holds include/simgrid @<:@auto@:>@])], [],
+    [networks of clusters in iris sim; DIR holds include/simgrid @<:@auto@:>@])], [],
     [with_simgrid=auto])
   have_simgrid=0 SIMGRID_CPPFLAGS= SIMGRID_LIBS= simgrid_dir=
   iris_save_CPPFLAGS=$CPPFLAGS iris_save_LIBS=$LIBS

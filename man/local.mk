@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-dist_man_MANS = %D%/iris-bench.1 %D%/iris-info.1 %D%/iris-launch-env.1 \
-	%D%/iris-replay.1 %D%/iris-sim.1 %D%/iris-top.1 %D%/iris-trace.1 %D%/iris.7 %D%/iriscc.1
+dist_man_MANS = %D%/iris-bench.1 %D%/iris-check.1 %D%/iris-info.1 %D%/iris-probe.1 \
+	%D%/iris-replay.1 %D%/iris-run.1 %D%/iris-sim.1 %D%/iris-top.1 %D%/iris-trace.1 \
+	%D%/iris.1 %D%/iris.7 %D%/iriscc.1
 # A page for each public call, made from its comment in the headers.
 all-local: %D%/man3.stamp
 %D%/man3.stamp: scripts/man-pages scripts/man-page.awk scripts/calls.awk \

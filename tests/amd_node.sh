@@ -65,11 +65,11 @@ echo "launched: $FAKEHIP_DEVICES GPUs, $daemon, ${HSA_ENABLE_IPC_MODE_LEGACY-}"
 exec "$@"
 END
 chmod +x "$ROCJITSU/bin/rocjitsu"
-node 0 --built --only iris-info --only examples/04_atomic_add threads-2 \
+node 0 --built --only iris --only examples/04_atomic_add threads-2 \
     processes-4 one-4
-has '^threads-2 +iris-info +ok '
+has '^threads-2 +iris +ok '
 has '^\| `examples/04_atomic_add` \| ok \| ok \| ok \|$'
-has '^\| `iris-info` \| ok \|  \|  \|$'
+has '^\| `iris` \| ok \|  \|  \|$'
 for launch in 'threads-2-04*2 GPUs, --, ' \
     'processes-4-04*4 GPUs, --daemon, 1' 'one-4-04*1 GPUs, --, '; do
     grep -qx "launched: ${launch#*\*}" "$tmp"/logs/${launch%%\**}*.log ||

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# iris-bench at tiny sizes: every operation runs with right values, each format
+# iris bench at tiny sizes: every operation runs with right values, each format
 # is well formed, and options work. It checks no times.
 set -u
 export LC_ALL=C
-bench=$PWD/iris-bench
+iris=$PWD/iris
 here=$(cd "$(dirname "$0")" && pwd)
 : "${MPIRUN=}" "${CC:=cc}"
 tmp=$(mktemp -d)
@@ -44,7 +44,7 @@ succeeds() { # NAME COMMAND...
 refuses() { # WORD OPTION...
     local word=$1
     shift
-    timeout -k 10 60 "$bench" "$@" >out 2>err
+    timeout -k 10 60 "$iris" bench "$@" >out 2>err
     [ $? = 2 ] && [ ! -s out ] && grep -q -e "$word" err &&
         grep -q -e --help err
     verdict "refuses $*" $?
@@ -53,7 +53,7 @@ refuses() { # WORD OPTION...
 # Every operation that --list names has a row.
 all_there() { # FILE
     local op missing=1
-    for op in $("$bench" --list | grep '^  '); do
+    for op in $("$iris" bench --list | grep '^  '); do
         grep -q -w "$op" "$1" || { echo "no row of $op" && return 1; }
         missing=0
     done
@@ -71,16 +71,16 @@ parses() { # NAME FILE: as JSON
 
 # shellcheck disable=SC2086
 formats() {
-    succeeds "table" "$bench" $tiny --type all
+    succeeds "table" "$iris" bench $tiny --type all
     grep -q "median us" out && all_there out
     verdict "table has units and every operation" $?
 
-    succeeds "csv" "$bench" $tiny --type all --format csv
+    succeeds "csv" "$iris" bench $tiny --type all --format csv
     awk -F, 'NR == 1 { n = NF } NF != n { exit 1 } END { exit NR < 2 }' out &&
         all_there out
     verdict "csv has as many columns in every row" $?
 
-    succeeds "json to a file" "$bench" $tiny --format json --output report.json
+    succeeds "json to a file" "$iris" bench $tiny --format json --output report.json
     [ ! -s out ] && all_there report.json
     verdict "json has every operation, and nothing is printed" $?
     parses "json parses" report.json
@@ -90,28 +90,28 @@ formats() {
 ways_of_running() {
     local pairs
     for pairs in ring all one; do
-        succeeds "3 ranks, $pairs" "$bench" --ranks 3 --pairs $pairs $tiny
+        succeeds "3 ranks, $pairs" "$iris" bench --ranks 3 --pairs $pairs $tiny
         succeeds "3 processes, $pairs" env IRIS_SPAWN=processes \
-            "$bench" --ranks 3 --pairs $pairs --workgroups 3 $tiny
+            "$iris" bench --ranks 3 --pairs $pairs --workgroups 3 $tiny
     done
-    succeeds "1 rank" "$bench" --ranks 1 $tiny
-    succeeds "2 nodes" env IRIS_NODES=2 "$bench" $tiny --ops lanes,bulk,kernels,sync,nodes \
+    succeeds "1 rank" "$iris" bench --ranks 1 $tiny
+    succeeds "2 nodes" env IRIS_NODES=2 "$iris" bench $tiny --ops lanes,bulk,kernels,sync,nodes \
         --format csv
     ! grep -qE ',(plain|memcpy),' out && grep -q '^lanes,load,' out
     verdict "another node's memory has no plain accesses to compare with" $?
     succeeds "workgroups as many as compute units" \
-        "$bench" --workgroups 0 --block 7 --ops bulk,launch $tiny
-    succeeds "a sweep" "$bench" --ops put_d8 --sizes 8:4K --iterations 1 \
+        "$iris" bench --workgroups 0 --block 7 --ops bulk,launch $tiny
+    succeeds "a sweep" "$iris" bench --ops put_d8 --sizes 8:4K --iterations 1 \
         --format csv
     grep -q '^depth,put_d8,1 wg,ring,2,1,256,4096,' out &&
         grep -q '^depth,put_d8,2 wg,ring,2,2,256,4096,' out
     verdict "a sweep has a row for each grid" $?
-    succeeds "sizes below a word" "$bench" --ops bulk,stream --sizes 1:4 \
+    succeeds "sizes below a word" "$iris" bench --ops bulk,stream --sizes 1:4 \
         --iterations 1
     # Open MPI leaks from parts it has unloaded: there is no name to suppress.
     [ -z "$MPIRUN" ] || succeeds "2 ranks by mpirun" \
         env ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" \
-        "$MPIRUN" --oversubscribe -n 2 "$bench" $tiny --format json
+        "$MPIRUN" --oversubscribe -n 2 "$iris" bench $tiny --format json
     [ -z "$MPIRUN" ] || parses "one report of them all" out
     ! compgen -G '*heap_bases*' >/dev/null
     verdict "no file left in the working folder" $?
@@ -125,23 +125,23 @@ progress() {
         echo "skipped: no script(1) to make a terminal"
         return
     fi
-    script -qec "$bench $long" /dev/null >out 2>&1 </dev/null
+    script -qec "$iris bench $long" /dev/null >out 2>&1 </dev/null
     grep -q "$line" out
     verdict "a terminal sees progress" $?
-    script -qec "$bench $long --no-progress" /dev/null >out 2>&1 </dev/null
+    script -qec "$iris bench $long --no-progress" /dev/null >out 2>&1 </dev/null
     ! grep -q "$line" out
     verdict "--no-progress hides it" $?
     # shellcheck disable=SC2086
-    "$bench" $long >out 2>err
+    "$iris" bench $long >out 2>err
     ! grep -q "$line" err
     verdict "a file does not" $?
 }
 
 options() {
-    succeeds "--help" "$bench" --help
+    succeeds "--help" "$iris" bench --help
     grep -q -e --sizes out
     verdict "--help names options" $?
-    succeeds "--list" "$bench" --list
+    succeeds "--list" "$iris" bench --list
     refuses bogus --bogus
     refuses nonsense --ops put,nonsense
     refuses 3:4 --sizes 3:4
@@ -159,7 +159,7 @@ options() {
     refuses xml --format xml
     refuses -1 --seconds -1
     refuses word word
-    "$bench" --ops launch --output /nonexistent/file >out 2>err
+    "$iris" bench --ops launch --output /nonexistent/file >out 2>err
     [ $? = 1 ] && grep -q /nonexistent/file err
     verdict "an output that cannot be written is told" $?
 }
@@ -168,7 +168,7 @@ options() {
 fused() {
     local products="-o fused --shapes 1x1x1,3x5x2,8x16x143,9x31x17 --iterations 3"
     # shellcheck disable=SC2086
-    succeeds "fused operations of 4 ranks" "$bench" -n 4 $products --dtypes all \
+    succeeds "fused operations of 4 ranks" "$iris" bench -n 4 $products --dtypes all \
         --format csv
     awk -F, '$1 == "fused" && $18 ~ /^(f16|bf16|f32)$/ && $21 > 0 && $23 > 0 &&
             $26 > 0 && $27 > 0 && $28 > 0 { n[$2]++ }
@@ -176,19 +176,19 @@ fused() {
     verdict "12 points of each of the 4, with their parts" $?
     # shellcheck disable=SC2086
     succeeds "fused operations by the plain loop" env IRIS_BLAS=none \
-        IRIS_SPAWN=processes "$bench" -n 3 $products
+        IRIS_SPAWN=processes "$iris" bench -n 3 $products
     grep -q 'product us collective us  unfused us    fused us' out
     verdict "a table of their own" $?
     if [ -n "$MPIRUN" ]; then
         # shellcheck disable=SC2086
         succeeds "MPI beside them" env IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu \
             ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" "$MPIRUN" \
-            --oversubscribe -n 3 "$bench" $products --peer --format json
+            --oversubscribe -n 3 "$iris" bench $products --peer --format json
         [ "$(grep -c '"peer": ".*MPI' out)" = 16 ] && grep -q '"peer_us": [0-9]' out
         verdict "with a time in every row" $?
     fi
     # shellcheck disable=SC2086
-    succeeds "a report of them" "$bench" $products --format json --output fused.json
+    succeeds "a report of them" "$iris" bench $products --format json --output fused.json
     fused_plot
     fused_wrong
 }
@@ -240,20 +240,20 @@ void cblas_sgemm(int order, int trans_a, int trans_b, int m, int n, int k,
 END
     $CC -shared -fPIC -o wrong.so wrong.c || verdict "the wrong CBLAS compiles" 1
     ASAN_OPTIONS="${ASAN_OPTIONS-}:verify_asan_link_order=0" LD_PRELOAD=./wrong.so \
-        "$bench" -o fused --shapes 8x4x3 --iterations 1 >out 2>err
+        "$iris" bench -o fused --shapes 8x4x3 --iterations 1 >out 2>err
     [ $? = 1 ] && [ "$(grep -c 'VALUES WRONG' out)" = 4 ] && grep -q 'were wrong' err
     verdict "a wrong product is seen by every operation" $?
 }
 
 succeeds_targets() {
-    succeeds "--targets" "$bench" --targets --sizes 1M --iterations 2 \
+    succeeds "--targets" "$iris" bench --targets --sizes 1M --iterations 2 \
         --live 200 --init-heap 16M --init-ranks 2 --format json
     grep -q '"held"' out
     verdict "--targets says what held" $?
     parses "--targets parses" out
 }
 
-[ -x "$bench" ] || { echo "no $bench" && exit 1; }
+[ -x "$iris" ] || { echo "no $iris" && exit 1; }
 formats
 ways_of_running
 progress

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# iris-bench for collectives: its options, columns, peers, tuning file and
+# iris bench for collectives: its options, columns, peers, tuning file and
 # picture, and scripts/gpu-test --phase ccl over the fake HIP runtime. It checks
 # no times.
 set -u
 export LC_ALL=C
-bench=$PWD/iris-bench
+iris=$PWD/iris
 build=$PWD
 here=$(cd "$(dirname "$0")" && pwd)
 : "${MPIRUN=}" "${CC:=cc}"
@@ -47,7 +47,7 @@ ends() {
 refuses() { # WORD OPTION...
     local word=$1
     shift
-    timeout -k 10 60 "$bench" "$@" >out 2>err
+    timeout -k 10 60 "$iris" bench "$@" >out 2>err
     [ $? = 2 ] && grep -q -e "$word" err && [ ! -s out ]
     verdict "refuses $*" $?
 }
@@ -55,7 +55,7 @@ refuses() { # WORD OPTION...
 # shellcheck disable=SC2086 # options are many words
 rows() {
     local type variant
-    ends 0 "every type and variant" "$bench" -o collectives $few --dtypes all \
+    ends 0 "every type and variant" "$iris" bench -o collectives $few --dtypes all \
         --variants all --calls all --format csv
     for type in i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64; do
         grep -q "^collectives,all_to_all,pull,.*,$type,waited," out
@@ -71,17 +71,17 @@ rows() {
     verdict "no variant of another operation" $?
 
     # Bus bandwidth of 4 ranks: 1.5 and 0.75 times the rate.
-    ends 0 "4 ranks" "$bench" -n 4 -o collectives $few --format csv
+    ends 0 "4 ranks" "$iris" bench -n 4 -o collectives $few --format csv
     awk -F, 'NR > 1 {
             share = $2 == "all_reduce" ? 1.5 : $2 == "broadcast" ? 1 : 0.75
             if ($20 < 0.999 * share * $12 || $20 > 1.001 * share * $12) exit 1
         }' out
     verdict "bus bandwidth" $?
-    ends 0 "sizes by a factor" "$bench" -o all_reduce -s 16:1K:8 --iterations 1 \
+    ends 0 "sizes by a factor" "$iris" bench -o all_reduce -s 16:1K:8 --iterations 1 \
         --format csv
     [ "$(awk -F, 'NR > 1 { printf "%s ", $8 }' out)" = "16 128 1024 " ]
     verdict "16, 128, 1024" $?
-    ends 0 "table" "$bench" -o all_reduce $few
+    ends 0 "table" "$iris" bench -o all_reduce $few
     grep -q 'bus GB/s' out
     verdict "the table has bus bandwidth" $?
 }
@@ -99,7 +99,7 @@ options() {
 # No library, or not under mpirun: a message and status 1.
 # shellcheck disable=SC2086
 no_peer() {
-    ends 1 "no peer" env LD_LIBRARY_PATH= "$bench" -o all_reduce $few --peer
+    ends 1 "no peer" env LD_LIBRARY_PATH= "$iris" bench -o all_reduce $few --peer
     grep -qE -e '--peer: rank 0: (neither RCCL nor NCCL|MPI has not|the peer on a CPU)' err
     verdict "says why there is no peer" $?
 }
@@ -112,7 +112,7 @@ mpi_peer() {
     fi
     ends 0 "MPI as a peer" env IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu \
         ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" "$MPIRUN" --oversubscribe \
-        -n 3 "$bench" -o collectives $few --dtypes f32,i16,bf16 --peer --format json
+        -n 3 "$iris" bench -o collectives $few --dtypes f32,i16,bf16 --peer --format json
     cp out mpi.json
     [ "$(grep -c '"reference": ".*MPI' out)" = \
         "$(grep -cE '"dtype": "(f32|i16)"' out)" ] && grep -q '"time_ratio": [0-9]' out
@@ -130,15 +130,15 @@ rccl_peer() {
     }
     local fake="env IRIS_BACKEND=hip FAKEHIP_DEVICES=3 LD_LIBRARY_PATH=$tmp/lib"
     local points="-n 3 -o collectives -s 1K:64K:8 --iterations 500 --peer"
-    ends 0 "RCCL as a peer" $fake "$bench" $points --calls all --format csv
+    ends 0 "RCCL as a peer" $fake "$iris" bench $points --calls all --format csv
     [ "$(grep -c ',RCCL 2.18.5,' out)" = "$(grep -c ^collectives out)" ] &&
         grep -q ',graph,' out
     verdict "RCCL beside every row" $?
     ends 1 "wrong values of a peer are seen" $fake FAKE_RCCL_WRONG=1 \
-        "$bench" $points
+        "$iris" bench $points
     grep -q 'VALUES WRONG' out
     verdict "and named" $?
-    ends 0 "a type that the peer lacks" $fake "$bench" $points --dtypes i16
+    ends 0 "a type that the peer lacks" $fake "$iris" bench $points --dtypes i16
 }
 
 # The tuning file is whole or not there.
@@ -146,7 +146,7 @@ rccl_peer() {
 tuning() {
     # No matter how busy this machine is.
     local always="--spread 1000000000"
-    ends 0 "--tune" "$bench" -n 3 -o collectives $few $always --tune tuning
+    ends 0 "--tune" "$iris" bench -n 3 -o collectives $few $always --tune tuning
     awk 'NR == 1 && $0 == "format 2" { format = 1; next }
         /^#/ { next }
         !/^(all_reduce|all_gather|reduce_scatter|all_to_all|broadcast) (cpu|gpu) =3 [0-9]+ [a-z_]+ [0-9]+$/ { exit 1 }
@@ -156,34 +156,34 @@ tuning() {
     verdict "rules of each operation, for what was measured" $?
     grep -qE 'at most [1-9][0-9]* measurements of .* ends within about 60 s' err
     verdict "says how long it may take" $?
-    ends 0 "--tune without time" "$bench" -n 2 -o broadcast $few \
+    ends 0 "--tune without time" "$iris" bench -n 2 -o broadcast $few \
         $always --tune-seconds 0.000001 --tune late
     grep -q 'no time for all of broadcast' err &&
         [ -s late ] && ! grep -qvE '^(#|format)' late
     verdict "leaves all to the library" $?
-    ends 1 "repeats that disagree" "$bench" -n 2 -o all_reduce $few --spread 0 \
+    ends 1 "repeats that disagree" "$iris" bench -n 2 -o all_reduce $few --spread 0 \
         --tune busy
     grep -q 'repeated measurements disagree.*the machine is busy; nothing is written' err &&
         [ ! -e busy ] && [ ! -e busy.part ]
     verdict "are said, and leave no file" $?
-    ends 2 "--tune without a collective" "$bench" -n 2 -o matmul_all_reduce \
+    ends 2 "--tune without a collective" "$iris" bench -n 2 -o matmul_all_reduce \
         $always --tune none
     grep -q 'tune measures collectives' err && [ ! -e none ]
     verdict "is refused" $?
     grep -q '^# .*Iris [0-9].*3 ranks' tuning
     verdict "the file says where it is from" $?
-    if "$build/iris-info" 2>/dev/null | grep -q IRIS_CCL_TUNING; then
+    if "$build/iris" info 2>/dev/null | grep -q IRIS_CCL_TUNING; then
         ends 0 "the library takes it" env IRIS_CCL_TUNING="$tmp/tuning" \
-            "$bench" -n 3 -o collectives $few
+            "$iris" bench -n 3 -o collectives $few
     fi
     cp tuning before
     ln -s /dev/full tuning.part
-    ends 1 "a full disk" "$bench" -o broadcast -s 64 --iterations 1 \
+    ends 1 "a full disk" "$iris" bench -o broadcast -s 64 --iterations 1 \
         $always --tune tuning
     grep -q 'tuning": No space left' err && cmp -s tuning before &&
         [ ! -e tuning.part ] && [ ! -L tuning.part ]
     verdict "is said, and leaves the file as it was" $?
-    ends 1 "no such folder" "$bench" -o broadcast -s 64 --iterations 1 $always \
+    ends 1 "no such folder" "$iris" bench -o broadcast -s 64 --iterations 1 $always \
         --tune none/tuning
     grep -q 'none/tuning": No such file' err
     verdict "is said" $?
@@ -194,7 +194,7 @@ plot() {
     for python in python3 /usr/bin/python3 ''; do
         [ -z "$python" ] || ! $python -c 'import matplotlib' 2>/dev/null || break
     done
-    [ -s $json ] || "$bench" -o collectives --sizes 64:4K:8 --iterations 3 \
+    [ -s $json ] || "$iris" bench -o collectives --sizes 64:4K:8 --iterations 3 \
         --format json --output $json
     if [ -z "$python" ]; then
         ends 77 "no Matplotlib" "$here/../scripts/bench-plot" $json
@@ -219,7 +219,7 @@ phase() { # GPUS PATTERN
     verdict "a table, last" $?
 }
 
-[ -x "$bench" ] || { echo "no $bench" && exit 1; }
+[ -x "$iris" ] || { echo "no $iris" && exit 1; }
 rows
 options
 no_peer

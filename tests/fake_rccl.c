@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * RCCL as far as iris-bench calls it, for the fake HIP runtime and ranks that
+ * RCCL as far as iris bench calls it, for the fake HIP runtime and ranks that
  * are threads: f32 sums of host memory, done when a call is made.
  * FAKE_RCCL_WRONG=1 makes every result wrong.
  */

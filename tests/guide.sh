@@ -22,9 +22,7 @@ export PYTHONPATH=$here/../python IRIS_C_LIBRARY=$build/.libs/libiris.so
 
 # The programs that the pages use, as if Iris were installed.
 mkdir "$tmp/bin"
-for tool in iris-info iris-top iris-trace iris-launch-env; do
-    printf '#!/bin/sh\nexec %s "$@"\n' "$build/$tool" >"$tmp/bin/$tool"
-done
+printf '#!/bin/sh\nexec %s "$@"\n' "$build/iris" >"$tmp/bin/iris"
 flags="-I$build/include -I$here/../include -L$build/.libs -Wl,-rpath,$build/.libs"
 printf '#!/bin/sh\nexec %s %s "$@"\n' "$build/iriscc" "$flags" >"$tmp/bin/iriscc"
 printf '#!/bin/sh\nexec %s "$@"\n' "$CC $CFLAGS" >"$tmp/bin/cc"

@@ -13,14 +13,15 @@ trap 'rm -rf "$folder"' EXIT
 output=$folder/output
 unset IRIS_BACKEND IRIS_SIM_DEVICE IRIS_SIMULATION
 
-# Runs iris-info and expects an exit status: info STATUS ARGUMENT...
-info() {
-    local expected=$1 ret
-    shift
-    ./iris-info "$@" >"$output" 2>&1
+# Runs a subcommand and expects an exit status: info STATUS ARGUMENT...
+tool() { # NAME STATUS ARGUMENT...
+    local ret
+    ./iris "$1" "${@:3}" >"$output" 2>&1
     ret=$?
-    [ $ret = "$expected" ] || fail "iris-info $* exits with $ret"
+    [ $ret = "$2" ] || fail "iris $1 ${*:3} exits with $ret"
 }
+info() { tool info "$@"; }
+probe() { tool probe "$1" --bytes $((1 << 20)) --rounds 3; }
 
 fail() {
     echo "FAILED: $*"
@@ -38,15 +39,15 @@ lacks() { # PATTERN
     IRIS_BACKEND=hip info 1
     has "! no backend in use: .*backend \"hip\".*$1"
     has 'IRIS_BACKEND=sim'
-    IRIS_BACKEND=hip info 1 --check
-    has "^check: FAILED: IRIS_ERR_BACKEND.*$1"
+    IRIS_BACKEND=hip probe 1
+    has "^iris probe: IRIS_ERR_BACKEND.*$1"
     IRIS_BACKEND=sim IRIS_SIM_DEVICE=gpu info 1
     has "$1"
     info 0
     has '^  sim +can run; in use$'
     has "$1"
-    info 0 --check
-    has '^check: 2 ranks on sim wrote into each other.s heaps: ok$'
+    probe 0
+    has '^2 ranks on sim$'
 }
 
 # A module of this name is not there, or says that it belongs to another build.
@@ -66,17 +67,17 @@ IRIS_MODULE_DIR=$folder/other lacks 'belongs to another build of Iris'
 has '^is loaded$'
 
 # Ranks on the CPU have no use for it.
-IRIS_MODULE_DIR=$folder/other IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu info 0 --check
-has '^check: 2 ranks on sim'
+IRIS_MODULE_DIR=$folder/other IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu probe 0
+has '^2 ranks on sim'
 ! grep -q 'is loaded' "$output" || fail "a module is loaded for the CPU"
 
 if [ -e .libs/libfakehip.so ]; then
     info 0
     has '^  hip +can run; in use$'
     has '^  0  Fake Instinct$'
-    info 0 --check
-    has '^check: 2 ranks on hip wrote into each other.s heaps: ok$'
-    IRIS_SPAWN=processes info 0 --check
+    probe 0
+    has '^2 ranks on hip$'
+    IRIS_SPAWN=processes probe 0
     IRIS_BACKEND=sim info 0
     has '^  0  Fake Instinct$'
     FAKEHIP_DEVICES=4 FAKEHIP_NO_PEER=0-1 FAKEHIP_NO_ATOMICS=2-3 info 0
@@ -99,11 +100,11 @@ sys.exit(not (hip['num_devices'] == 3 and hip['in_use'] and
     [d['atomics'] for d in devices] == [[0, 2], [1], [0, 2]]))" "$output" ||
             fail "--json: other devices"
     fi
-    IRIS_BACKEND=sim IRIS_SIM_DEVICE=gpu FAKEHIP_DEVICES=1 info 0 --check
-    has '^check: 2 ranks on sim wrote into each other.s heaps: ok$'
+    IRIS_BACKEND=sim IRIS_SIM_DEVICE=gpu FAKEHIP_DEVICES=1 probe 0
+    has '^2 ranks on sim$'
     FAKEHIP_DEVICES=0 lacks 'finds no GPU it can use'
     FAKEHIP_FAIL=hipGetDeviceCount:1+:3 lacks 'finds no GPU it can use'
-elif [ "$(./iris-info | grep -cE '^  hip +can run')" = 0 ]; then
+elif [ "$(./iris info | grep -cE '^  hip +can run')" = 0 ]; then
     lacks 'finds no GPU it can use|cannot be loaded'
 fi
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# iris-info: describes the build and the machine, as text and as JSON, names the
+# iris info: describes the build and the machine, as text and as JSON, names the
 # reasons for which a program would fail, and prints the table of settings in
 # docs/running.md.
 set -u
@@ -24,14 +24,15 @@ fail() {
     failed=$((failed + 1))
 }
 
-# Runs iris-info and expects an exit status: info STATUS ARGUMENT...
-info() {
-    local expected=$1 ret
-    shift
-    ./iris-info "$@" >"$output" 2>&1
+# Runs a subcommand and expects an exit status: info STATUS ARGUMENT...
+tool() { # NAME STATUS ARGUMENT...
+    local ret
+    ./iris "$1" "${@:3}" >"$output" 2>&1
     ret=$?
-    [ $ret = "$expected" ] || fail "iris-info $* exits with $ret"
+    [ $ret = "$2" ] || fail "iris $1 ${*:3} exits with $ret"
 }
+info() { tool info "$@"; }
+probe() { tool probe "$1" --bytes $((1 << 20)) --rounds 3; }
 
 # Expects a line that matches.
 has() { # PATTERN
@@ -62,8 +63,8 @@ has '! no backend in use: .*nonsense'
 [ -e "$module" ] || {
     IRIS_BACKEND=hip info 1
     has '! no backend in use: .*not in this build'
-    IRIS_BACKEND=hip info 1 --check
-    has '^check: FAILED: IRIS_ERR_BACKEND'
+    IRIS_BACKEND=hip probe 1
+    has '^iris probe: IRIS_ERR_BACKEND'
 }
 IRIS_SIMULATION=1 IRIS_BACKEND=hip info 1
 has '! .*IRIS_SIMULATION.*IRIS_BACKEND'
@@ -96,11 +97,11 @@ for value in {1..20}; do # one of them ends where the next column begins
 done
 # A secret is not shown, whether it is valid or too long.
 for secret in "the text of a secret" "$(printf 'secret%.0s' {1..100})"; do
-    IRIS_JOB_SECRET=$secret ./iris-info >"$output" 2>&1
+    IRIS_JOB_SECRET=$secret ./iris info >"$output" 2>&1
     has '^[ !] IRIS_JOB_SECRET +\(set\) '
-    ! grep -qF "${secret:0:12}" "$output" || fail "iris-info shows the job's secret"
-    IRIS_JOB_SECRET=$secret ./iris-info --json >"$output" 2>&1
-    ! grep -qF "${secret:0:12}" "$output" || fail "iris-info --json shows the job's secret"
+    ! grep -qF "${secret:0:12}" "$output" || fail "iris info shows the job's secret"
+    IRIS_JOB_SECRET=$secret ./iris info --json >"$output" 2>&1
+    ! grep -qF "${secret:0:12}" "$output" || fail "iris info --json shows the job's secret"
 done
 IRIS_JOB_ID=$'a\nb\tc' info 0
 has '^  IRIS_JOB_ID +a\\x0ab\\x09c +environment '
@@ -135,7 +136,7 @@ sys.exit(not ($2))" "$output" || fail "--json: not so: $2"
 }
 python=$(command -v python3) || echo "no python3: JSON is not parsed"
 json 0 "d['version'].count('.') == 2 and d['problems'] == [] and
-        d['unknown'] == [] and len(s) == $(./iris-info --env-markdown | tail -n +3 | wc -l)"
+        d['unknown'] == [] and len(s) == $(./iris info --env-markdown | tail -n +3 | wc -l)"
 json 0 "[b['name'] for b in d['backends'] if b['in_use']] == ['sim'] and
         d['backends'][-1]['runs'] and d['backends'][-1]['reason'] is None and
         d['backends'][-1]['devices'][0]['access'] == [0] and
@@ -156,14 +157,14 @@ IRIS_JOB_ID=$'\001\n\x7f\xc3\xa9\xff\xed\xa0\x80\xc0\xaf\xf4\x90\x80\x80\xe2\x82
     json 0 "s['IRIS_JOB_ID']['value'] ==
     '\\x01\\n\\x7f\\xe9\\xff\\xed\\xa0\\x80\\xc0\\xaf\\xf4\\x90\\x80\\x80\\xe2\\x82'"
 
-info 0 --check
-has '^check: 2 ranks on sim wrote into each other.s heaps: ok$'
-IRIS_SPAWN=processes info 0 --check
+probe 0
+has '^2 ranks on sim$'
+IRIS_SPAWN=processes probe 0
 
 info 0 --version
-has '^iris-info [0-9.]+$'
+has '^iris [0-9.]+$'
 info 0 --help
-has '^usage: '
+has '^Usage: '
 info 2 --nonsense
 info 2 nonsense
 
@@ -171,7 +172,7 @@ info 0 --env-markdown
 awk '/^<!-- settings/ { inside = 1; next }
      /^<!-- \/settings/ { inside = 0 }
      inside' "$page" | diff - "$output" ||
-    fail "docs/running.md's table of settings is not what iris-info prints"
+    fail "docs/running.md's table of settings is not what iris info prints"
 
 [ $failed = 0 ] && echo "passed"
 [ $failed = 0 ]

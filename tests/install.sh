@@ -132,12 +132,13 @@ if [ "${IRIS_TEST_LONG:-0}" != 0 ]; then
     ! command -v clang++ >/dev/null || all_programs clang clang++ c11 c++17 "$libraries"
 fi
 
-for tool in iris-bench iris-info iris-launch-env iris-replay iris-sim iris-top iris-trace iriscc; do
+for tool in iris iriscc; do
     "$bin/$tool" --help >/dev/null || { echo "$tool is not installed"; exit 1; }
     [ -n "$(find "$dest" -name "$tool.1")" ] || { echo "no $tool.1"; exit 1; }
 done
-IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu "$bin/iris-info" >/dev/null
-(cd "$tmp" && "$bin/iris-launch-env" -n 2 ./consumer)
+[ -n "$(find "$dest" -path '*/bash-completion/completions/iris')" ] || { echo "no completion"; exit 1; }
+IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu "$bin/iris" info >/dev/null
+(cd "$tmp" && "$bin/iris" run -n 2 ./consumer)
 for page in iris.7 iris_all_reduce.3 iris_signal_set.3; do
     [ -n "$(find "$dest" -name "$page")" ] || { echo "no $page"; exit 1; }
 done

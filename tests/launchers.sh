@@ -6,7 +6,6 @@
 # control plane over sockets. (`make check` runs them with rank threads.)
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
-launch_env=$here/../scripts/launch-env
 : "${RANK_TESTS=}" "${MATRIX_TESTS=}" "${TEST_WRAPPER=}" "${MPIRUN=}"
 # Once ranks have found each other it is all one who made them: a sample has
 # every number of ranks by environment, the matrix tests by the other two as
@@ -57,7 +56,7 @@ run() { # CHILDREN ENV-COUNTS MPI-COUNTS TEST...
             env IRIS_SPAWN=processes $TEST_WRAPPER ./$test
         for count in $env_counts; do
             one "$test, $count by environment" \
-                "$launch_env" -n $count $TEST_WRAPPER ./$test
+                ./iris run -n $count $TEST_WRAPPER ./$test
         done
         [ -n "$MPIRUN" ] || continue
         for count in $mpi_counts; do
@@ -75,11 +74,11 @@ run_nodes() { # TEST...
         [ "${test##*/}" != test_mismatch ] || count=3
         # shellcheck disable=SC2086
         one "$test, $count on two nodes" env IRIS_NODES=2 \
-            "$launch_env" -n $count $TEST_WRAPPER ./$test
+            ./iris run -n $count $TEST_WRAPPER ./$test
             # shellcheck disable=SC2086
         one "$test, $count on two nodes by TCP" env IRIS_NODES=2 \
             IRIS_ROOT=127.0.0.1:$((20000 + $$ % 10000)) \
-            "$launch_env" -n $count $TEST_WRAPPER ./$test
+            ./iris run -n $count $TEST_WRAPPER ./$test
     done
 }
 
@@ -101,7 +100,7 @@ by_ipv6() { # TEST
     local port=$((20000 + $$ % 10000))
     # shellcheck disable=SC2086
     one "$1, 4 at [::1]:$port" env IRIS_NODES=2 IRIS_ROOT="[::1]:$port" \
-        "$launch_env" -n 4 $TEST_WRAPPER ./$1
+        ./iris run -n 4 $TEST_WRAPPER ./$1
 }
 if [ -x tests/transport/test_far ] && grep -q ' lo$' /proc/net/if_inet6 2>/dev/null; then
     by_ipv6 tests/transport/test_far
@@ -117,7 +116,7 @@ by_mpi() { # TRANSPORT VARIABLE=VALUE...
             IRIS_TRANSPORT="$1" "$MPIRUN" --oversubscribe -n 4 $TEST_WRAPPER ./tests/transport/test_$test
     done
 }
-if [ -n "$MPIRUN" ] && [ -x tests/transport/test_far ] && ./iris-info | grep -q '^ *MPI *built in'; then
+if [ -n "$MPIRUN" ] && [ -x tests/transport/test_far ] && ./iris info | grep -q '^ *MPI *built in'; then
     by_mpi mpi OMPI_MCA_osc=pt2pt
 for test in control/test_mismatch context/test_groups transport/test_far; do
     [ ! -x tests/$test ] || run_nodes tests/$test
@@ -127,7 +126,7 @@ by_ipv6() { # TEST
     local port=$((20000 + $$ % 10000))
     # shellcheck disable=SC2086
     one "$1, 4 at [::1]:$port" env IRIS_NODES=2 IRIS_ROOT="[::1]:$port" \
-        "$launch_env" -n 4 $TEST_WRAPPER ./$1
+        ./iris run -n 4 $TEST_WRAPPER ./$1
 }
 if [ -x tests/transport/test_far ] && grep -q ' lo$' /proc/net/if_inet6 2>/dev/null; then
     by_ipv6 tests/transport/test_far
@@ -143,7 +142,7 @@ by_mpi() { # TRANSPORT VARIABLE=VALUE...
             IRIS_TRANSPORT="$1" "$MPIRUN" --oversubscribe -n 4 $TEST_WRAPPER ./tests/transport/test_$test
     done
 }
-if [ -n "$MPIRUN" ] && [ -x tests/transport/test_far ] && ./iris-info | grep -q '^ *MPI *built in'; then
+if [ -n "$MPIRUN" ] && [ -x tests/transport/test_far ] && ./iris info | grep -q '^ *MPI *built in'; then
     by_mpi mpi OMPI_MCA_osc=pt2pt
     if [ $all = 1 ]; then
         by_mpi mpi

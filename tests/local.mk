@@ -32,7 +32,7 @@ shell_tests = %D%/amd_code.sh %D%/amd_emu.sh %D%/amd_host.sh %D%/amd_mutants.sh 
 	%D%/check_structure.sh %D%/check_structure_faults.sh %D%/check_symbols.sh %D%/configure.sh %D%/cpp.sh %D%/device_compile.sh %D%/dlpack.sh %D%/docs.sh \
 	%D%/examples.sh %D%/fuzz/structs.sh %D%/gpu_sources.sh %D%/guide.sh %D%/hip.sh %D%/html.sh %D%/info.sh \
 	%D%/install.sh %D%/iriscc.sh %D%/launchers.sh %D%/man.sh %D%/probe.sh %D%/prose.sh %D%/python.sh \
-	%D%/readme.sh %D%/report.sh %D%/rounding.sh %D%/samples.sh %D%/schedules.sh %D%/security.sh %D%/sim.sh %D%/sim_cluster.sh %D%/strangers.sh %D%/trace.sh %D%/size.sh %D%/transport/faults.sh %D%/transport/hosts.sh %D%/upstream.sh
+	%D%/readme.sh %D%/report.sh %D%/rounding.sh %D%/samples.sh %D%/schedules.sh %D%/security.sh %D%/sim.sh %D%/sim_cluster.sh %D%/strangers.sh %D%/tools.sh %D%/trace.sh %D%/size.sh %D%/transport/faults.sh %D%/transport/hosts.sh %D%/upstream.sh
 
 # No test may hang the suite; a wrapper (valgrind) goes around the programs.
 TEST_TIMEOUT = 900
@@ -51,7 +51,7 @@ dist_check_SCRIPTS = $(shell_tests)
 if HAVE_CMOCKA
 TESTS += $(cmocka_tests)
 launched_tests = RANK_TESTS='$(rank_tests)' MATRIX_TESTS='$(matrix_tests)'
-check_PROGRAMS = $(cmocka_tests)
+check_PROGRAMS = $(cmocka_tests) tests/check/explorer
 include %D%/support/local.mk
 else
 check-local:

@@ -24,7 +24,7 @@ fail() {
 probe() { # STATUS OPTION...
     local expected=$1 ret
     shift
-    "$here/../scripts/gpu-test" probe --built --mib 1 "$@" >"$tmp/out" 2>&1
+    "$here/../scripts/gpu-test" probe --built --bytes 1048576 "$@" >"$tmp/out" 2>&1
     ret=$?
     [ $ret = "$expected" ] || fail "probe $* exits with $ret"
 }
@@ -120,14 +120,14 @@ grep -q hipModuleLaunchKernel "$tmp"/logs/probe-all-threads-fine.0.stacks ||
 
 probe 2 --only nonsense
 probe 2 --gpus none
-has '^usage: '
+has 'pass a whole number'
 probe 0 --help
 has '^usage: '
 probe 1 --gpus 9
 has '9, but this machine has 2'
 mkdir "$tmp/none"
 IRIS_GPU_BUILD=$tmp/none probe 1
-has 'has no iris-probe'
+has 'has no iris;'
 IRIS_TEST_FAKE_GPUS=0 PATH=/usr/bin:/bin probe 77
 has 'skipped, since'
 

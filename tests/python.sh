@@ -5,6 +5,7 @@
 # example and the tests, with NumPy only and with torch.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
+iris=$PWD/iris
 : "${MAKE:=make}" "${IRIS_TEST_PYTHON=}"
 unset MAKEFLAGS MFLAGS MAKELEVEL
 tmp=$(mktemp -d)
@@ -96,7 +97,7 @@ ranks() { # ARRAYS RANKS TEST...
     local arrays=$1 count=$2
     shift 2
     step "$*, $count with $arrays${IRIS_NODES:+, $IRIS_NODES nodes}" env IRIS_TEST_ARRAYS="$arrays" \
-        "$here/../scripts/launch-env" -n "$count" "$venv" -m unittest -q "$@"
+        "$iris" run -n "$count" "$venv" -m unittest -q "$@"
 }
 
 rank_tests="test_ccl test_context test_lifetime test_ops test_representations test_tensors test_transfer"
@@ -141,9 +142,9 @@ if has "$venv" torch; then
         step "test_$test" "$venv" -m unittest -q "test_$test"
     done
     step "the example, with torch" \
-        "$here/../scripts/launch-env" -n 2 "$venv" "$example"
+        "$iris" run -n 2 "$venv" "$example"
     step "the example of collectives, with torch" \
-        "$here/../scripts/launch-env" -n 2 "$venv" "$collective"
+        "$iris" run -n 2 "$venv" "$collective"
 else
     echo "left out: torch is not installed"
 fi

@@ -51,7 +51,7 @@ torchrun_like() { # RANKS: the variables that torchrun sets
 way threads 2 env IRIS_NUM_RANKS=2 ./hello
 way threads 4 env IRIS_NUM_RANKS=4 ./hello
 way processes 4 env IRIS_SPAWN=processes IRIS_NUM_RANKS=4 ./hello
-way launch-env 4 "$root/scripts/launch-env" -n 4 ./hello
+way "iris run" 4 "$PWD/iris" run -n 4 ./hello
 way torchrun 4 torchrun_like 4
 if [ -n "${MPIRUN-}" ]; then
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1

@@ -61,7 +61,7 @@ export IRIS_TEST_MODULES=$tmp/sys IRIS_TEST_TOPOLOGY=$tmp/nodes IRIS_TEST_PROCES
 export IRIS_TEST_LIMIT=1
 FAKEHIP_FAIL=hipModuleLaunchKernel:1:hang runs 1 bench
 grep -q 'FAILED (124' "$tmp/out" || fail "bench did not hang"
-FAKEHIP_FAIL=hipModuleLaunchKernel:20:hang runs 1 probe --built --mib 1 \
+FAKEHIP_FAIL=hipModuleLaunchKernel:20:hang runs 1 probe --built --bytes 1048576 \
     --only all-threads-vmem --limit 1
 FAKEHIP_FAIL=hipModuleLaunchKernel:20:hang HIP_PLANTED=planted-host \
     OMPI_MCA_some_uri=planted-host OTHER=secret runs 0 report \
@@ -71,17 +71,17 @@ nothing_left
 tar -C "$tmp" -xzf "$tmp/report.tar.gz" || fail "no archive"
 tar -tvzf "$tmp/report.tar.gz" | grep -v ' 0/0 ' && fail "the archive has owners"
 
-has README '^  Iris +iris-info [0-9]+\.'
+has README '^  Iris +iris [0-9]+\.'
 has README '^  HIP, running .*HIP 7\.14'
 has README '^  1  Fake Instinct'
 has README '^all-threads-vmem: [a-z]+ 0-1: hung: '
 has README '^  bench$'
 grep -A 1 '^failed (status' "$tmp/iris-report/README" | grep -q '^(none)$' ||
     fail "an empty list has no word for it"
-has logs/results.tsv '^bench	124	.*iris-bench'
+has logs/results.tsv '^bench	124	.*iris bench'
 for file in logs/bench.stacks logs/probe-all-threads-vmem.0.stacks rerun/bench.stacks; do
     has $file '^=== process '
-    has $file '^  comm: iris-'
+    has $file '^  comm: iris'
 done
 ! command -v gdb >/dev/null ||
     has logs/bench.stacks 'hipModuleLaunchKernel|injected|ptrace'

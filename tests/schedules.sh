@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# iris-sim replays a trace of each example, collective and fused operation to its
+# iris sim replays a trace of each example, collective and fused operation to its
 # end. The messages have the bytes that the program itself counted, for each pair
 # of ranks.
 set -u
@@ -41,7 +41,7 @@ compile() { # NAME ARGUMENT...
 
 # The trace $tmp/NAME.json of a program whose output is $tmp/NAME.out.
 compare() { # NAME
-    ./iris-sim run --json -P "$src/tools/platforms/h200-4.json" \
+    ./iris sim run --json -P "$src/tools/platforms/h200-4.json" \
         -t "$tmp/$1.run" "$tmp/$1.json" >"$tmp/$1.sim"
     check "$1: bytes of each pair" python3 "$here/trace/pairs.py" \
         "$tmp/$1.out" "$tmp/$1.run" "$tmp/$1.sim"
@@ -92,7 +92,7 @@ done
 fault() { # LABEL NAME SED
     rm -f "$tmp/fault.run"
     sed "$3" "$tmp/$2.json" >"$tmp/fault.json"
-    ./iris-sim run --json -P "$src/tools/platforms/h200-4.json" \
+    ./iris sim run --json -P "$src/tools/platforms/h200-4.json" \
         -t "$tmp/fault.run" "$tmp/fault.json" >"$tmp/fault.sim" 2>"$tmp/out"
     if [ ! -s "$tmp/fault.run" ] ||
         cmp -s "$tmp/fault.json" "$tmp/$2.json" ||
@@ -118,7 +118,7 @@ cat >"$tmp/dead.json" <<'END'
 {"name":"store","cat":"iris","pid":1,"tid":"b","ph":"X","ts":22,"dur":1,"args":{"target_rank":0,"offset":64,"signal":1,"value":"0x1","payload_size":8,"program_id":0,"launch":1}}
 ],"metadata":{"schema_version":"1.1","world_size":2}}
 END
-if ./iris-sim run -P "$src/tools/platforms/h200-4.json" "$tmp/dead.json" \
+if ./iris sim run -P "$src/tools/platforms/h200-4.json" "$tmp/dead.json" \
     2>"$tmp/out" || ! grep -q "a deadlock: 6 of 8 steps never run" "$tmp/out"; then
     echo "FAILED: a deadlock is not told"
     failed=1

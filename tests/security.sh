@@ -67,8 +67,8 @@ END
 # shellcheck disable=SC2086 # flags are many words
 $CC $CFLAGS -I"$PWD/include" -I"$here/../include" -o "$tmp/hold" "$tmp/hold.c" \
     -L"$PWD/.libs" -liris || exit 1
-cp -L .libs/libiris.so.0 iris-top "$tmp"
-[ ! -e .libs/iris-top ] || cp .libs/iris-top "$tmp"
+cp -L .libs/libiris.so.0 iris "$tmp"
+[ ! -e .libs/iris ] || cp .libs/iris "$tmp"
 chmod 755 "$tmp"/*
 export LD_LIBRARY_PATH=$tmp
 
@@ -119,8 +119,8 @@ never "no name in /dev/shm" sh -c "find /dev/shm -uid $owner | grep ."
 never "the stranger opens no descriptor of the job" as $stranger \
     sh -c "for f in /proc/$first/fd/*; do head -c 1 \$f && exit; done; for n in 3 4 5 6 7 8 9; do head -c 1 /proc/$first/fd/\$n && exit; done; exit 1"
 never "the stranger maps nothing of its memory" as $stranger head -c 1 "/proc/$first/mem"
-never "iris-top shows the stranger no job" as $stranger sh -c "'$tmp/iris-top' $first 2>&1 | grep 'rank 1'"
-ok "iris-top shows the owner the job" as $owner sh -c "'$tmp/iris-top' $first 2>&1 | grep 'rank 1'"
+never "iris top shows the stranger no job" as $stranger sh -c "'$tmp/iris' top $first 2>&1 | grep 'rank 1'"
+ok "iris top shows the owner the job" as $owner sh -c "'$tmp/iris' top $first 2>&1 | grep 'rank 1'"
 never "the stranger cannot signal a rank" as $stranger kill -USR2 "$first"
 
 # 2. Sockets of a running job: none that has a name.

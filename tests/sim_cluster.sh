@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# iris-sim with a simulated network: messages that share a link or a port take
+# iris sim with a simulated network: messages that share a link or a port take
 # longer, in one topology and not in the other.
 set -u
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-sim=$PWD/iris-sim
+iris=$PWD/iris
 failed=0
 
 # shellcheck source=support/says.sh
@@ -42,11 +42,11 @@ goal() { # NAME "FROM TO"...: each sends 1,000,000 bytes
 }
 
 run() { # PLATFORM TOPOLOGY GOAL OPTION...
-    "$sim" run -P "$tmp/$1.json" -T "$2" "$tmp/$3.goal" "${@:4}"
+    "$iris" sim run -P "$tmp/$1.json" -T "$2" "$tmp/$3.goal" "${@:4}"
 }
 
 collective() { # PLATFORM RANKS OPTION...
-    "$sim" collective -P "$tmp/$1.json" -b 1000000 -n "$2" all_reduce "${@:3}"
+    "$iris" sim collective -P "$tmp/$1.json" -b 1000000 -n "$2" all_reduce "${@:3}"
 }
 
 goal far "0 4"
@@ -67,7 +67,7 @@ goal pair "0 4" "1 5"
 says "a shared link" 0 "205.000 us" run one fat_tree pair
 says "two links" 0 "105.000 us" run two fat_tree pair
 says "two rails" 0 "105.000 us" run one rail pair
-says "ports alone" 0 "105.000 us" "$sim" run -P "$tmp/one.json" "$tmp/pair.goal"
+says "ports alone" 0 "105.000 us" "$iris" sim run -P "$tmp/one.json" "$tmp/pair.goal"
 says "links of twice the rate" 0 "105.000 us" run one fat_tree pair -w network=2x
 goal cross "0 5" "2 7"
 says "rails share a link" 0 "205.000 us" run one rail cross
@@ -120,7 +120,7 @@ says "three nodes" 1 "a higher power of 2" collective four 6 -v hierarchical -T 
 sed 's/"node_ranks": 2/"node_ranks": 8/; s/ports": 4/ports": 32/; s/spines": 1/spines": 8/' \
     "$tmp/one.json" >"$tmp/large.json"
 for topology in rail fat_tree; do
-    says "4096 ranks, $topology" 0 "4096 ranks hierarchical" "$sim" collective \
+    says "4096 ranks, $topology" 0 "4096 ranks hierarchical" "$iris" sim collective \
         -P "$tmp/large.json" -b 64M -n 4096 -v hierarchical -T $topology all_reduce
     grep -o '[0-9.]* us' "$tmp/out" >"$tmp/$topology"
 done

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Examples that record traces. A JSON reader and iris-trace read the traces, and
+# Examples that record traces. A JSON reader and iris trace read the traces, and
 # the answers are checked. Damaged files give errors.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -74,18 +74,17 @@ for name in 00_load 03_all_store 06_message_passing_load_store \
         "$tmp/$name.out"
 done
 
-tool=./iris-trace
 put=$tmp/07_message_passing_put
-check "summary" $tool summary "$put.json"
+check "summary" ./iris trace summary "$put.json"
 for word in wait put pass_messages; do
     grep -q "^$word " "$tmp/out" ||
         { echo "FAILED: summary lacks $word"; failed=1; }
 done
-check "merge" $tool merge -o "$tmp/again.json" "$put"_rank?.json
+check "merge" ./iris trace merge -o "$tmp/again.json" "$put"_rank?.json
 cmp "$tmp/again.json" "$put.json" ||
     { echo "FAILED: the tool merges otherwise than the library"; failed=1; }
-check "diff" $tool diff "$put.json" "$tmp/again.json"
-check "report" $tool report -o "$tmp/report.html" "$put.json"
+check "diff" ./iris trace diff "$put.json" "$tmp/again.json"
+check "report" ./iris trace report -o "$tmp/report.html" "$put.json"
 [ "$(grep -c '^</script></body></html>$' "$tmp/report.html")" = 1 ] ||
     { echo "FAILED: no whole page"; failed=1; }
 check "report: arrows" python3 "$here/trace/report.py" "$tmp/report.html" "$put.json"
@@ -98,7 +97,7 @@ for fault in no_arrows moved; do
 done
 
 # Every address of the trace has its place.
-check "resolve" $tool resolve -b "$put" "$put.json"
+check "resolve" ./iris trace resolve -b "$put" "$put.json"
 ! grep -vE 'rank [0-3], heap offset [0-9]*, (freed allocation at|the library)' \
     "$tmp/out" | tail -n 3 | grep . ||
     { echo "FAILED: resolve lacks places"; failed=1; }
@@ -107,7 +106,7 @@ for event in json.load(open(sys.argv[1]))["traceEvents"]:
     if event.get("cat") == "iris" and "address" in event["args"]:
         print("pc", event["args"]["address"], "store")' "${put}_rank1.json" \
     >"$tmp/addresses"
-check "resolve a list" $tool resolve -b "$put" -r 1 "$tmp/addresses"
+check "resolve a list" ./iris trace resolve -b "$put" -r 1 "$tmp/addresses"
 [ "$(grep -cE '^0x[0-9a-f]*: rank 1, heap offset [0-9]*, ' "$tmp/out")" = \
     "$(wc -l <"$tmp/addresses")" ] ||
     { echo "FAILED: resolve leaves addresses out"; failed=1; }
@@ -116,7 +115,7 @@ check "resolve a list" $tool resolve -b "$put" -r 1 "$tmp/addresses"
 address=$(head -n 1 "$tmp/addresses" | cut -d ' ' -f 2)
 printf 'line 12: size 0x40 of %s\nat abc 0x7 to %s\n17 %s\nno 0x10 here\n17 cd\n' \
     "$address" "$address" "${address#0x}" >"$tmp/lines"
-check "resolve lines with several numbers" $tool resolve -b "$put" -r 1 "$tmp/lines"
+check "resolve lines with several numbers" ./iris trace resolve -b "$put" -r 1 "$tmp/lines"
 if [ "$(grep -c "^$address: rank 1, heap offset" "$tmp/out")" != 3 ] ||
     ! grep -q "^0x10: on no rank's heap$" "$tmp/out" ||
     ! grep -q '^17 cd$' "$tmp/out"; then
@@ -127,26 +126,26 @@ fi
 # Memory that was allocated again and again belongs to who had it then.
 check "reused compiles" build_own reused
 check "reused runs" "$tmp/reused" "$tmp/reused.json"
-check "resolve reused memory" $tool resolve -b "$tmp/reused" "$tmp/reused.json"
+check "resolve reused memory" ./iris trace resolve -b "$tmp/reused" "$tmp/reused.json"
 grep -o '^store by rank 0.*' "$tmp/out" | grep -o 'owner_[0-9]*' >"$tmp/owners"
 seq -f 'owner_%g' 0 199 | cmp - "$tmp/owners" ||
     { echo "FAILED: events belong to later owners of their memory"; failed=1; }
 grep '^store by rank 0' "$tmp/out" | head -n 1 | grep -o '0x[0-9a-f]*' >"$tmp/one"
-check "resolve a reused address" $tool resolve -b "$tmp/reused" -r 0 "$tmp/one"
+check "resolve a reused address" ./iris trace resolve -b "$tmp/reused" -r 0 "$tmp/one"
 grep -q 'owner_199 (freed since) .*; 199 earlier allocations had this' "$tmp/out" ||
     { echo "FAILED: no word of earlier owners"; failed=1; }
-check "report of reused memory" $tool report -o "$tmp/reused.html" "$tmp/reused.json"
+check "report of reused memory" ./iris trace report -o "$tmp/reused.html" "$tmp/reused.json"
 check "report: names" python3 "$here/trace/report.py" "$tmp/reused.html" "$tmp/reused.json" \
     $(seq -f 'owner_%g' 0 199)
 # Files of another name are not the trace's; those asked for have to be there.
 cp "$tmp/reused.json" "$tmp/alone.json"
-check "report of a trace alone" $tool report -o "$tmp/alone.html" "$tmp/alone.json"
+check "report of a trace alone" ./iris trace report -o "$tmp/alone.html" "$tmp/alone.json"
 refused "report: no names" "names of memory: " python3 "$here/trace/report.py" \
     "$tmp/alone.html" "$tmp/alone.json" owner_0
 refused "report: no files" "nothing_rank_0_heap_bases.json does not exist" \
-    $tool report -b "$tmp/nothing" -o "$tmp/alone.html" "$tmp/alone.json"
+    ./iris trace report -b "$tmp/nothing" -o "$tmp/alone.html" "$tmp/alone.json"
 check "report: files by name" \
-    $tool report -b "$tmp/reused" -o "$tmp/alone.html" "$tmp/alone.json"
+    ./iris trace report -b "$tmp/reused" -o "$tmp/alone.html" "$tmp/alone.json"
 cmp "$tmp/alone.html" "$tmp/reused.html" || failed=1
 # A browser runs the page, and sees where the script has an error.
 shown() { # PAGE
@@ -166,10 +165,10 @@ fi
 check "moves compiles" build_own moves
 moved() { # KIND FROM_0_TO_1 FROM_1_TO_0
     check "moves: $1" "$tmp/moves" "$1" "$tmp/moves.json"
-    check "moves: $1, summary" $tool summary "$tmp/moves.json"
+    check "moves: $1, summary" ./iris trace summary "$tmp/moves.json"
     [ "$(tail -n 2 "$tmp/out" | tr -s ' ')" = " 0 0 $2
  1 $3 0" ] || { echo "FAILED: $1: not the matrix $2, $3"; failed=1; }
-    check "moves: $1, predicted" ./iris-sim run --json \
+    check "moves: $1, predicted" ./iris sim run --json \
         --platform "$src/tools/platforms/h200-4.json" "$tmp/moves.json"
     [ "$(grep -o '"[a-z]*_bytes": [0-9]*' "$tmp/out" | tr -dc '0-9\n' |
         tr '\n' ' ')" = "$2 $3 $3 $2 " ] ||
@@ -200,7 +199,7 @@ traced_from_outside() { # LABEL STATUS COMMAND...
         ret=$?
     done
     unset IRIS_RANK IRIS_NUM_RANKS IRIS_JOB_ID
-    if [ $ret = "$status" ] && $tool summary "$tmp/outside.json" >"$tmp/out" &&
+    if [ $ret = "$status" ] && ./iris trace summary "$tmp/outside.json" >"$tmp/out" &&
         grep -q '^store  *2 ' "$tmp/out" && grep -q '^2 ranks\|of 2 ranks' "$tmp/out"; then
         echo "passed: IRIS_TRACE, $label"
     else
@@ -236,9 +235,9 @@ fi
 rm -f "$tmp"/outside*
 check "IRIS_TRACE of a program that traces" \
     env IRIS_TRACE="$tmp/outside.json" "$tmp/moves" puts "$tmp/moves.json"
-check "its own trace" $tool summary "$tmp/moves.json"
+check "its own trace" ./iris trace summary "$tmp/moves.json"
 grep '^put ' "$tmp/out" >"$tmp/own"
-check "the trace from outside" $tool summary "$tmp/outside.json"
+check "the trace from outside" ./iris trace summary "$tmp/outside.json"
 grep '^put ' "$tmp/out" | cmp - "$tmp/own" ||
     { echo "FAILED: IRIS_TRACE lacks what the program records"; failed=1; }
 
@@ -255,12 +254,12 @@ for rank in 0 1; do
   "world_size": 2, "time_unit": "raw cycles (s_memrealtime @ 100MHz)"}}
 END
 done
-check "upstream's files" $tool merge -o "$tmp/up.json" "$tmp"/up_rank?.json
+check "upstream's files" ./iris trace merge -o "$tmp/up.json" "$tmp"/up_rank?.json
 python3 -c 'import json, sys
 events = json.load(open(sys.argv[1]))["traceEvents"]
 assert [e["ts"] for e in events if e["ph"] == "X"] == [0, 100], events
 ' "$tmp/up.json" || { echo "FAILED: upstream's times"; failed=1; }
-check "upstream's summary" $tool summary "$tmp/up.json"
+check "upstream's summary" ./iris trace summary "$tmp/up.json"
 grep -q "the trace does not say how exact its clocks are" "$tmp/out" ||
     { echo "FAILED: a summary invents how exact clocks are"; failed=1; }
 python3 - "$tmp/loads.json" <<'END'
@@ -273,25 +272,25 @@ json.dump({"traceEvents": [event("load", 1), event("store", 2),
                            event("load", 3), event("atomic_add", 4)]},
           open(sys.argv[1], "w"))
 END
-check "summary of loads" $tool summary "$tmp/loads.json"
+check "summary of loads" ./iris trace summary "$tmp/loads.json"
 [ "$(tail -n 2 "$tmp/out" | tr -s ' ')" = " 0 0 14
  1 14 0" ] || { echo "FAILED: loads go the wrong way in the matrix"; failed=1; }
 # A group's list may have any number: 2^32 - 1 is no rank, -1 neither.
 echo '{"traceEvents": [{"name": "all_gather", "ph": "X", "ts": 1, "dur": 1,
   "pid": 0, "args": {"kernel": "iris_all_gather", "payload_size": 14,
   "members": "0-1,4294967295"}}]}' >"$tmp/members.json"
-check "summary of strange members" $tool summary "$tmp/members.json"
+check "summary of strange members" ./iris trace summary "$tmp/members.json"
 [ "$(tail -n 2 "$tmp/out" | tr -s ' ')" = " 0 0 14
  1 0 0" ] || { echo "FAILED: strange members in the matrix"; failed=1; }
 refused "files of two kinds" "one kind" \
-    $tool merge -o "$tmp/x.json" "$tmp/up_rank0.json" "${put}_rank1.json"
+    ./iris trace merge -o "$tmp/x.json" "$tmp/up_rank0.json" "${put}_rank1.json"
 
 # Damaged files: an error with the byte, and no crash.
 for bytes in 0 1 17 1000 5001; do
     head -c $bytes "$put.json" >"$tmp/cut.json"
-    refused "cut after $bytes bytes" "byte $bytes: " $tool summary "$tmp/cut.json"
+    refused "cut after $bytes bytes" "byte $bytes: " ./iris trace summary "$tmp/cut.json"
 done
-refused "no such file" "No such file" $tool summary "$tmp/none.json"
+refused "no such file" "No such file" ./iris trace summary "$tmp/none.json"
 python3 - "$put.json" "$tmp/bad" <<'END'
 import random, sys
 random.seed(7)
@@ -303,7 +302,7 @@ for i in range(200):
     open(f"{sys.argv[2]}{i}.json", "wb").write(bad)
 END
 for ((i = 0; i < 200; i++)); do
-    timeout 300 $tool summary "$tmp/bad$i.json" >/dev/null 2>"$tmp/err"
+    timeout 300 ./iris trace summary "$tmp/bad$i.json" >/dev/null 2>"$tmp/err"
     ret=$?
     if [ $ret != 1 ] || ! grep -q 'byte [0-9]*: ' "$tmp/err"; then
         echo "FAILED ($ret): damaged file $i"

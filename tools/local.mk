@@ -1,51 +1,36 @@
 # SPDX-License-Identifier: MIT
-bin_PROGRAMS += iris-info iris-top
-iris_info_SOURCES = %D%/info.h %D%/info_check.c %D%/info_check.h \
-	%D%/info_gather.c %D%/info_json.c %D%/info_text.c %D%/iris-info.c
-iris_info_LDADD = libirisi.la
-iris_top_SOURCES = %D%/iris-top.c %D%/top.h \
-	%D%/top_jobs.c %D%/top_live.c
-iris_top_LDADD = libirisi.la
-# For scripts/gpu-test, from the build folder: not installed.
-noinst_PROGRAMS += iris-probe
-iris_probe_SOURCES = %D%/iris-probe.c %D%/probe.h %D%/probe_checks.c \
-	%D%/probe_kernels.h %D%/probe_library.c
-iris_probe_LDADD = libiris.la
-EXTRA_DIST += %D%/probe.awk
-bin_PROGRAMS += iris-trace
-iris_trace_SOURCES = %D%/iris-trace.c %D%/trace_figures.h %D%/trace_parts.h \
-	%D%/trace_figures.c %D%/trace_page.c %D%/trace_page.h %D%/trace_places.c \
-	%D%/trace_places.h %D%/trace_report.c %D%/trace_resolve.c %D%/trace_summary.c %D%/trace_timeline.c %D%/trace_timeline.h \
-	%D%/trace_transfers.c %D%/trace_transfers.h
-iris_trace_LDADD = libirisi.la
-bin_PROGRAMS += iris-replay
-iris_replay_SOURCES = %D%/iris-replay.c %D%/replay_explore.c %D%/replay_explore.h %D%/replay_file.c \
-	%D%/replay_file.h %D%/replay_outputs.c %D%/replay_outputs.h \
-	%D%/replay_print.c %D%/replay_rows.c %D%/replay_rows.h \
-	%D%/replay_run.c %D%/replay_run.h %D%/replay_shrink.c %D%/replay_shrink.h \
-	%D%/replay_step.c %D%/replay_step.h
-iris_replay_LDADD = libirisi.la
-bin_PROGRAMS += iris-sim
-iris_sim_SOURCES = %D%/iris-sim.c %D%/sim_collective.c %D%/sim_collective.h \
-	%D%/sim_curve.c %D%/sim_curve.h %D%/sim_engine.c %D%/sim_engine.h \
-	%D%/sim_fit.c %D%/sim_lower.c %D%/sim_lower.h %D%/sim_network.h %D%/sim_parts.h %D%/sim_platform.c %D%/sim_platform.h \
-	%D%/sim_run.c %D%/sim_scale.c %D%/sim_schedule.c %D%/sim_schedule.h \
-	%D%/sim_trace.c %D%/sim_trace.h %D%/trace_calls.c %D%/trace_calls.h \
-	%D%/trace_figures.c %D%/trace_figures.h %D%/trace_items.c %D%/trace_items.h \
-	%D%/trace_messages.c %D%/trace_messages.h %D%/trace_scale.c %D%/trace_scale.h \
-	%D%/trace_streams.c %D%/trace_streams.h %D%/trace_transfers.c %D%/trace_transfers.h
-iris_sim_LDADD = libirisi.la
+bin_PROGRAMS += iris
+iris_LDADD = bench/libpeermpi.la libirisi.la
+iris_SOURCES = %D%/command.c %D%/info.c %D%/iris.c %D%/iris.h %D%/probe.c \
+	%D%/probe_kernels.h %D%/replay.c %D%/replay.h %D%/replay_table.c %D%/run.c \
+	%D%/sim.c %D%/sim.h %D%/sim_collective.c %D%/sim_fit.c %D%/sim_messages.c \
+	%D%/sim_run.c %D%/sim_schedule.c %D%/top.c \
+	%D%/trace.c %D%/trace.h %D%/trace_places.c %D%/trace_report.c
+# Their kernels are compiled by iriscc.
+tool_kernels = %D%/probe
+EXTRA_DIST += %D%/probe-all.sh %D%/trace_page.html
+%D%/trace_report.$(OBJEXT): %D%/trace_page.inc
+%D%/trace_page.inc: %D%/trace_page.html
+	$(AM_V_GEN)$(MKDIR_P) %D% && sed 's/[\\"]/\\&/g; s/.*/"&\\n"/' $(srcdir)/%D%/trace_page.html >$@
+# The program finds the script beside itself in a build.
+%D%/probe.$(OBJEXT): CPPFLAGS += -DIRIS_DATA_DIR='"$(pkgdatadir)"'
+pkgdata_SCRIPTS = %D%/probe-all
+%D%/probe-all: %D%/probe-all.sh
+	$(AM_V_GEN)$(MKDIR_P) %D% && cp -f $(srcdir)/%D%/probe-all.sh $@ && chmod +x $@
+CLEANFILES += %D%/probe-all %D%/trace_page.inc
 # SimGrid's interface is C++: a library of its own, so that all else links as C.
 if HAVE_SIMGRID
 noinst_LTLIBRARIES += libsimnet.la
 libsimnet_la_SOURCES = %D%/sim_network.cpp
 libsimnet_la_CPPFLAGS = $(AM_CPPFLAGS) $(SIMGRID_CPPFLAGS)
-iris_sim_LDADD += libsimnet.la $(SIMGRID_LIBS)
+iris_LDADD += libsimnet.la $(SIMGRID_LIBS)
 else
-iris_sim_SOURCES += %D%/sim_no_network.c
+iris_SOURCES += %D%/sim_no_network.c
 endif
 EXTRA_DIST += %D%/sim_network.cpp %D%/sim_no_network.c
 platformsdir = $(pkgdatadir)/platforms
 dist_platforms_DATA = %D%/platforms/cpu-2.json %D%/platforms/h100-2.json \
 	%D%/platforms/h200-1.json \
 	%D%/platforms/h200-4.json %D%/platforms/mi300x-8.json
+completionsdir = $(datadir)/bash-completion/completions
+dist_completions_DATA = %D%/completion/iris

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The GPU code of iris-probe: a kernel for each check, and the board on every
+ * The GPU code of iris probe: a kernel for each check, and the board on every
  * rank's heap that the kernels write.
  */
 #ifndef IRIS_TOOLS_PROBE_KERNELS_H

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris-sim fit: computes a platform's costs from measurements of iris-bench.
+ * iris sim fit: computes a platform's costs from measurements of iris bench.
  * Costs are not negative, and minimise the sum of the squares of the rows'
  * relative errors.
  */
 #include "config.h"
 
-#include "sim_collective.h"
-#include "sim_parts.h"
+#include "iris.h"
+#include "sim.h"
 #include "base/base.h"
 #include "ccl/ccl.h"
 #include "trace/trace.h"
@@ -54,7 +54,7 @@ static const struct iris_json_field row_fields[] = {
 
 /* Whether the model has the row. Sets its amounts, on a platform with that
  * cache. */
-static int describe(const struct sim_platform *platform, struct row *row)
+static int find_amounts(const struct sim_platform *platform, struct row *row)
 {
     struct sim_call call = {.bytes = row->bytes, .ranks = row->ranks};
     int op = iris_i_ccl_find_op(row->op);
@@ -89,7 +89,7 @@ static int add_row(const struct sim_platform *platform, struct table *table,
 {
     struct row *more;
 
-    if (!(row->us > 0) || !describe(platform, row)) {
+    if (!(row->us > 0) || !find_amounts(platform, row)) {
         table->unknown++;
         return 0;
     }
@@ -172,7 +172,7 @@ static int read_report(const char *path, struct sim_platform *platform,
         iris_i_json_close(&json);
     }
     if (ret != 0 || token != IRIS_JSON_OBJECT_END) {
-        fprintf(stderr, "iris-sim: %s\n",
+        fprintf(stderr, "iris sim: %s\n",
                 json.error[0] != '\0' ? json.error : path);
         return -1;
     }
@@ -234,14 +234,14 @@ static void describe_all(const struct sim_platform *platform,
                          struct table *table)
 {
     for (size_t i = 0; i < table->count; i++) {
-        (void)describe(platform, &table->rows[i]);
+        (void)find_amounts(platform, &table->rows[i]);
     }
 }
 
 /* Fits with the best size of the cache, and sets the rows' amounts for it. */
-static void fit(struct table *table, size_t left_out,
-                const struct sim_platform *first,
-                struct sim_platform *platform_p)
+static void fit_platform(struct table *table, size_t left_out,
+                         const struct sim_platform *first,
+                         struct sim_platform *platform_p)
 {
     double least = INFINITY, sum;
 
@@ -287,8 +287,8 @@ static void print_mean(const char *label, const struct errors *errors,
            worst->op, (unsigned long long)worst->bytes);
 }
 
-static void report(struct table *table, const struct sim_platform *first,
-                   const struct sim_platform *fitted)
+static void print_report(struct table *table, const struct sim_platform *first,
+                         const struct sim_platform *fitted)
 {
     struct errors own = {0}, out = {0};
 
@@ -299,10 +299,10 @@ static void report(struct table *table, const struct sim_platform *first,
         struct sim_platform without;
         double us, error, left;
 
-        (void)describe(fitted, row);
+        (void)find_amounts(fitted, row);
         us = sim_time(fitted, row->amounts);
         error = us / row->us - 1;
-        fit(table, i, first, &without);
+        fit_platform(table, i, first, &without);
         left = sim_time(&without, row->amounts) / row->us - 1;
         add_error(&own, error, i);
         add_error(&out, left, i);
@@ -320,8 +320,9 @@ static void report(struct table *table, const struct sim_platform *first,
 
 static int write_platform(const struct sim_platform *platform)
 {
-    FILE *file =
-        sim_options.output == NULL ? NULL : sim_open(sim_options.output);
+    FILE *file = sim_options.output == NULL
+                     ? NULL
+                     : tool_open("iris sim", sim_options.output);
 
     if (sim_options.output == NULL) {
         return 0;
@@ -330,10 +331,10 @@ static int write_platform(const struct sim_platform *platform)
         return 1;
     }
     sim_platform_write(platform, file);
-    return sim_close(file, sim_options.output);
+    return tool_close("iris sim", sim_options.output, file);
 }
 
-int sim_fit_part(void)
+int sim_fit_part(char **words, int num_words)
 {
     struct sim_platform first = {
         .name = "fitted", .gpu = 1, .node_ranks = 8, .links = 1};
@@ -344,16 +345,16 @@ int sim_fit_part(void)
     if (sim_options.platform != NULL) {
         ret = sim_platform_given(&first);
     }
-    for (int i = 0; ret == 0 && i < sim_options.num_words; i++) {
-        ret = read_report(sim_options.words[i], &first, &table);
+    for (int i = 0; ret == 0 && i < num_words; i++) {
+        ret = read_report(words[i], &first, &table);
     }
     if (ret == 0 && table.count < 2) {
-        fprintf(stderr, "iris-sim fit: %zu rows are too few\n", table.count);
+        fprintf(stderr, "iris sim fit: %zu rows are too few\n", table.count);
         ret = -1;
     }
     if (ret == 0) {
-        fit(&table, table.count, &first, &fitted);
-        report(&table, &first, &fitted);
+        fit_platform(&table, table.count, &first, &fitted);
+        print_report(&table, &first, &fitted);
         ret = write_platform(&fitted);
     }
     free(table.rows);

@@ -7,7 +7,7 @@
  */
 #include "config.h"
 
-#include "sim_network.h"
+#include "sim.h"
 
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/s4u.hpp>
@@ -138,7 +138,7 @@ struct sim_network *sim_network_open(const struct sim_platform *platform,
                                      const char *topology, int num_ranks)
 {
     const char *args[] = {/* SimGrid removes its options */
-                          "iris-sim",
+                          "iris sim",
                           "--log=root.thresh:warning",
                           "--cfg=network/model:CM02", /* no allowance for TCP */
                           "--cfg=network/TCP-gamma:0",
@@ -149,14 +149,14 @@ struct sim_network *sim_network_open(const struct sim_platform *platform,
 
     if (!is_rail && strcmp(topology, "fat_tree") != 0) {
         fprintf(stderr,
-                "iris-sim: there is no topology %s, only fat_tree and "
+                "iris sim: there is no topology %s, only fat_tree and "
                 "rail\n",
                 topology);
         return nullptr;
     }
     if (platform->leaf_ports < 1 || platform->spines < 1 ||
         !(platform->costs[SIM_NETWORK] > 0)) {
-        fprintf(stderr, "iris-sim: the platform lacks leaf_ports, spines or "
+        fprintf(stderr, "iris sim: the platform lacks leaf_ports, spines or "
                         "network_gbs\n");
         return nullptr;
     }

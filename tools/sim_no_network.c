@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "sim_network.h"
+#include "sim.h"
 
 struct sim_network *sim_network_open(const struct sim_platform *platform,
                                      const char *topology, int num_ranks)
@@ -12,7 +12,7 @@ struct sim_network *sim_network_open(const struct sim_platform *platform,
     (void)platform;
     (void)topology;
     (void)num_ranks;
-    fprintf(stderr, "iris-sim: --topology needs SimGrid, which this build does "
+    fprintf(stderr, "iris sim: --topology needs SimGrid, which this build does "
                     "not have: install libsimgrid-dev, and configure again\n");
     return NULL;
 }

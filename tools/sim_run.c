@@ -1,18 +1,422 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris-sim run: a trace or a schedule, timed by a platform.
+ * iris sim run: runs a trace or a schedule on a platform, event by event.
+ *
+ * A send occupies its rank's way out and the receiver's way in for the time that
+ * its bytes take, after all sends that were ready before it. The rank itself
+ * continues at once, as after a put. A receive ends when all bytes have arrived.
+ * A copy engine starts, then sends at its own rate, and arrives without a flag.
+ * With a network, a rank sends one message at a time to other nodes, and the
+ * network reports its arrival.
+ *
+ * A step is ready when all steps that it requires are done; the heap has the
+ * ready ones, the earliest first.
  */
 #include "config.h"
 
-#include "sim_engine.h"
-#include "sim_parts.h"
-#include "sim_schedule.h"
-#include "sim_trace.h"
+#include "iris.h"
+#include "sim.h"
 #include "base/base.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Ways of a rank to and from its own node, and to and from others. */
+struct rank_ways {
+    double out[2], in[2];
+    double computed, waited; /* until when intervals have been counted */
+    size_t first, last;      /* messages to the network; SIM_NO_STEP: none */
+    double sent_us;          /* when the first of them left */
+};
+
+/* The length that the interval adds to the union of the earlier ones. */
+static double find_added(double begin, double end, double *until)
+{
+    double from = begin > *until ? begin : *until;
+
+    *until = end > *until ? end : *until;
+    return end > from ? end - from : 0;
+}
+
+/* A step that is ready. */
+struct ready {
+    double us;
+    size_t step;
+};
+
+struct engine {
+    const struct sim_schedule *schedule;
+    const struct sim_platform *platform;
+    struct sim_network *network; /* NULL: none */
+    double compute;
+    struct sim_run *run;
+    struct rank_ways *ways;
+    double *pairs;   /* in a mesh, until when a rank's link to a peer is full */
+    size_t *waiting; /* number of unfinished steps that each step waits for */
+    size_t *next;    /* of each step: the rank's next message to the network */
+    struct ready *heap;
+    size_t count;
+};
+
+/* ---- Steps that are ready, the earliest first ---- */
+
+static int is_earlier(const struct ready *a, const struct ready *b)
+{
+    return a->us != b->us ? a->us < b->us : a->step < b->step;
+}
+
+static void push_ready(struct engine *engine, double us, size_t step)
+{
+    struct ready one = {us, step};
+    size_t at = engine->count++;
+
+    while (at > 0 && is_earlier(&one, &engine->heap[(at - 1) / 2])) {
+        engine->heap[at] = engine->heap[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    engine->heap[at] = one;
+}
+
+static struct ready pop_ready(struct engine *engine)
+{
+    struct ready top = engine->heap[0];
+    struct ready last = engine->heap[--engine->count];
+    size_t at = 0, next;
+
+    while ((next = 2 * at + 1) < engine->count) {
+        if (next + 1 < engine->count &&
+            is_earlier(&engine->heap[next + 1], &engine->heap[next])) {
+            next++;
+        }
+        if (!is_earlier(&engine->heap[next], &last)) {
+            break;
+        }
+        engine->heap[at] = engine->heap[next];
+        at = next;
+    }
+    engine->heap[at] = last;
+    return top;
+}
+
+/* ---- Steps ---- */
+
+static void finish_step(struct engine *engine, size_t i, double us)
+{
+    const struct sim_schedule *schedule = engine->schedule;
+    struct sim_times *times = engine->run->times;
+    struct sim_rank_figures *rank =
+        &engine->run->ranks[schedule->steps[i].rank];
+    size_t at = schedule->steps[i].first_after;
+
+    times[i].end = us;
+    times[i].is_done = 1;
+    rank->end_us = us > rank->end_us ? us : rank->end_us;
+    for (; at < schedule->num_arrows && schedule->arrows[at].before == i;
+         at++) {
+        size_t after = schedule->arrows[at].after;
+
+        if (us >= times[after].begin) {
+            times[after].begin = us;
+            times[after].cause = i;
+        }
+        if (--engine->waiting[after] == 0) {
+            push_ready(engine, times[after].begin, after);
+        }
+    }
+}
+
+static void receive_step(struct engine *engine, size_t i)
+{
+    struct sim_times *times = engine->run->times;
+    const struct sim_step *step = &engine->schedule->steps[i];
+    struct sim_rank_figures *rank = &engine->run->ranks[step->rank];
+    double arrival = times[step->partner].arrival;
+
+    rank->received += engine->schedule->steps[step->partner].amount;
+    if (arrival > times[i].begin) {
+        rank->wait_us += find_added(times[i].begin, arrival,
+                                    &engine->ways[step->rank].waited);
+        times[i].cause = step->partner;
+        finish_step(engine, i, arrival);
+    } else {
+        finish_step(engine, i, times[i].begin);
+    }
+}
+
+static double find_larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* Whether the receive of a send is ready and not done. */
+static int is_waiting(const struct engine *engine, size_t i)
+{
+    return i != SIM_NO_STEP && engine->waiting[i] == 0 &&
+           !engine->run->times[i].is_done;
+}
+
+static int is_far(const struct engine *engine, const struct sim_step *step)
+{
+    int near = engine->platform->node_ranks;
+
+    return step->rank / near != step->peer / near;
+}
+
+/* A flag's way to the peer. */
+static double find_latency(const struct engine *engine,
+                           const struct sim_step *step)
+{
+    return engine->platform->costs[is_far(engine, step) ? SIM_HOP : SIM_FLAG];
+}
+
+static double find_round_trip(const struct engine *engine,
+                              const struct sim_step *step)
+{
+    return step->is_round ? 2 * find_latency(engine, step) : 0;
+}
+
+/* The rate of a link, or of the copy engine if the platform has one. */
+static enum sim_cost find_rate(const struct engine *engine,
+                               const struct sim_step *step)
+{
+    if (is_far(engine, step)) {
+        return SIM_NETWORK;
+    }
+    return step->is_copy && engine->platform->costs[SIM_ENGINE] > 0 ? SIM_ENGINE
+                                                                    : SIM_LINK;
+}
+
+/* The time at which the last byte arrives. With a switch, a rank's messages
+ * leave one after the other, and arrive one after the other. In a mesh this
+ * holds for each pair. */
+static double cross_links(struct engine *engine, const struct sim_step *step,
+                          double us)
+{
+    const struct sim_platform *platform = engine->platform;
+    int far = is_far(engine, step), near = platform->node_ranks;
+    double length =
+        (double)step->amount / 1e6 * platform->costs[find_rate(engine, step)];
+    double *out = &engine->ways[step->rank].out[far];
+    double *in = &engine->ways[step->peer].in[far];
+
+    engine->run->ranks[step->rank].link_us += length;
+    if (!far && platform->links > 1) {
+        out = &engine->pairs[step->rank * near + step->peer % near];
+        *out = find_larger(us, *out) + length * platform->links;
+        return *out;
+    }
+    *out = find_larger(us, *out) + length;
+    *in = find_larger(*out, *in + length);
+    return *in;
+}
+
+static void send_on_links(struct engine *engine, size_t i, double us)
+{
+    const struct sim_step *step = &engine->schedule->steps[i];
+    double arrival = cross_links(engine, step, us);
+
+    engine->run->times[i].arrival =
+        arrival + (step->is_copy && !is_far(engine, step)
+                       ? engine->platform->costs[SIM_COPY]
+                       : find_latency(engine, step));
+}
+
+/* Starts the rank's first message that waits for the network. */
+static void send_next(struct engine *engine, int rank, double us)
+{
+    struct rank_ways *ways = &engine->ways[rank];
+    const struct sim_step *step;
+
+    if (ways->first != SIM_NO_STEP) {
+        step = &engine->schedule->steps[ways->first];
+        ways->sent_us = us;
+        sim_network_send(engine->network, step->rank, step->peer,
+                         (double)step->amount, ways->first);
+    }
+}
+
+static void send_on_network(struct engine *engine, size_t i, double us)
+{
+    int rank = engine->schedule->steps[i].rank;
+    struct rank_ways *ways = &engine->ways[rank];
+
+    engine->run->times[i].arrival = INFINITY;
+    engine->next[i] = SIM_NO_STEP;
+    if (ways->first != SIM_NO_STEP) {
+        engine->next[ways->last] = i;
+        ways->last = i;
+        return;
+    }
+    ways->first = ways->last = i;
+    send_next(engine, rank, us);
+}
+
+static void send_step(struct engine *engine, size_t i, double us)
+{
+    const struct sim_step *step = &engine->schedule->steps[i];
+
+    engine->run->ranks[step->rank].sent += step->amount;
+    if (engine->network != NULL && step->amount > 0 && is_far(engine, step)) {
+        send_on_network(engine, i, us);
+    } else {
+        send_on_links(engine, i, us);
+    }
+}
+
+/* Whether the send is done and the arrival of its bytes is known. */
+static int has_arrival(const struct engine *engine, size_t i)
+{
+    const struct sim_times *times = &engine->run->times[i];
+
+    return times->is_done && times->arrival < INFINITY;
+}
+
+/* A receive that became ready before `us` ends; others run in their turn. */
+static void deliver_message(struct engine *engine, size_t i, double us)
+{
+    size_t partner = engine->schedule->steps[i].partner;
+
+    if (has_arrival(engine, i) && is_waiting(engine, partner) &&
+        engine->run->times[partner].begin <= us) {
+        receive_step(engine, partner);
+    }
+}
+
+static void run_step(struct engine *engine, struct ready ready)
+{
+    const struct sim_step *step = &engine->schedule->steps[ready.step];
+    struct sim_times *times = engine->run->times;
+
+    if (times[ready.step].is_done) { /* a receive with its send in this us */
+        return;
+    }
+    if (step->kind == SIM_CALC) {
+        double us = (double)step->amount / 1000 * engine->compute;
+        double cost =
+            find_round_trip(engine, step) +
+            (step->is_release ? engine->platform->costs[SIM_RELEASE] : 0);
+
+        times[ready.step].cost = cost;
+        engine->run->ranks[step->rank].compute_us += find_added(
+            ready.us, ready.us + us, &engine->ways[step->rank].computed);
+        finish_step(engine, ready.step, ready.us + us + cost);
+    } else if (step->kind == SIM_SEND) {
+        send_step(engine, ready.step, ready.us);
+        finish_step(engine, ready.step,
+                    ready.us + find_round_trip(engine, step));
+        deliver_message(engine, ready.step, ready.us);
+    } else if (step->partner != SIM_NO_STEP &&
+               has_arrival(engine, step->partner)) {
+        receive_step(engine, ready.step);
+    }
+}
+
+/* ---- The network's calls ---- */
+
+static double run_until(void *arg, double us)
+{
+    struct engine *engine = arg;
+
+    while (engine->count > 0 && engine->heap[0].us <= us) {
+        run_step(engine, pop_ready(engine));
+    }
+    return engine->count > 0 ? engine->heap[0].us : INFINITY;
+}
+
+static void has_arrived(void *arg, size_t i, double us)
+{
+    struct engine *engine = arg;
+    const struct sim_step *step = &engine->schedule->steps[i];
+    struct rank_ways *ways = &engine->ways[step->rank];
+
+    engine->run->times[i].arrival = us + engine->platform->costs[SIM_HOP];
+    engine->run->ranks[step->rank].link_us += us - ways->sent_us;
+    ways->first = engine->next[i];
+    send_next(engine, step->rank, us);
+    deliver_message(engine, i, us);
+}
+
+static void sum_up_run(struct engine *engine)
+{
+    struct sim_run *run = engine->run;
+
+    run->last = SIM_NO_STEP;
+    for (size_t i = 0; i < engine->schedule->num_steps; i++) {
+        if (!run->times[i].is_done) {
+            run->num_stuck++;
+        } else if (run->last == SIM_NO_STEP ||
+                   run->times[i].end > run->times[run->last].end) {
+            run->last = i;
+        }
+    }
+    run->us = run->last == SIM_NO_STEP ? 0 : run->times[run->last].end;
+}
+
+int sim_engine_run(const struct sim_schedule *schedule,
+                   const struct sim_platform *platform,
+                   struct sim_network *network, double compute,
+                   struct sim_run *run_p)
+{
+    size_t count = schedule->num_steps, ranks = (size_t)schedule->num_ranks;
+    struct sim_run run = {.times = calloc(count + 1, sizeof *run.times),
+                          .ranks = calloc(ranks, sizeof *run.ranks)};
+    struct engine engine = {.schedule = schedule,
+                            .platform = platform,
+                            .network = network,
+                            .compute = compute,
+                            .run = &run};
+    struct sim_network_events events = {run_until, has_arrived, &engine};
+    int ret = -1;
+
+    engine.ways = calloc(ranks, sizeof *engine.ways);
+    engine.pairs =
+        calloc(ranks * (size_t)platform->node_ranks, sizeof *engine.pairs);
+    engine.waiting = calloc(count + 1, sizeof *engine.waiting);
+    engine.next = calloc(count + 1, sizeof *engine.next);
+    engine.heap = calloc(count + 1, sizeof *engine.heap);
+    if (run.times != NULL && run.ranks != NULL && engine.ways != NULL &&
+        engine.pairs != NULL && engine.waiting != NULL && engine.next != NULL &&
+        engine.heap != NULL) {
+        for (size_t i = 0; i < ranks; i++) {
+            engine.ways[i].first = SIM_NO_STEP;
+        }
+        for (size_t i = 0; i < count; i++) {
+            engine.waiting[i] = schedule->steps[i].num_before;
+            run.times[i].cause = SIM_NO_STEP;
+            if (engine.waiting[i] == 0) {
+                push_ready(&engine, 0, i);
+            }
+        }
+        if (network != NULL) {
+            sim_network_run(network, &events);
+        } else {
+            (void)run_until(&engine, INFINITY);
+        }
+        sum_up_run(&engine);
+        ret = 0;
+    }
+    free(engine.ways);
+    free(engine.pairs);
+    free(engine.waiting);
+    free(engine.next);
+    free(engine.heap);
+    if (ret != 0) {
+        sim_engine_free(&run);
+        return -1;
+    }
+    *run_p = run;
+    return 0;
+}
+
+void sim_engine_free(struct sim_run *run)
+{
+    free(run->times);
+    free(run->ranks);
+}
+
+/* ---- The command ---- */
 
 #define MOST_STUCK 16 /* steps of a deadlock to print */
 
@@ -30,30 +434,51 @@ static int is_schedule(FILE *file)
     return count > 9 && strncmp(text, "num_ranks", 9) == 0;
 }
 
+/* Writes the schedule of a trace to a temporary file. Returns NULL after printing
+ * a message. */
+static FILE *convert_trace(const char *path)
+{
+    struct sim_items items = {0};
+    FILE *file = NULL;
+    int num_ranks;
+    int ret = sim_messages_read(path, &items, &num_ranks);
+
+    if (ret == 0 && (file = tmpfile()) == NULL) {
+        perror("iris sim: a temporary file");
+    }
+    if (file != NULL && sim_schedule_write(&items, num_ranks, file) != 0) {
+        fclose(file);
+        file = NULL;
+    }
+    free(items.items);
+    if (file != NULL) {
+        rewind(file);
+    }
+    return file;
+}
+
 static int read_schedule(const char *path, struct sim_schedule *schedule_p)
 {
     FILE *file = fopen(path, "re");
     int ret = -1;
 
     if (file == NULL) {
-        fprintf(stderr, "iris-sim: %s: %s\n", path, strerror(errno));
+        fprintf(stderr, "iris sim: %s: %s\n", path, strerror(errno));
         return -1;
     }
-    if (is_schedule(file)) {
-        if (sim_options.scale != 0) {
-            fprintf(stderr, "iris-sim: --scale takes a trace, no schedule\n");
-            fclose(file);
-            return -1;
-        }
-    } else {
+    if (is_schedule(file) && sim_options.scale != 0) {
+        fprintf(stderr, "iris sim: --scale takes a trace, no schedule\n");
         fclose(file);
-        if (sim_trace_schedule(path, &file) != 0) {
-            return -1;
-        }
-        rewind(file);
+        return -1;
     }
-    ret = sim_schedule_read(schedule_p, file, path);
-    fclose(file);
+    if (!is_schedule(file)) {
+        fclose(file);
+        file = convert_trace(path);
+    }
+    if (file != NULL) {
+        ret = sim_schedule_read(schedule_p, file, path);
+        fclose(file);
+    }
     return ret;
 }
 
@@ -103,7 +528,7 @@ static void tell_deadlock(const struct sim_schedule *schedule,
 {
     int told = 0;
 
-    fprintf(stderr, "iris-sim: a deadlock: %zu of %zu steps never run\n",
+    fprintf(stderr, "iris sim: a deadlock: %zu of %zu steps never run\n",
             run->num_stuck, schedule->num_steps);
     for (int reached = 1; reached >= 0 && told == 0; reached--) {
         for (size_t i = 0; i < schedule->num_steps && told < MOST_STUCK; i++) {
@@ -118,17 +543,18 @@ static void tell_deadlock(const struct sim_schedule *schedule,
 
 /* ---- Results ---- */
 
-struct path {
+struct critical_path {
     double compute, transport, waiting; /* us */
     size_t steps;
 };
 
 /* Walks back from the last step, each time to the step that it waited for
  * last. */
-static struct path critical(const struct sim_schedule *schedule,
-                            const struct sim_run *run)
+static struct critical_path
+find_critical_path(const struct sim_schedule *schedule,
+                   const struct sim_run *run)
 {
-    struct path path = {0};
+    struct critical_path path = {0};
     size_t i = run->last;
 
     while (i != SIM_NO_STEP) {
@@ -150,10 +576,10 @@ static struct path critical(const struct sim_schedule *schedule,
     return path;
 }
 
-static void print_table(const struct sim_schedule *schedule,
-                        const struct sim_run *run)
+static void print_run_table(const struct sim_schedule *schedule,
+                            const struct sim_run *run)
 {
-    struct path path = critical(schedule, run);
+    struct critical_path path = find_critical_path(schedule, run);
 
     printf("%.3f us, of which the critical path computes %.3f us and waits for "
            "messages %.3f us, in %zu steps\n",
@@ -171,11 +597,11 @@ static void print_table(const struct sim_schedule *schedule,
     }
 }
 
-static void print_json(const struct sim_schedule *schedule,
-                       const struct sim_run *run)
+static void print_run_json(const struct sim_schedule *schedule,
+                           const struct sim_run *run)
 {
     struct iris_json_writer json = iris_i_json_writer(stdout);
-    struct path path = critical(schedule, run);
+    struct critical_path path = find_critical_path(schedule, run);
 
     iris_i_json_begin(&json, NULL, '{');
     iris_i_json_real(&json, "us", run->us);
@@ -204,7 +630,7 @@ static void print_json(const struct sim_schedule *schedule,
 static int write_perfetto(const struct sim_schedule *schedule,
                           const struct sim_run *run)
 {
-    FILE *file = sim_open(sim_options.perfetto);
+    FILE *file = tool_open("iris sim", sim_options.perfetto);
 
     if (file == NULL) {
         return 1;
@@ -229,10 +655,10 @@ static int write_perfetto(const struct sim_schedule *schedule,
             "\n],\"metadata\":{\"schema_version\":\"1.1\","
             "\"world_size\":%d}}\n",
             schedule->num_ranks);
-    return sim_close(file, sim_options.perfetto);
+    return tool_close("iris sim", sim_options.perfetto, file);
 }
 
-int sim_run_part(void)
+int sim_run_part(char **words, int num_words)
 {
     struct sim_platform platform;
     struct sim_schedule schedule;
@@ -240,8 +666,9 @@ int sim_run_part(void)
     struct sim_run run;
     int ret = 1;
 
+    (void)num_words;
     if (sim_platform_given(&platform) != 0 ||
-        read_schedule(sim_options.words[0], &schedule) != 0) {
+        read_schedule(words[0], &schedule) != 0) {
         return 1;
     }
     if (sim_options.topology != NULL) {
@@ -254,14 +681,14 @@ int sim_run_part(void)
     }
     if (sim_engine_run(&schedule, &platform, network, sim_options.compute,
                        &run) != 0) {
-        fprintf(stderr, "iris-sim: no memory\n");
+        fprintf(stderr, "iris sim: no memory\n");
         sim_schedule_free(&schedule);
         return 1;
     }
     if (run.num_stuck > 0) {
         tell_deadlock(&schedule, &run);
     } else {
-        (sim_options.json ? print_json : print_table)(&schedule, &run);
+        (sim_options.json ? print_run_json : print_run_table)(&schedule, &run);
         ret =
             sim_options.perfetto != NULL ? write_perfetto(&schedule, &run) : 0;
     }

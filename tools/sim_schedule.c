@@ -1,14 +1,25 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads schedules, and joins sends with receives.
+ * Schedules in the GOAL language of LogGOPSim (Hoefler, Siebert and Lumsdaine,
+ * ICPP 2009): each rank's computations, sends and receives, and their
+ * dependencies. Reads schedules, joins sends with receives, and writes the
+ * messages of a trace as a schedule. A line may end with a word of our own:
+ *
+ *     calc 100 release      then its rank waits for its writes' arrival
+ *     calc 100 round 1      then for results of atomics at rank 1
+ *     send 8b to 1 tag 1 round   its rank goes on with the result of this atomic
+ *     send 8b to 1 tag 1 copy    a copy engine sends
  */
 #include "config.h"
 
-#include "sim_schedule.h"
+#include "sim.h"
 #include "base/base.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- Reading ---- */
 
 #define MOST_RANKS 65536
 
@@ -21,9 +32,9 @@ struct reading {
     size_t first; /* step of this rank */
 };
 
-static int fail(const struct reading *reading, const char *what)
+static int complain_of_line(const struct reading *reading, const char *what)
 {
-    fprintf(stderr, "iris-sim: %s:%lu: %s\n", reading->name, reading->line,
+    fprintf(stderr, "iris sim: %s:%lu: %s\n", reading->name, reading->line,
             what);
     return -1;
 }
@@ -36,7 +47,7 @@ static int compare_label(const void *left, const void *right)
 }
 
 /* The step of this rank with that label, or NULL. */
-static struct sim_step *find(const struct reading *reading, uint64_t label)
+static struct sim_step *find_step(const struct reading *reading, uint64_t label)
 {
     const struct sim_schedule *schedule = reading->schedule;
     struct sim_step key = {.label = label};
@@ -55,12 +66,12 @@ static int add_step(struct reading *reading, const struct sim_step *step)
     void *more = iris_i_grow(schedule->steps, count, sizeof *step);
 
     if (more == NULL) {
-        return fail(reading, "no memory");
+        return complain_of_line(reading, "no memory");
     }
     schedule->steps = more;
     if (count > reading->first &&
         schedule->steps[count - 1].label >= step->label) {
-        return fail(reading, "labels of a rank must grow");
+        return complain_of_line(reading, "labels of a rank must grow");
     }
     schedule->steps[schedule->num_steps++] = *step;
     return 0;
@@ -70,15 +81,16 @@ static int add_step(struct reading *reading, const struct sim_step *step)
 static int add_arrow(struct reading *reading, uint64_t after, uint64_t before)
 {
     struct sim_schedule *schedule = reading->schedule;
-    struct sim_step *to = find(reading, after), *from = find(reading, before);
+    struct sim_step *to = find_step(reading, after),
+                    *from = find_step(reading, before);
     void *more = iris_i_grow(schedule->arrows, schedule->num_arrows,
                              sizeof *schedule->arrows);
 
     if (to == NULL || from == NULL) {
-        return fail(reading, "requires a label that is not above");
+        return complain_of_line(reading, "requires a label that is not above");
     }
     if (more == NULL) {
-        return fail(reading, "no memory");
+        return complain_of_line(reading, "no memory");
     }
     schedule->arrows = more;
     schedule->arrows[schedule->num_arrows++] = (struct sim_arrow){
@@ -93,7 +105,7 @@ static int begin_rank(struct reading *reading, const char *line)
 
     if (sscanf(line, "rank %d {", &rank) != 1 || rank != reading->rank + 1 ||
         rank >= reading->schedule->num_ranks) {
-        return fail(reading, "ranks are not in order");
+        return complain_of_line(reading, "ranks are not in order");
     }
     reading->rank = rank;
     reading->first = reading->schedule->num_steps;
@@ -101,8 +113,8 @@ static int begin_rank(struct reading *reading, const char *line)
 }
 
 /* Reads the words behind a step. Returns 0, or -1 after printing a message. */
-static int take_words(const struct reading *reading, const char *line,
-                      struct sim_step *step)
+static int parse_words(const struct reading *reading, const char *line,
+                       struct sim_step *step)
 {
     const char *round = strstr(line, " round");
 
@@ -115,10 +127,10 @@ static int take_words(const struct reading *reading, const char *line,
     }
     return step->peer >= 0 && step->peer < reading->schedule->num_ranks
                ? 0
-               : fail(reading, "a peer that is no rank");
+               : complain_of_line(reading, "a peer that is no rank");
 }
 
-static int take_line(struct reading *reading, const char *line)
+static int parse_line(struct reading *reading, const char *line)
 {
     struct sim_step step = {.rank = reading->rank, .partner = SIM_NO_STEP};
     unsigned long long label, other, amount, tag = 0;
@@ -130,7 +142,7 @@ static int take_line(struct reading *reading, const char *line)
         return begin_rank(reading, line);
     }
     if (reading->rank < 0) {
-        return fail(reading, "a step outside of a rank");
+        return complain_of_line(reading, "a step outside of a rank");
     }
     if (sscanf(line, "l%llu requires l%llu", &label, &other) == 2) {
         return add_arrow(reading, label, other);
@@ -143,25 +155,26 @@ static int take_line(struct reading *reading, const char *line)
                       &amount, &step.peer, &tag) == 4) {
         step.kind = strstr(line, ": send ") != NULL ? SIM_SEND : SIM_RECV;
     } else {
-        return fail(reading, "neither calc, send, recv nor requires");
+        return complain_of_line(reading,
+                                "neither calc, send, recv nor requires");
     }
     step.label = label;
     step.amount = amount;
     step.tag = tag;
-    return take_words(reading, line, &step) != 0 ? -1
-                                                 : add_step(reading, &step);
+    return parse_words(reading, line, &step) != 0 ? -1
+                                                  : add_step(reading, &step);
 }
 
 /* ---- Joining ---- */
 
 /* A send or receive, with the key that joins it with its partner. */
-struct end {
+struct message_end {
     int from, to;
     uint64_t tag;
     size_t step;
 };
 
-static int compare_key(const struct end *a, const struct end *b)
+static int compare_key(const struct message_end *a, const struct message_end *b)
 {
     if (a->from != b->from) {
         return a->from < b->from ? -1 : 1;
@@ -174,14 +187,14 @@ static int compare_key(const struct end *a, const struct end *b)
 
 static int compare_end(const void *left, const void *right)
 {
-    const struct end *a = left, *b = right;
+    const struct message_end *a = left, *b = right;
     int order = compare_key(a, b);
 
     return order != 0 ? order : (a->step > b->step) - (a->step < b->step);
 }
 
 static size_t list_ends(const struct sim_schedule *schedule, enum sim_kind kind,
-                        struct end *ends)
+                        struct message_end *ends)
 {
     size_t count = 0;
 
@@ -190,9 +203,9 @@ static size_t list_ends(const struct sim_schedule *schedule, enum sim_kind kind,
         int sends = kind == SIM_SEND;
 
         if (step->kind == kind) {
-            ends[count++] =
-                (struct end){sends ? step->rank : step->peer,
-                             sends ? step->peer : step->rank, step->tag, i};
+            ends[count++] = (struct message_end){
+                sends ? step->rank : step->peer,
+                sends ? step->peer : step->rank, step->tag, i};
         }
     }
     qsort(ends, count, sizeof *ends, compare_end);
@@ -200,11 +213,12 @@ static size_t list_ends(const struct sim_schedule *schedule, enum sim_kind kind,
 }
 
 /* Joins the first send with a tag with the first receive, and so on. */
-static int join(struct sim_schedule *schedule)
+static int join_ends(struct sim_schedule *schedule)
 {
-    struct end *ends = calloc(2 * schedule->num_steps + 1, sizeof *ends);
+    struct message_end *ends =
+        calloc(2 * schedule->num_steps + 1, sizeof *ends);
     size_t num_sends, num_receives, i = 0, k = 0;
-    struct end *receives;
+    struct message_end *receives;
 
     if (ends == NULL) {
         return -1;
@@ -263,16 +277,17 @@ int sim_schedule_read(struct sim_schedule *schedule_p, FILE *file,
     while (ret == 0 && getline(&line, &capacity, file) > 0) {
         reading.line++;
         if (schedule.num_ranks > 0) {
-            ret = take_line(&reading, line);
+            ret = parse_line(&reading, line);
         } else if (sscanf(line, "num_ranks %d", &schedule.num_ranks) != 1 ||
                    schedule.num_ranks < 1 || schedule.num_ranks > MOST_RANKS) {
-            ret = fail(&reading, "no schedule: num_ranks is missing");
+            ret =
+                complain_of_line(&reading, "no schedule: num_ranks is missing");
         }
     }
     free(line);
-    if (ret == 0 && (schedule.num_ranks == 0 || join(&schedule) != 0)) {
-        ret =
-            fail(&reading, schedule.num_ranks == 0 ? "is empty" : "no memory");
+    if (ret == 0 && (schedule.num_ranks == 0 || join_ends(&schedule) != 0)) {
+        ret = complain_of_line(&reading, schedule.num_ranks == 0 ? "is empty"
+                                                                 : "no memory");
     }
     if (ret != 0) {
         sim_schedule_free(&schedule);
@@ -287,4 +302,177 @@ void sim_schedule_free(struct sim_schedule *schedule)
 {
     free(schedule->steps);
     free(schedule->arrows);
+}
+
+/* ---- Writing ---- */
+
+static int compare_items(const void *left, const void *right)
+{
+    const struct sim_item *a = left, *b = right;
+
+    if (a->rank != b->rank) {
+        return a->rank - b->rank;
+    }
+    if (a->ns != b->ns) {
+        return a->ns < b->ns ? -1 : 1;
+    }
+    return (a->tag > b->tag) - (a->tag < b->tag);
+}
+
+/* One rank's part of the items, in the order of time. */
+struct rank_part {
+    FILE *file;
+    const struct sim_item *items;
+    long count;
+    long *previous; /* of each item: the one before on its track, or -1 */
+    long *begin;    /* the first item of its step */
+    long *latest;   /* the last item of each track */
+    long num_tracks;
+};
+
+/* Items of one batch are one step of their track. */
+static int is_same_step(const struct sim_item *a, const struct sim_item *b)
+{
+    return a == b || (a->batch != 0 && a->batch == b->batch);
+}
+
+/* Puts item i at the end of its track; the one that was there, or -1. */
+static long append_item(struct rank_part *part, long i)
+{
+    long track = 0;
+
+    while (track < part->num_tracks &&
+           strcmp(part->items[part->latest[track]].tid, part->items[i].tid) !=
+               0) {
+        track++;
+    }
+    part->previous[i] = track < part->num_tracks ? part->latest[track] : -1;
+    part->num_tracks += track == part->num_tracks;
+    part->latest[track] = i;
+    return part->previous[i];
+}
+
+/* The interval before item i waits for item `last` and for all that is one step
+ * with that. */
+static void print_requires(const struct rank_part *part, long i, long last)
+{
+    const struct sim_item *step = &part->items[last];
+
+    for (long k = last; k >= 0 && is_same_step(step, &part->items[k]);
+         k = part->previous[k]) {
+        fprintf(part->file, "l%ld requires l%ld\n", 2 * i, 2 * k + 1);
+    }
+}
+
+/* The part of the interval before item i (after `last`, unless that is -1) that
+ * is not a cost of the platform, in ns. */
+static int64_t find_interval(const struct rank_part *part, long i, long last)
+{
+    const struct sim_item *item = &part->items[i];
+    int64_t since = last >= 0          ? part->items[last].ns
+                    : item->from_start ? 0
+                                       : item->begin_ns;
+    int64_t ns = item->begin_ns - since - item->cost.before_ns;
+
+    ns -= last >= 0 ? part->items[last].cost.own_ns : 0;
+    return ns > 0 ? ns : 0;
+}
+
+static void print_calc(const struct rank_part *part, long i, long last)
+{
+    const struct sim_item_cost *cost = &part->items[i].cost;
+
+    fprintf(part->file, "l%ld: calc %lld", 2 * i,
+            (long long)find_interval(part, i, last));
+    if (cost->is_release) {
+        fprintf(part->file, " release");
+    }
+    if (cost->waits_before) {
+        fprintf(part->file, " round %d", part->items[i].peer);
+    }
+    fprintf(part->file, "\n");
+}
+
+static void print_message(const struct rank_part *part, long i)
+{
+    const struct sim_item *item = &part->items[i];
+
+    fprintf(part->file, "l%ld: %s %llub %s %d tag %llu%s%s\n", 2 * i + 1,
+            item->is_send ? "send" : "recv", (unsigned long long)item->bytes,
+            item->is_send ? "to" : "from", item->peer,
+            (unsigned long long)item->tag, item->cost.is_copy ? " copy" : "",
+            item->cost.waits_itself ? " round" : "");
+}
+
+/* Labels: l<2 * i> is the interval before item i, if that begins a step, and
+ * l<2 * i + 1> the item itself. The interval ends where a wait begins, so it
+ * has no time spent waiting. An item without a track is done by the network: it
+ * waits for nothing. */
+static void print_item(struct rank_part *part, long i)
+{
+    const struct sim_item *item = &part->items[i];
+    long last = item->tid[0] == '\0' ? -1 : append_item(part, i);
+    int begins = last < 0 || !is_same_step(item, &part->items[last]);
+
+    part->begin[i] = begins ? i : part->begin[last];
+    if (begins) {
+        print_calc(part, i, last);
+    }
+    print_message(part, i);
+    fprintf(part->file, "l%ld requires l%ld\n", 2 * i + 1, 2 * part->begin[i]);
+    if (begins && last >= 0) {
+        print_requires(part, i, last);
+    }
+}
+
+static int print_rank(FILE *file, const struct sim_item *items, long count)
+{
+    struct rank_part part = {.file = file, .items = items, .count = count};
+
+    part.previous = calloc((size_t)count + 1, sizeof *part.previous);
+    part.begin = calloc((size_t)count + 1, sizeof *part.begin);
+    part.latest = calloc((size_t)count + 1, sizeof *part.latest);
+    if (part.previous != NULL && part.begin != NULL && part.latest != NULL) {
+        for (long i = 0; i < count; i++) {
+            print_item(&part, i);
+        }
+    }
+    free(part.previous);
+    free(part.begin);
+    free(part.latest);
+    return part.previous == NULL || part.begin == NULL || part.latest == NULL
+               ? -1
+               : 0;
+}
+
+static int print_schedule(FILE *file, const struct sim_items *items,
+                          int num_ranks)
+{
+    size_t first = 0, end = 0;
+
+    fprintf(file, "num_ranks %d\n", num_ranks);
+    for (int rank = 0; rank < num_ranks; rank++) {
+        while (end < items->count && items->items[end].rank == rank) {
+            end++;
+        }
+        fprintf(file, "\nrank %d {\n", rank);
+        if (print_rank(file, items->items + first, (long)(end - first)) != 0) {
+            return -1;
+        }
+        fprintf(file, first == end ? "l0: calc 0\n}\n" : "}\n");
+        first = end;
+    }
+    return 0;
+}
+
+int sim_schedule_write(struct sim_items *items, int num_ranks, FILE *file)
+{
+    if (items->count > 1) {
+        qsort(items->items, items->count, sizeof *items->items, compare_items);
+    }
+    if (print_schedule(file, items, num_ranks) == 0) {
+        return 0;
+    }
+    fprintf(stderr, "iris sim: a schedule of %d ranks: no memory\n", num_ranks);
+    return -1;
 }

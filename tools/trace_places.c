@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
  * Finds the allocation of an address, from a program's files of heap bases and
- * allocations.
+ * allocations; and iris trace resolve, which names the allocations of addresses
+ * in a trace or in a list.
+ *
+ * A space has the contents of one rank's files. Its allocations are sorted by offset.
+ * A place points to allocations of its space.
  */
 #include "config.h"
 
-#include "trace_places.h"
+#include "iris.h"
+#include "trace.h"
 #include "base/base.h"
-#include "trace/trace.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +99,7 @@ static int read_allocations(struct iris_json *json, struct trace_space *space,
     return token == IRIS_JSON_ARRAY_END ? 0 : -1;
 }
 
-static int read_member(struct iris_json *json, struct trace_space *space)
+static int read_space_member(struct iris_json *json, struct trace_space *space)
 {
 #define FIELD(name) \
     IRIS_JSON_FIELD(struct trace_space, name, iris_i_json_set_number)
@@ -127,19 +134,19 @@ static int read_space(const char *path, struct trace_space *space)
         return 1;
     }
     if (json == NULL || iris_i_json_open(json, path) != 0) {
-        fprintf(stderr, "iris-trace: %s\n", json ? json->error : "no memory");
+        fprintf(stderr, "iris trace: %s\n", json ? json->error : "no memory");
         free(json);
         return -1;
     }
     if (iris_i_json_next(json) == IRIS_JSON_OBJECT) {
         ret = 0;
         while (ret == 0 && (token = iris_i_json_next(json)) == IRIS_JSON_KEY) {
-            ret = read_member(json, space);
+            ret = read_space_member(json, space);
         }
     }
     if (ret != 0 || token != IRIS_JSON_OBJECT_END) {
         iris_i_json_fail(json, "not a file that a program with Iris writes");
-        fprintf(stderr, "iris-trace: %s\n", json->error);
+        fprintf(stderr, "iris trace: %s\n", json->error);
         ret = -1;
     }
     iris_i_json_close(json);
@@ -226,7 +233,7 @@ int trace_spaces_need(const struct trace_spaces *spaces, const char *prefix)
     }
     fprintf(
         stderr,
-        "iris-trace: %s_rank_0_heap_bases.json does not exist; name the files "
+        "iris trace: %s_rank_0_heap_bases.json does not exist; name the files "
         "by --bases=PREFIX\n",
         prefix);
     return -1;
@@ -244,7 +251,7 @@ void trace_spaces_free(struct trace_spaces *spaces)
 /* ---- Addresses ---- */
 
 /* How long before its birth or after its death that is; 0: it was alive. */
-static int64_t distance(const struct trace_allocation *one, int64_t ns)
+static int64_t find_distance(const struct trace_allocation *one, int64_t ns)
 {
     return ns < one->born_ns   ? one->born_ns - ns
            : ns > one->died_ns ? ns - one->died_ns
@@ -252,9 +259,9 @@ static int64_t distance(const struct trace_allocation *one, int64_t ns)
 }
 
 /* Takes an allocation that has had the place into account. */
-static void consider(const struct trace_allocation *one,
-                     const struct trace_moment *moment,
-                     struct trace_place *place)
+static void consider_allocation(const struct trace_allocation *one,
+                                const struct trace_moment *moment,
+                                struct trace_place *place)
 {
     const struct trace_allocation *best = place->allocation;
 
@@ -266,11 +273,11 @@ static void consider(const struct trace_allocation *one,
         }
         return;
     }
-    if (distance(one, moment->ns) > moment->error_ns) {
+    if (find_distance(one, moment->ns) > moment->error_ns) {
         return;
     }
     if (best == NULL ||
-        distance(one, moment->ns) < distance(best, moment->ns)) {
+        find_distance(one, moment->ns) < find_distance(best, moment->ns)) {
         place->allocation = one;
         place->other = best;
     } else {
@@ -297,7 +304,7 @@ static void find_allocation(const struct trace_space *space,
         const struct trace_allocation *one = &space->allocations[--low];
 
         if (place->offset - one->offset < one->bytes) {
-            consider(one, moment, place);
+            consider_allocation(one, moment, place);
         }
     }
 }
@@ -389,4 +396,234 @@ int trace_label(const struct trace_spaces *spaces,
                  (unsigned long long)(place.offset - allocation->offset));
     }
     return 1;
+}
+
+/* ---- Resolve ---- */
+
+static void print_allocation(const struct trace_place *place,
+                             const struct trace_allocation *allocation)
+{
+    if (allocation->name[0] != '\0') {
+        printf("%s%s", allocation->name,
+               allocation->is_freed ? " (freed since)" : "");
+    } else {
+        printf("%s at %llu",
+               allocation->is_freed ? "freed allocation" : "allocation",
+               (unsigned long long)allocation->offset);
+    }
+    printf(" + %llu of %llu bytes",
+           (unsigned long long)(place->offset - allocation->offset),
+           (unsigned long long)allocation->bytes);
+}
+
+static void print_place(const struct trace_space *space,
+                        const struct trace_place *place,
+                        const struct trace_moment *moment)
+{
+    printf("rank %d, heap offset %llu", place->rank,
+           (unsigned long long)place->offset);
+    if (place->is_own) {
+        printf(", the library's own");
+        return;
+    }
+    if (place->allocation == NULL) {
+        printf("%s", moment->is_known && space->num_allocations > 0
+                         ? ", where no allocation of the list was alive then"
+                         : "");
+        return;
+    }
+    printf(", ");
+    print_allocation(place, place->allocation);
+    if (place->other != NULL) {
+        printf(", or ");
+        print_allocation(place, place->other);
+        printf(" (the device's clock is exact to %lld ns)",
+               (long long)moment->error_ns);
+    }
+    if (place->num_others > 0) {
+        printf("; %d earlier allocation%s had this memory, too",
+               place->num_others, place->num_others == 1 ? "" : "s");
+    }
+}
+
+/* Names the allocations at an address. Ranks of different processes may have
+ * different allocations there; all of them are named. An address that is only
+ * tried prints nothing unless it is on a heap. Returns the number of places. */
+static int resolve_address(const struct trace_spaces *spaces, uint64_t address,
+                           int is_tried)
+{
+    static const struct trace_moment unknown;
+    struct trace_place place, last = {.rank = -1};
+    int found = 0;
+
+    for (int i = 0; i < spaces->count; i++) {
+        const struct trace_space *space = &spaces->spaces[i];
+
+        if ((trace_options.rank >= 0 && space->rank != trace_options.rank) ||
+            !trace_find_place(space, address, &unknown, &place) ||
+            (place.rank == last.rank && place.offset == last.offset)) {
+            continue;
+        }
+        if (found++ > 0) {
+            printf("; in rank %d's address space ", space->rank);
+        } else {
+            printf("0x%llx: ", (unsigned long long)address);
+        }
+        print_place(space, &place, &unknown);
+        last = place;
+    }
+    if (found) {
+        printf("\n");
+    } else if (!is_tried) {
+        printf("0x%llx: on no rank's heap\n", (unsigned long long)address);
+    }
+    return found;
+}
+
+/* ---- Sources of addresses ---- */
+
+/* Finds the next word of the line that is a number, from *at_p on, with or
+ * without 0x ahead. Returns 0 if there are no more. */
+static int find_number(const char **at_p, int with_0x, uint64_t *number_p)
+{
+    const char *at = *at_p;
+
+    while (*at != '\0') {
+        size_t prefix = at[0] == '0' && (at[1] == 'x' || at[1] == 'X') ? 2 : 0;
+        size_t digits = strspn(at + prefix, "0123456789abcdefABCDEF");
+        size_t word = prefix + digits;
+
+        while (isalnum((unsigned char)at[word]) || at[word] == '_') {
+            word++;
+        }
+        if (digits > 0 && word == prefix + digits && (prefix > 0) == with_0x) {
+            errno = 0;
+            *number_p = strtoull(at + prefix, NULL, 16);
+            *at_p = at + word;
+            if (errno == 0) {
+                return 1;
+            }
+        }
+        at += word > 0 ? word : 1;
+    }
+    return 0;
+}
+
+/* Resolves the first number of the line that is on a heap. Numbers with 0x come
+ * first, because sizes, line numbers and times may be ahead of the address. */
+static int resolve_one_of(const struct trace_spaces *spaces, const char *line)
+{
+    uint64_t number;
+
+    for (int with_0x = 1; with_0x >= 0; with_0x--) {
+        const char *at = line;
+
+        while (find_number(&at, with_0x, &number)) {
+            if (resolve_address(spaces, number, 1)) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+/* Resolves lines in the form of profilers. Copies lines without an address. */
+static void resolve_lines(const struct trace_spaces *spaces, FILE *file)
+{
+    char *line = NULL;
+    size_t capacity = 0;
+
+    while (getline(&line, &capacity, file) > 0) {
+        const char *at = line;
+        uint64_t number;
+
+        if (resolve_one_of(spaces, line)) {
+            continue;
+        }
+        if (find_number(&at, 1, &number)) {
+            (void)resolve_address(spaces, number, 0);
+        } else {
+            fputs(line, stdout);
+        }
+    }
+    free(line);
+}
+
+/* The state of resolve_event(). */
+struct events {
+    const struct trace_spaces *spaces;
+    struct iris_trace_file file; /* properties from the first reading */
+};
+
+static int resolve_event(void *arg, const struct iris_event *event)
+{
+    const struct events *events = arg;
+    const struct trace_space *space;
+    struct trace_moment moment;
+    struct trace_place place;
+
+    if (event->address == 0 || strcmp(event->cat, "iris") != 0) {
+        return 0;
+    }
+    printf("%s by rank %d at 0x%llx: ", event->name, event->pid,
+           (unsigned long long)event->address);
+    space =
+        trace_place_of(events->spaces, &events->file, event, &moment, &place);
+    if (space == NULL) {
+        printf("on no rank's heap\n");
+        return 0;
+    }
+    print_place(space, &place, &moment);
+    printf("\n");
+    return 0;
+}
+
+/* The first reading finds the accuracy of times, which files have at their end. */
+static int resolve_trace(const struct trace_spaces *spaces, const char *path)
+{
+    struct trace_figures figures = {.first_ns = INT64_MAX}, again = figures;
+    struct events events = {.spaces = spaces};
+    int ret = trace_read(path, &figures, NULL, NULL);
+
+    if (ret == 0) {
+        events.file = figures.file;
+        ret = trace_read(path, &again, resolve_event, &events);
+    }
+    trace_free(&figures);
+    trace_free(&again);
+    return ret;
+}
+
+static int resolve_file(const struct trace_spaces *spaces, const char *path)
+{
+    FILE *file;
+
+    if (iris_i_out_ending(path) != NULL) {
+        return resolve_trace(spaces, path);
+    }
+    file = fopen(path, "re");
+    if (file == NULL) {
+        fprintf(stderr, "iris trace: %s: %s\n", path, strerror(errno));
+        return -1;
+    }
+    resolve_lines(spaces, file);
+    fclose(file);
+    return 0;
+}
+
+int trace_resolve(char **files, int num_files)
+{
+    struct trace_spaces spaces = {0};
+    const char *prefix =
+        trace_options.bases != NULL ? trace_options.bases : "iris";
+    int ret = trace_spaces_read(&spaces, prefix);
+
+    ret = ret != 0 ? ret : trace_spaces_need(&spaces, prefix);
+    if (ret == 0 && num_files == 0) {
+        resolve_lines(&spaces, stdin);
+    } else if (ret == 0) {
+        ret = resolve_file(&spaces, files[0]);
+    }
+    trace_spaces_free(&spaces);
+    return ret != 0 ? 1 : tool_close("iris trace", NULL, stdout);
 }

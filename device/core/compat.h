@@ -49,7 +49,7 @@
  *   IRIS_D_BULK_DEPTH    GPUs: how many words of 16 bytes a lane of a long bulk
  *                        copy loads in one round; 0: no rounds, four words are
  *                        loaded, then stored
- *   IRIS_D_BULK_MAX_DEPTH  the most of them that iris-bench tries
+ *   IRIS_D_BULK_MAX_DEPTH  the most of them that iris bench tries
  *   IRIS_D_UNROLL        ahead of a loop that is to be unrolled on GPUs
  *   iris_d_product_f32(), iris_d_product_f64()  a * b, rounded before anything
  *                        is added to it: never a part of a fused multiply-add.

@@ -59,7 +59,7 @@
 #endif
 
 /* With 8 words of 16 bytes, two rounds take 64 registers: half of the 128 that
- * a lane has where a workgroup may have 1024 lanes. `iris-bench --ops depth`
+ * a lane has where a workgroup may have 1024 lanes. `iris bench --ops depth`
  * measures other depths. Clang before 17 is not known to keep rounds in
  * registers; 15 does not. */
 #if __clang_major__ < 17

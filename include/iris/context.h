@@ -37,7 +37,7 @@ typedef struct iris_context iris_t;
 /* All settings: X(field, kind, ENV_NAME, default, choices, help).
  * Kinds: STRING (any text), CHOICE (one of `choices`), BYTES (with K, M or G),
  * MS (milliseconds), COUNT (a positive integer), RANK (an integer from 0), FLAG
- * (1, true, yes, 0, false or no). struct iris_config, the parser, iris-info and
+ * (1, true, yes, 0, false or no). struct iris_config, the parser, iris info and
  * the README's table are generated from this table. */
 /* clang-format off */
 #define IRIS_CONFIG_ROWS(X)                                                    \
@@ -104,7 +104,7 @@ typedef struct iris_context iris_t;
       "variants of collectives where the call names none, separated by "       \
           "commas; the last one of a collective counts")                       \
     X(ccl_tuning, STRING, "IRIS_CCL_TUNING", "",                               \
-      "", "tuning file written by iris-bench --tune; empty: the library's "    \
+      "", "tuning file written by iris bench --tune; empty: the library's "    \
           "own table")                                                         \
     X(report, STRING, "IRIS_REPORT", "",                                       \
       "", "path prefix of <prefix>_report_<n>.json, written when a deadline "  \

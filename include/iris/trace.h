@@ -75,7 +75,7 @@ IRIS_API iris_status_t iris_trace_counts(iris_t *iris,
 /** Writes this rank's records as Chrome trace events. If `file` is
  *  `dir/trace.json`, rank 0 writes `dir/trace_rank0.json`. A name that ends in
  *  .gz gives compressed files. Two more files, `dir/trace_rank_0_heap_bases.json`
- *  and `dir/trace_rank_0_allocations.json`, let `iris-trace resolve` find the
+ *  and `dir/trace_rank_0_allocations.json`, let `iris trace resolve` find the
  *  allocation of an address. A file gets its name once it is complete. The call
  *  logs the number of dropped events and the accuracy of the times. It waits
  *  for all streams of this rank. If their work has failed or a peer is lost, it
@@ -86,7 +86,7 @@ IRIS_API iris_status_t iris_trace_counts(iris_t *iris,
  *  passes the same arguments. Rank 0 then merges all ranks' files into
  *  `dir/trace.json`, with arrows from signals to the waits that they ended. If
  *  a rank is lost or late, this rank writes its own files and returns the
- *  error; `iris-trace merge` makes one trace of the files that exist.
+ *  error; `iris trace merge` makes one trace of the files that exist.
  *
  *  IRIS_ERR_STATE        tracing is not enabled
  *  IRIS_ERR_INVALID      file is NULL, or does not end in .json or .json.gz

@@ -2,7 +2,7 @@
 """Every rank writes its row into the matrix of every peer.
 
 Starts four ranks by itself, or is one rank of torchrun, mpirun or
-iris-launch-env.
+"iris run".
 """
 
 import os

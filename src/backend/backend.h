@@ -92,7 +92,7 @@ struct iris_device_info {
 };
 
 /* The devices of a backend on this machine, found without opening one: for
- * iris-info. */
+ * iris info. */
 #define IRIS_SURVEY_DEVICES 16
 struct iris_survey {
     char runtime[96]; /* "HIP 5.2.3, driver 5.2.3"; versions in the runtime's

@@ -683,7 +683,7 @@ static void check_one(const struct iris_log *log, const char *variable)
     if (other != NULL) {
         iris_i_warning(log, "%s is unknown; did you mean %s?", name, other);
     } else {
-        iris_i_warning(log, "%s is unknown; iris-info lists all settings",
+        iris_i_warning(log, "%s is unknown; iris info lists all settings",
                        name);
     }
 }

@@ -592,7 +592,7 @@ static iris_status_t parse_rule(const iris_t *iris, const struct line *line,
         return reject(iris, line, line->fields[0],
                       "format or a collective: all_reduce, all_gather, "
                       "reduce_scatter, all_to_all or broadcast; write the "
-                      "file anew with iris-bench --tune");
+                      "file anew with iris bench --tune");
     }
     rule_p->op = (enum iris_ccl_op)op;
     status = parse_device(iris, line, &rule_p->on_gpu);
@@ -642,7 +642,7 @@ static iris_status_t check_format(const iris_t *iris, const struct line *line)
                : iris_i_fail(iris_i_log(iris), IRIS_ERR_CONFIG,
                              "IRIS_CCL_TUNING: %s:%d: format '%s' is of "
                              "another version of Iris; this one reads 1 to "
-                             "%d: write the file anew with iris-bench --tune",
+                             "%d: write the file anew with iris bench --tune",
                              line->path, line->number, line->fields[1], FORMAT);
 }
 
@@ -694,7 +694,7 @@ static iris_status_t read_file(const iris_t *iris,
     if (file == NULL) {
         return iris_i_fail(iris_i_log(iris), IRIS_ERR_CONFIG,
                            "IRIS_CCL_TUNING: %s cannot be opened: %s; name a "
-                           "file that iris-bench --tune wrote, or unset it",
+                           "file that iris bench --tune wrote, or unset it",
                            line.path, strerror(errno));
     }
     while (status == IRIS_OK && getline(&text, &bytes, file) >= 0) {
@@ -704,7 +704,7 @@ static iris_status_t read_file(const iris_t *iris,
     if (status == IRIS_OK && ferror(file)) {
         status = iris_i_fail(iris_i_log(iris), IRIS_ERR_CONFIG,
                              "IRIS_CCL_TUNING: %s cannot be read: %s; name a "
-                             "file that iris-bench --tune wrote, or unset it",
+                             "file that iris bench --tune wrote, or unset it",
                              line.path, strerror(errno));
     }
     free(text);

@@ -722,7 +722,7 @@ struct iris_weak_choices {
     struct iris_weak_decision *follow; /* sorted; NULL: the seed decides */
     size_t num_follow;
     FILE *record; /* NULL: do not record */
-    /* iris-replay --explore: these choices in this order, then the defaults */
+    /* tests/check/explorer.c: these choices in this order, then the defaults */
     bool explores;
     struct iris_weak_step *script;
     size_t num_script, next_script;
@@ -747,7 +747,7 @@ struct iris_weak_question {
 unsigned iris_i_weak_decide(struct iris_weak_choices *choices,
                             const struct iris_weak_question *question);
 
-/* Adds a line about the running workgroup, if iris-replay explores. */
+/* Adds a line about the running workgroup, if tests/check/explorer.c runs it. */
 void iris_i_weak_tell(const struct iris_weak_choices *choices,
                       const char *text);
 

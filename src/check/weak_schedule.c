@@ -8,7 +8,7 @@
  * time. A workgroup waits, runs, and waits again, until it leaves; at most one
  * runs.
  *
- * Choices come from a seed, from a file, or from a script of iris-replay. Each
+ * Choices come from a seed, from a file, or from an explorer's script. Each
  * has a name: the nth turn after one of the workgroup's, or its nth read. So it
  * keeps its name if others are left out. Answers other than 0 are recorded.
  */

@@ -310,7 +310,7 @@ void iris_i_recorder_describe_wait(void *arg, char *text, size_t bytes)
     if (iris_i_record_find_wait(get_record(iris), &wait)) {
         iris_i_describe_wait(&wait, what, sizeof what);
     }
-    snprintf(text, bytes, "a stream: %s (iris-top %ld shows all ranks)", what,
+    snprintf(text, bytes, "a stream: %s (iris top %ld shows all ranks)", what,
              (long)iris->pid);
 }
 

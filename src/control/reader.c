@@ -258,7 +258,7 @@ iris_status_t iris_i_records_check(int fd, int *num_ranks_p)
         return iris_i_fail(NULL, IRIS_ERR_MISMATCH,
                            "the job has another version of Iris: its control "
                            "segment is of layout %u, this is %u; use the "
-                           "iris-top of that version",
+                           "iris top of that version",
                            header.version, IRIS_RECORDS_VERSION);
     }
     if (header.num_ranks == 0 || header.num_ranks > IRIS_RANKS_MAX ||

@@ -110,7 +110,7 @@ static iris_status_t merge_exported(iris_t *iris, const char *file)
     return status;
 }
 
-/* Writes the data that iris-trace resolve needs, with the times of the
+/* Writes the data that iris trace resolve needs, with the times of the
  * trace. */
 static iris_status_t write_beside(iris_t *iris, const struct iris_trace *trace,
                                   const char *file)
@@ -249,7 +249,7 @@ static iris_status_t write_alone(iris_t *iris, struct iris_trace *trace,
     if (export_own(trace, file) == IRIS_OK) {
         iris_i_warning(iris_i_log(iris),
                        "iris_trace_export: only this rank's own file of %s is "
-                       "written; iris-trace merge makes one of all there are",
+                       "written; iris trace merge makes one of all there are",
                        file);
     }
     return iris_i_fail_again(status, message);

@@ -2,7 +2,7 @@
  *
  * Merges several ranks' files into one trace, with arrows between their events.
  *
- * It knows files only, not contexts, so iris-trace uses it, too. Each file is
+ * It knows files only, not contexts, so iris trace uses it, too. Each file is
  * read twice: first for its kind of times, its first event and the arrows, then
  * to copy its events.
  */

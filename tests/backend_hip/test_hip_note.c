@@ -29,7 +29,7 @@ struct look {
     char cause[IRIS_REPORT_CAUSE]; /* the first that has the wait */
 };
 
-/* In place of iris-top. */
+/* In place of iris top. */
 static void *look(void *arg)
 {
     struct look *self = arg;

@@ -90,10 +90,10 @@ static void the_nearest_name_is_offered_or_none(void **state)
     expect("IRIS_TIMEOUT", "did you mean IRIS_TIMEOUT_MS?");
     expect("IRIS_NUMRANKS", "did you mean IRIS_NUM_RANKS?");
     expect("IRIS_heap_size", "did you mean IRIS_HEAP_SIZE?");
-    expect("IRIS_", "IRIS_ is unknown; iris-info lists all settings\n");
-    expect("IRIS_PUPIL_COLOUR", "IRIS_PUPIL_COLOUR is unknown; iris-info");
+    expect("IRIS_", "IRIS_ is unknown; iris info lists all settings\n");
+    expect("IRIS_PUPIL_COLOUR", "IRIS_PUPIL_COLOUR is unknown; iris info");
     memset(longest + 5, 'X', sizeof longest - 6);
-    snprintf(cut, sizeof cut, "%.48s is unknown; iris-info", longest);
+    snprintf(cut, sizeof cut, "%.48s is unknown; iris info", longest);
     expect(longest, cut);
 }
 

@@ -154,9 +154,9 @@ static void what_is_wrong_says_where(void **state)
         {"all_reduce gpu =0 any auto 0\n", "wrong:1: '=0'", "1 or more"},
         {"all_reduce gpu =any any auto 0\n", "'=any'", "1 or more"},
         {"format 3\nall_reduce gpu 2 any new 0\n", "wrong:1: format '3'",
-         "iris-bench --tune"},
-        {"format two\n", "wrong:1: format 'two'", "iris-bench --tune"},
-        {"rate gpu link any any 364\n", "wrong:1: 'rate'", "iris-bench --tune"},
+         "iris bench --tune"},
+        {"format two\n", "wrong:1: format 'two'", "iris bench --tune"},
+        {"rate gpu link any any 364\n", "wrong:1: 'rate'", "iris bench --tune"},
         {"all_reduce gpu 2 any two_shot some\n", "'some'", "workgroups"},
         {"all_reduce gpu 2 any two_shot\n", "wrong:1: 5 words", "a rule has"},
         {"all_reduce gpu 2 any two_shot 0 0\n", "7 words", "a rule has"},
@@ -170,11 +170,11 @@ static void what_is_wrong_says_where(void **state)
     setenv("IRIS_CCL_TUNING", "/nonexistent/rules", 1);
     harness_run(2, wrong_body,
                 (void *)&(const char *const[]){"/nonexistent/rules",
-                                               "iris-bench --tune"});
+                                               "iris bench --tune"});
     setenv("IRIS_CCL_TUNING", harness_folder(), 1);
     harness_run(
         2, wrong_body,
-        (void *)&(const char *const[]){"cannot be read", "iris-bench --tune"});
+        (void *)&(const char *const[]){"cannot be read", "iris bench --tune"});
     unsetenv("IRIS_CCL_TUNING");
 }
 

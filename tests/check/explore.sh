@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# iris-replay --explore on the litmus tests (tests/check/explore.c): it finds each
+# tests/check/explorer on the litmus tests (tests/check/explore.c): it finds each
 # allowed outcome and no forbidden one, its outputs include those of random seeds,
 # and its counts are those of docs/checking.md. With a fault in the tool it does
 # not.
@@ -15,7 +15,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 export LD_LIBRARY_PATH=$build/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu IRIS_SPAWN=threads TMPDIR=$dir
-tool=$build/iris-replay
+tool=$build/tests/check/explorer
 failed=0
 seeds=100
 [ "${IRIS_TEST_LONG:-0}" = 0 ] || seeds=1000
@@ -34,7 +34,7 @@ complain() {
 }
 
 explore() { # ARGUMENT...
-    "$tool" --explore "$@" >out 2>&1 </dev/null
+    "$tool" "$@" >out 2>&1 </dev/null
 }
 
 # Whether it finds the outcome if that is allowed; and then its schedule shows it.
@@ -43,7 +43,7 @@ is_right() { # NAME VERDICT
     case $?,$2 in
     0,forbidden | 0,unseen) grep -q "no failure in all" out ;;
     1,allowed)
-        "$tool" explored -- ./explore "$1" >again &&
+        "$build/iris" replay explored -- ./explore "$1" >again &&
             grep -q "the same run" again
         ;;
     *) false ;;
@@ -96,8 +96,9 @@ late() {
 late 1 && late 2 && late 3 && late 4 && complain "the hosts are late"
 
 # What it found can be made short and shown.
-explore -s -p -o relaxed -- ./explore MP+relaxed
-grep -q "relaxed.short: 1 of" out || complain "not short"
+explore -- ./explore MP+relaxed
+"$build/iris" replay -s -p -o short explored -- ./explore MP+relaxed >out 2>&1
+grep -q "short: 1 of" out || complain "not short"
 grep -q "== 0 .*not visible yet" out || complain "nothing shown"
 
 # Too many, and programs that are not the same each time.
@@ -120,35 +121,35 @@ explore
 # Faults in the tool, with programs of updates, whose order old values cannot stand
 # for: it takes steps for independent, sleeps for too long, leaves
 # old values out, or adds no other order of a race.
-build() { # FILE PATTERN REPLACEMENT: the tool with another line in FILE
-    sed "s/$2/$3/" "$srcdir/tools/$1.c" >"$1.c"
-    cmp -s "$1.c" "$srcdir/tools/$1.c" && complain "no line in $1 is like $2"
-    # shellcheck disable=SC2046,SC2086 # lists of words
+build() { # PATTERN REPLACEMENT: the tool with another line
+    sed "s/$1/$2/" "$srcdir/tests/check/explorer.c" >explorer.c
+    cmp -s explorer.c "$srcdir/tests/check/explorer.c" && complain "no line is like $1"
+    # shellcheck disable=SC2086 # lists of words
     (cd "$build" && ./libtool --silent --mode=link --tag=CC ${CC:-cc} ${CFLAGS-} \
         -std=gnu11 -D_GNU_SOURCE -I. -Iinclude -I"$srcdir/include" -I"$srcdir/src" \
-        -I"$srcdir/tools" -no-install -o "$dir/mutant" "$dir/$1.c" \
-        $(find tools -name 'replay_*.o' ! -name "$1.o") tools/iris-replay.o \
-        libirisi.la) || complain "$1 does not compile"
+        -I"$srcdir" -no-install -o "$dir/mutant" "$dir/explorer.c" \
+        tools/command.o tools/replay.o tools/replay_table.o \
+        libirisi.la) || complain "the explorer does not compile: $1"
 }
-mutant() { # FILE PATTERN REPLACEMENT NAME: outputs of NAME are missing
-    build "$1" "$2" "$3"
+mutant() { # PATTERN REPLACEMENT NAME: outputs of NAME are missing
+    build "$1" "$2"
     tool=$dir/mutant
-    is_complete "$4" && complain "fault not noticed: $2"
-    tool=$build/iris-replay
+    is_complete "$3" && complain "fault not noticed: $1"
+    tool=$build/tests/check/explorer
 }
-mutant replay_step "(x->writes || y->writes) \&\&" "false \&\&" counter
-mutant replay_explore "if (!replay_depend(&before->sleep" "if (!0 || replay_depend(\&before->sleep" MP+update
-mutant replay_explore "node->old\[last\] + 1 < " "false \&\& 0 < " IRIW
-mutant replay_explore "node->todo |= lanes & -lanes" "(void)lanes" counter
+mutant "(x->writes || y->writes) \&\&" "false \&\&" counter
+mutant "if (!depend(&before->sleep" "if (!0 || depend(\&before->sleep" MP+update
+mutant "node->old\[last\] + 1 < " "false \&\& 0 < " IRIW
+mutant "node->todo |= lanes & -lanes" "(void)lanes" counter
 
 # Without reduction, all orders of all steps: the outputs are the same ones.
-build replay_step "a->lane == b->lane || a->is_own" "true || a->lane == b->lane"
+build "a->lane == b->lane || a->is_own" "true || a->lane == b->lane"
 for name in MP+relaxed MP+wg+workgroups counter+agent lock+relaxed; do
     tool=$dir/mutant
     explore --all -- ./explore $name
     sed -n 's/^[0-9]* executions: //p' out | sort >all
     [ -s all ] || complain "$name has no outputs"
-    tool=$build/iris-replay
+    tool=$build/tests/check/explorer
     explore --all -- ./explore $name
     sed -n 's/^[0-9]* executions: //p' out | sort | cmp -s - all ||
         complain "$name has other outputs without reduction"

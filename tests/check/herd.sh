@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # The memory model as a program for herd7, iris.bell and iris.cat, agrees with the
-# litmus tests' verdicts, with all outcomes that iris-replay --explore finds, and with
+# litmus tests' verdicts, with all outcomes that tests/check/explorer finds, and with
 # the race check. With a fault in the model it does not. HERD7 names another herd7.
 set -u
 srcdir=$(cd "${srcdir:-$(dirname "$0")/..}" && pwd)
@@ -59,7 +59,7 @@ disagrees() {
 # Whether the weak mode has the model's outcomes; those of the tests that it is known
 # not to show in full are among the model's.
 has_outcomes() { # TEST NAME VERDICT
-    "$build/iris-replay" --explore --all -- ./explore "$1" 2>&1 </dev/null |
+    "$build/tests/check/explorer" --all -- ./explore "$1" 2>&1 </dev/null |
         sed -n "s/^[0-9]* executions: /$2 outcome /p" | sort -u >ours
     grep -F "$2 outcome " model >theirs
     [ -s ours ] && [ -z "$(comm -23 ours theirs)" ] || return 1

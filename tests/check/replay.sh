@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# iris-replay: a failure comes again under its schedule and under a short one, the
+# iris replay: a failure comes again under its schedule and under a short one, the
 # table shows it, and what does not fail, or is another program's,
 # is told (tests/check/replay.c).
 set -u
@@ -32,9 +32,9 @@ complain() {
 expect() { # STATUS TEXT ARGUMENT...
     local status=$1 text=$2
     shift 2
-    "$build/iris-replay" "$@" >out 2>&1
-    [ $? = "$status" ] || complain "not status $status: iris-replay $*"
-    grep -qe "$text" out || complain "nothing like $text: iris-replay $*"
+    "$build/iris" replay "$@" >out 2>&1
+    [ $? = "$status" ] || complain "not status $status: iris replay $*"
+    grep -qe "$text" out || complain "nothing like $text: iris replay $*"
 }
 
 has() { # FILE TEXT...
@@ -109,9 +109,9 @@ expect 0 "has no end" torn -- ./talk bug 3
 expect 2 "did not run under the schedule" weak -- true
 expect 2 "no-such-program: No such file" weak -- ./no-such-program
 expect 2 "cannot write /nowhere/out" -s -o /nowhere/out weak -- ./talk bug 3
-expect 2 "usage" weak ./talk bug 3
-expect 2 "usage" weak
-expect 2 "no number of seconds" -t 0 weak -- ./talk bug 3
+expect 2 "pass a schedule\|pass -- before" weak ./talk bug 3
+expect 2 "pass a schedule\|pass -- before" weak
+expect 2 '--timeout=0' -t 0 weak -- ./talk bug 3
 expect 0 "Exit status" --help
 [ -z "$(find . -name 'iris-replay.*')" ] || complain "files are left"
 exit $failed

@@ -69,7 +69,7 @@ static void judge(const struct job *job, struct iris_report *report,
     }
 }
 
-/* In a process of its own, like iris-top. */
+/* In a process of its own, like iris top. */
 static void watch(const struct job *job)
 {
     while (!atomic_load(&job->shared->ended)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Processes that want iris-top to hang or to write to somebody's terminal: what
+ * Processes that want iris top to hang or to write to somebody's terminal: what
  * they open under the name of a segment, and what a segment of theirs says.
  */
 #include "config.h"
@@ -19,10 +19,10 @@
 #include <unistd.h>
 
 #define HOSTILE "a\033[2J\nHUNG: b\xff\xc2\x9b\u202ez"
-/* The same, as iris-top has it. */
+/* The same, as iris top has it. */
 #define HARMLESS "a\\x1b[2J\\x0aHUNG: b\\xff\\xc2\\x9b\\xe2\\x80\\xaez"
 
-/* iris-top's output, which ends however long it would take. */
+/* iris top's output, which ends however long it would take. */
 static char *run_top(const char *arguments, int *status_p)
 {
     static char text[262144];
@@ -30,7 +30,7 @@ static char *run_top(const char *arguments, int *status_p)
     size_t length;
     FILE *pipe;
 
-    snprintf(command, sizeof command, "timeout -k 1 20 ./iris-top %s 2>&1",
+    snprintf(command, sizeof command, "timeout -k 1 20 ./iris top %s 2>&1",
              arguments);
     pipe = popen(command, "r");
     assert_non_null(pipe);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris-top beside a job: stopped and killed ranks, names of jobs, and what it
+ * iris top beside a job: stopped and killed ranks, names of jobs, and what it
  * says when there is nothing to be shown.
  */
 #include "config.h"
@@ -28,7 +28,7 @@ static void run_top(struct output *output, const char *arguments)
     FILE *pipe;
     size_t length;
 
-    snprintf(command, sizeof command, "./iris-top %s 2>&1", arguments);
+    snprintf(command, sizeof command, "./iris top %s 2>&1", arguments);
     pipe = popen(command, "r");
     assert_non_null(pipe);
     length = fread(output->text, 1, sizeof output->text - 1, pipe);
@@ -44,7 +44,7 @@ static void check_has(const struct output *output, const char *text)
     }
 }
 
-/* Runs iris-top until it says so. */
+/* Runs iris top until it says so. */
 static void await(struct output *output, const char *arguments,
                   const char *text)
 {

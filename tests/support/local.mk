@@ -10,3 +10,7 @@ if FAKE_HIP
 include tests/fakeblas/local.mk
 tests_libharness_la_SOURCES += %D%/hip_job.c %D%/hip_job.h
 endif
+# Runs a litmus test in all ways that IRIS_CHECK=weak allows.
+tests_check_explorer_SOURCES = tests/check/explorer.c tools/command.c \
+	tools/replay.c tools/replay_table.c
+tests_check_explorer_LDADD = libirisi.la

@@ -3,7 +3,7 @@
 ranks.
 
 pairs.py OBSERVED RUN FIGURES: OBSERVED has lines `moved FROM TO BYTES`. RUN and
-FIGURES are what iris-sim run --perfetto wrote and --json printed."""
+FIGURES are what iris sim run --perfetto wrote and --json printed."""
 
 import collections
 import json

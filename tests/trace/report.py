@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Compares a page of iris-trace report with its trace.
+"""Compares a page of iris trace report with its trace.
 
 usage: report.py PAGE TRACE [LABEL]...: the page has the trace's arrows between
 tracks, each once per bin, and memory of just these names.

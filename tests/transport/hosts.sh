@@ -137,9 +137,9 @@ check "a report names what a kernel of the other host waits for" report
 # The calls of rank 3, also while it is stopped: the leader of its host reads them.
 calls() {
     local ret
-    on 0 ./iris-top --calls "$(pid_of 0)" | grep -q "^ *3 " || return 1
+    on 0 ./iris top --calls "$(pid_of 0)" | grep -q "^ *3 " || return 1
     kill -STOP "$(pid_of 3)"
-    on 0 ./iris-top --calls "$(pid_of 0)" >"$tmp/outcalls"
+    on 0 ./iris top --calls "$(pid_of 0)" >"$tmp/outcalls"
     grep -q "^ *2 " "$tmp/outcalls" && grep -q "^ *3 " "$tmp/outcalls"
     ret=$?
     kill -CONT "$(pid_of 3)"
@@ -150,17 +150,17 @@ look() {
     start_on 2 2 timeout -k 5 60 env IRIS_TEST_HANG=3 "$job" 0
     await_round || return 1
     for _ in 1 2 3 4 5 6 7 8 9; do
-        on 0 ./iris-top "$(pid_of 0)" >"$tmp/outtop" 2>&1
+        on 0 ./iris top "$(pid_of 0)" >"$tmp/outtop" 2>&1
         grep "rank 3 (pid $(pid_of 3) on host1, .*): $waits" "$tmp/outtop"
         ret=$?
         [ $ret != 0 ] || break
     done
-    calls && on 0 ./iris-top | grep " $(pid_of 0),$(pid_of 1)$" || ret=1
+    calls && on 0 ./iris top | grep " $(pid_of 0),$(pid_of 1)$" || ret=1
     kill -9 "$(pid_of 1)"
     finish
     return $ret
 }
-check "so does iris-top" look
+check "so does iris top" look
 
 # The other host's clock is behind.
 # shellcheck disable=SC2016 # the inner shell's own
@@ -288,7 +288,7 @@ by_mpi() { # TRANSPORT PROGRAM...
         --mca btl self,vader,tcp --mca oob_tcp_if_include eth0 --mca btl_tcp_if_include eth0 \
         -n 4 -x IRIS_TRANSPORT "${@:2}" >"$tmp/out0" 2>&1
 }
-if [ -n "$MPIRUN" ] && ./iris-info | grep -q '^ *MPI *built in'; then
+if [ -n "$MPIRUN" ] && ./iris info | grep -q '^ *MPI *built in'; then
     check "mpirun on 2 hosts" by_mpi socket "$job" 20
     check "mpirun's hosts are nodes" says 0 "rank 3 is .* on node 1 of 2"
     check "mpirun on 2 hosts, puts by MPI" by_mpi mpi "$job" 20
