@@ -370,6 +370,20 @@ enum iris_ccl_exchange {
     IRIS_CCL_REDUCE_ANY,   /* for workgroups only: ONE or TWO, by size */
 };
 
+/* The constants of a workspace with at most IRIS_CCL_NEAR members, for kernels
+ * that must not wait for loads before they send: addresses of the members'
+ * slots, as this rank maps them, and of this rank's `epochs`. */
+enum { IRIS_CCL_NEAR = 8 };
+struct iris_ccl_near {
+    uint64_t slots[IRIS_CCL_NEAR];
+    uint64_t epochs;
+    uint64_t slot_bytes;
+    uint32_t max_wgs;
+    uint32_t count;
+    uint32_t index;
+    uint32_t unused;
+};
+
 /* `in` and `out` have `bytes` bytes for each member whose part they contain,
  * one behind the other. A step takes `piece` bytes of each part. */
 struct iris_ccl_packet_args {
@@ -384,6 +398,7 @@ struct iris_ccl_packet_args {
     int32_t root;
     int32_t to_root; /* 1: in a reduction only the root gets the result */
     struct iris_ccl_scale scale;
+    struct iris_ccl_near near; /* not used by iris_k_ccl_packet */
 };
 
 #endif /* IRIS_DEVICE_KERNELS_CCL_ARGS_H */

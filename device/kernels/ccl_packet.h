@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernel of collectives by packets, and of groups of one member.
+ * The kernels of collectives by packets, and of groups of one member. The
+ * kernel of a small call takes longer to fetch its instructions than to send
+ * its packets, so the frequent reductions, and the moves, have kernels of their
+ * own, in which types and operations are constants.
  */
 #ifndef IRIS_DEVICE_KERNELS_CCL_PACKET_H
 #define IRIS_DEVICE_KERNELS_CCL_PACKET_H
@@ -59,26 +62,84 @@ IRIS_DEVICE void iris_d_ccl_alone(iris_wg_t wg,
  * kernel and on every member. Therefore the rule about two parities
  * (iris_ccl_space) holds for each workgroup by itself. The next kernel divides
  * the units in another way, so all workgroups of a kernel with several end it
- * together. */
+ * together. A kernel has reductions or moves. */
+IRIS_DEVICE void iris_d_ccl_pieces(iris_wg_t wg, iris_d_ccl_step_t *step,
+                                   const struct iris_ccl_packet_args *args)
+{
+    size_t done;
+
+    for (done = 0; done < args->bytes; done += args->piece) {
+        iris_d_ccl_next_piece(step, args, done);
+        iris_d_ccl_one_step(wg, step, args);
+    }
+    if (done > args->piece) {
+        iris_d_ccl_bye(wg, &step->ccl);
+    }
+}
+
+/* Any reduction, any number of members, and groups of one member. */
 IRIS_KERNEL(iris_k_ccl_packet, struct iris_ccl_packet_args)
 {
     iris_d_ccl_step_t step;
-    size_t done;
 
     if (args->start.space == NULL) {
         iris_d_ccl_alone(wg, args);
         return;
     }
     step.ccl = iris_d_ccl_begin(wg, &args->start);
-    iris_d_ccl_step_init(&step, args);
-    for (done = 0; done < args->bytes; done += args->piece) {
-        iris_d_ccl_next_piece(&step, args, done);
-        iris_d_ccl_one_step(wg, &step, args);
-    }
-    if (done > args->piece) {
-        iris_d_ccl_bye(wg, &step.ccl);
-    }
+    iris_d_ccl_step_init(&step, args, NULL);
+    iris_d_ccl_pieces(wg, &step, args);
     iris_d_ccl_end(wg, &step.ccl);
 }
+
+/* Reductions of one kind, or moves, in a group of at most IRIS_CCL_NEAR
+ * members: the first packet waits for two loads only, the step's number and the
+ * data. */
+IRIS_DEVICE void iris_d_ccl_near(iris_wg_t wg,
+                                 const struct iris_ccl_packet_args *args,
+                                 iris_bool_t reduces, enum iris_d_kind kind,
+                                 iris_reduce_op_t op)
+{
+    iris_d_u64_t *epochs =
+        (iris_d_u64_t *)iris_d_global((uintptr_t)args->near.epochs);
+    iris_d_ccl_step_t step;
+
+    step.ccl = iris_d_ccl_of(&args->start, 0);
+    step.ccl.count = args->near.count;
+    step.ccl.index = args->near.index;
+    iris_d_ccl_begin_at(wg, &step.ccl, epochs);
+    iris_d_ccl_step_init(&step, args, &args->near);
+    step.reduces = reduces;
+    step.kind = kind;
+    step.op = op;
+    iris_d_ccl_pieces(wg, &step, args);
+    iris_d_ccl_end_at(wg, &step.ccl, epochs, args->near.max_wgs);
+}
+
+/* Collectives that only move data. */
+IRIS_KERNEL(iris_k_ccl_packet_move, struct iris_ccl_packet_args)
+{
+    iris_d_ccl_near(wg, args, 0, IRIS_D_KIND_u8, IRIS_REDUCE_SUM);
+}
+
+/* The frequent reductions: X(name, kind, op). */
+#define IRIS_CCL_PACKET_ROWS(X)                    \
+    X(f32_sum, IRIS_D_KIND_f32, IRIS_REDUCE_SUM)   \
+    X(f32_max, IRIS_D_KIND_f32, IRIS_REDUCE_MAX)   \
+    X(bf16_sum, IRIS_D_KIND_bf16, IRIS_REDUCE_SUM) \
+    X(bf16_max, IRIS_D_KIND_bf16, IRIS_REDUCE_MAX) \
+    X(f16_sum, IRIS_D_KIND_f16, IRIS_REDUCE_SUM)   \
+    X(f16_max, IRIS_D_KIND_f16, IRIS_REDUCE_MAX)   \
+    X(i32_sum, IRIS_D_KIND_i32, IRIS_REDUCE_SUM)   \
+    X(i32_max, IRIS_D_KIND_i32, IRIS_REDUCE_MAX)
+
+/* For f32_sum: IRIS_KERNEL(iris_k_ccl_packet_f32_sum, ...). */
+#define IRIS_D_ROW(name, kind, op)                                     \
+    IRIS_KERNEL(iris_k_ccl_packet_##name, struct iris_ccl_packet_args) \
+    {                                                                  \
+        iris_d_ccl_near(wg, args, 1, kind, op);                        \
+    }
+IRIS_CCL_PACKET_ROWS(IRIS_D_ROW)
+#undef IRIS_D_ROW
 
 #endif /* IRIS_DEVICE_KERNELS_CCL_PACKET_H */

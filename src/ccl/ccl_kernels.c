@@ -21,6 +21,22 @@ const struct iris_kernel *const iris_i_ccl_pairs_kernel = iris_k_ccl_pairs;
 const struct iris_kernel *const iris_i_ccl_unordered_kernel =
     iris_k_ccl_unordered;
 const struct iris_kernel *const iris_i_ccl_matrix_kernel = iris_k_ccl_matrix;
+
+const struct iris_kernel *
+iris_i_ccl_packet_near(const struct iris_ccl_packet_args *args)
+{
+    if (args->exchange > IRIS_CCL_REDUCE_PARTS) {
+        return iris_k_ccl_packet_move;
+    }
+#define ROW(name, row_kind, row_op)                                   \
+    if (args->kind == (int)(row_kind) && args->op == (int)(row_op)) { \
+        return iris_k_ccl_packet_##name;                              \
+    }
+    IRIS_CCL_PACKET_ROWS(ROW)
+#undef ROW
+    return iris_k_ccl_packet;
+}
+
 #if IRIS_ON_CPU /* GPUs reach mapped heaps only */
 const struct iris_kernel *const iris_i_ccl_far_kernel = iris_k_ccl_far;
 const struct iris_kernel *const iris_i_ccl_far_pairs_kernel =

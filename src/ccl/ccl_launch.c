@@ -269,7 +269,11 @@ static iris_status_t launch_packet(iris_t *iris,
                         bytes_per_wg(iris, IRIS_CCL_UNIT_BYTES));
     args.start = start(iris, call, grid,
                        (uint32_t)((call->bytes + args.piece - 1) / args.piece));
-    return launch(iris, call, iris_i_ccl_packet_kernel, grid, &args);
+    args.near = call->workspace->near;
+    return launch(iris, call,
+                  members > IRIS_CCL_NEAR ? iris_i_ccl_packet_kernel
+                                          : iris_i_ccl_packet_near(&args),
+                  grid, &args);
 }
 
 /* Number of workgroups for a message of this size. */
