@@ -22,15 +22,28 @@ const struct iris_kernel *const iris_i_ccl_unordered_kernel =
     iris_k_ccl_unordered;
 const struct iris_kernel *const iris_i_ccl_matrix_kernel = iris_k_ccl_matrix;
 
+/* Whether iris_d_ccl_once() makes the call. */
+static int is_once(const struct iris_ccl_packet_args *args)
+{
+    return args->piece == args->bytes &&
+           args->exchange != IRIS_CCL_REDUCE_TWO &&
+           args->exchange != IRIS_CCL_SPREAD &&
+           ((uintptr_t)args->in | (uintptr_t)args->out | args->bytes) %
+                   IRIS_CCL_UNIT_BYTES ==
+               0;
+}
+
 const struct iris_kernel *
 iris_i_ccl_packet_near(const struct iris_ccl_packet_args *args)
 {
+    int once = is_once(args);
+
     if (args->exchange > IRIS_CCL_REDUCE_PARTS) {
-        return iris_k_ccl_packet_move;
+        return once ? iris_k_ccl_once_move : iris_k_ccl_packet_move;
     }
-#define ROW(name, row_kind, row_op)                                   \
-    if (args->kind == (int)(row_kind) && args->op == (int)(row_op)) { \
-        return iris_k_ccl_packet_##name;                              \
+#define ROW(name, row_kind, row_op)                                      \
+    if (args->kind == (int)(row_kind) && args->op == (int)(row_op)) {    \
+        return once ? iris_k_ccl_once_##name : iris_k_ccl_packet_##name; \
     }
     IRIS_CCL_PACKET_ROWS(ROW)
 #undef ROW
