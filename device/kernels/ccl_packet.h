@@ -251,17 +251,6 @@ IRIS_DEVICE void iris_d_ccl_once(iris_wg_t wg,
     iris_d_ccl_end_at(wg, &step.ccl, epochs, args->near.max_wgs);
 }
 
-/* The frequent reductions: X(name, kind, op). */
-#define IRIS_CCL_PACKET_ROWS(X)                    \
-    X(f32_sum, IRIS_D_KIND_f32, IRIS_REDUCE_SUM)   \
-    X(f32_max, IRIS_D_KIND_f32, IRIS_REDUCE_MAX)   \
-    X(bf16_sum, IRIS_D_KIND_bf16, IRIS_REDUCE_SUM) \
-    X(bf16_max, IRIS_D_KIND_bf16, IRIS_REDUCE_MAX) \
-    X(f16_sum, IRIS_D_KIND_f16, IRIS_REDUCE_SUM)   \
-    X(f16_max, IRIS_D_KIND_f16, IRIS_REDUCE_MAX)   \
-    X(i32_sum, IRIS_D_KIND_i32, IRIS_REDUCE_SUM)   \
-    X(i32_max, IRIS_D_KIND_i32, IRIS_REDUCE_MAX)
-
 /* Collectives that only move data. */
 IRIS_KERNEL(iris_k_ccl_packet_move, struct iris_ccl_packet_args)
 {
@@ -283,7 +272,7 @@ IRIS_KERNEL(iris_k_ccl_once_move, struct iris_ccl_packet_args)
     {                                                                  \
         iris_d_ccl_once(wg, args, 1, kind, op);                        \
     }
-IRIS_CCL_PACKET_ROWS(IRIS_D_ROW)
+IRIS_CCL_FREQUENT_ROWS(IRIS_D_ROW)
 #undef IRIS_D_ROW
 
 #endif /* IRIS_DEVICE_KERNELS_CCL_PACKET_H */

@@ -12,10 +12,17 @@
 /* All loads of a piece come before its stores, and only this rank reads and
  * writes those places of the members' buffers. Therefore in and out may be the
  * same. */
-IRIS_KERNEL(iris_k_ccl_reduce, struct iris_ccl_reduce_args)
+IRIS_DEVICE void iris_d_ccl_reduction(iris_wg_t wg,
+                                      const struct iris_ccl_reduce_args *args,
+                                      enum iris_d_kind kind,
+                                      iris_reduce_op_t op, iris_bool_t deep)
 {
     const void *in = args->in;
     iris_d_ccl_work_t work;
+    size_t done = 0;
+
+    work.kind = kind;
+    work.op = op;
 
     work.ccl = iris_d_ccl_begin(wg, &args->start);
     work.ccl.epoch++;
@@ -53,9 +60,16 @@ IRIS_KERNEL(iris_k_ccl_reduce, struct iris_ccl_reduce_args)
         return;
     }
 #endif
+#if !IRIS_ON_CPU
+    if (deep) {
+        done = iris_d_ccl_reduce_many(wg, &work, args);
+    }
+#endif
+    (void)deep;
     IRIS_LANES (wg, b,
-                (work.share.bytes + IRIS_CCL_PIECE - 1) / IRIS_CCL_PIECE) {
-        size_t at = b * IRIS_CCL_PIECE;
+                (work.share.bytes - done + IRIS_CCL_PIECE - 1) /
+                    IRIS_CCL_PIECE) {
+        size_t at = done + b * IRIS_CCL_PIECE;
         size_t left = work.share.bytes - at;
 
         iris_d_ccl_reduce(&work, args, at,
@@ -66,5 +80,20 @@ IRIS_KERNEL(iris_k_ccl_reduce, struct iris_ccl_reduce_args)
     }
     iris_d_ccl_end(wg, &work.ccl);
 }
+
+IRIS_KERNEL(iris_k_ccl_reduce, struct iris_ccl_reduce_args)
+{
+    iris_d_ccl_reduction(wg, args, (enum iris_d_kind)args->kind,
+                         (iris_reduce_op_t)args->op, 0);
+}
+
+/* The frequent reductions (ccl_fold.h): iris_k_ccl_reduce_f32_sum and so on. */
+#define IRIS_D_ROW(name, kind, op)                                     \
+    IRIS_KERNEL(iris_k_ccl_reduce_##name, struct iris_ccl_reduce_args) \
+    {                                                                  \
+        iris_d_ccl_reduction(wg, args, kind, op, 1);                   \
+    }
+IRIS_CCL_FREQUENT_ROWS(IRIS_D_ROW)
+#undef IRIS_D_ROW
 
 #endif /* IRIS_DEVICE_KERNELS_CCL_REDUCE_H */

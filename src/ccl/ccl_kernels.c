@@ -14,7 +14,6 @@
 #include <iris/device/kernels/ccl_reduce.h>
 #include <iris/device/kernels/ccl_unordered.h>
 
-const struct iris_kernel *const iris_i_ccl_reduce_kernel = iris_k_ccl_reduce;
 const struct iris_kernel *const iris_i_ccl_move_kernel = iris_k_ccl_move;
 const struct iris_kernel *const iris_i_ccl_packet_kernel = iris_k_ccl_packet;
 const struct iris_kernel *const iris_i_ccl_pairs_kernel = iris_k_ccl_pairs;
@@ -45,9 +44,20 @@ iris_i_ccl_packet_near(const struct iris_ccl_packet_args *args)
     if (args->kind == (int)(row_kind) && args->op == (int)(row_op)) {    \
         return once ? iris_k_ccl_once_##name : iris_k_ccl_packet_##name; \
     }
-    IRIS_CCL_PACKET_ROWS(ROW)
+    IRIS_CCL_FREQUENT_ROWS(ROW)
 #undef ROW
     return iris_k_ccl_packet;
+}
+
+const struct iris_kernel *iris_i_ccl_reduce_kernel(int kind, int op)
+{
+#define ROW(name, row_kind, row_op)                       \
+    if (kind == (int)(row_kind) && op == (int)(row_op)) { \
+        return iris_k_ccl_reduce_##name;                  \
+    }
+    IRIS_CCL_FREQUENT_ROWS(ROW)
+#undef ROW
+    return iris_k_ccl_reduce;
 }
 
 #if IRIS_ON_CPU /* GPUs reach mapped heaps only */

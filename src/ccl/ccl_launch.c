@@ -432,10 +432,11 @@ iris_status_t iris_i_ccl_launch(iris_t *iris, const struct iris_ccl_call *call)
     case IRIS_CCL_ONE_SHOT:
     case IRIS_CCL_TWO_SHOT:
     case IRIS_CCL_DIRECT:
-        return launch_reduce(iris, call,
-                             call->options.rows == 0
-                                 ? iris_i_ccl_reduce_kernel
-                                 : iris_i_ccl_matrix_kernel);
+        return launch_reduce(
+            iris, call,
+            call->options.rows == 0
+                ? iris_i_ccl_reduce_kernel(call->kind, kernel_op(call))
+                : iris_i_ccl_matrix_kernel);
     case IRIS_CCL_ATOMIC:
     case IRIS_CCL_SPINLOCK:
     case IRIS_CCL_RING:
