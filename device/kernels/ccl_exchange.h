@@ -101,7 +101,7 @@ IRIS_DEVICE char *iris_d_ccl_slots(const iris_d_ccl_step_t *step, uint32_t i)
     size_t parity = (size_t)(ccl->epoch & 1) * ccl->count * step->slot_bytes;
 
     if (step->near != NULL) {
-        return (char *)iris_d_global((uintptr_t)step->near->slots[i]) + parity;
+        return iris_d_ccl_near_at(step->near, i, step->near->slots) + parity;
     }
     return iris_d_ccl_peer(ccl, i, &ccl->space->slots) + parity;
 }

@@ -100,20 +100,15 @@ IRIS_DEVICE void iris_d_ccl_near(iris_wg_t wg,
                                  iris_bool_t reduces, enum iris_d_kind kind,
                                  iris_reduce_op_t op)
 {
-    iris_d_u64_t *epochs =
-        (iris_d_u64_t *)iris_d_global((uintptr_t)args->near.epochs);
     iris_d_ccl_step_t step;
 
-    step.ccl = iris_d_ccl_of(&args->start, 0);
-    step.ccl.count = args->near.count;
-    step.ccl.index = args->near.index;
-    iris_d_ccl_begin_at(wg, &step.ccl, epochs);
+    step.ccl = iris_d_ccl_begin_near(wg, &args->start, &args->near);
     iris_d_ccl_step_init(&step, args, &args->near);
     step.reduces = reduces;
     step.kind = kind;
     step.op = op;
     iris_d_ccl_pieces(wg, &step, args);
-    iris_d_ccl_end_at(wg, &step.ccl, epochs, args->near.max_wgs);
+    iris_d_ccl_end_near(wg, &step.ccl, &args->near);
 }
 
 /* ---- In one step
@@ -217,8 +212,6 @@ IRIS_DEVICE void iris_d_ccl_once(iris_wg_t wg,
                                  iris_bool_t reduces, enum iris_d_kind kind,
                                  iris_reduce_op_t op)
 {
-    iris_d_u64_t *epochs =
-        (iris_d_u64_t *)iris_d_global((uintptr_t)args->near.epochs);
     const char *in = (const char *)iris_d_global((uintptr_t)args->in);
     iris_bool_t parts = args->exchange == IRIS_CCL_REDUCE_PARTS ||
                         args->exchange == IRIS_CCL_SWAP;
@@ -226,10 +219,7 @@ IRIS_DEVICE void iris_d_ccl_once(iris_wg_t wg,
     size_t units = (size_t)args->bytes / IRIS_CCL_UNIT_BYTES;
     iris_d_ccl_step_t step;
 
-    step.ccl = iris_d_ccl_of(&args->start, 0);
-    step.ccl.count = args->near.count;
-    step.ccl.index = args->near.index;
-    iris_d_ccl_begin_at(wg, &step.ccl, epochs);
+    step.ccl = iris_d_ccl_begin_near(wg, &args->start, &args->near);
     iris_d_ccl_step_init(&step, args, &args->near);
     iris_d_ccl_next_piece(&step, args, 0);
     step.reduces = reduces;
@@ -248,7 +238,7 @@ IRIS_DEVICE void iris_d_ccl_once(iris_wg_t wg,
     IRIS_LANES (wg, u, units) {
         iris_d_ccl_once_unit(&step, args, (const iris_d_u64_t *)in, u);
     }
-    iris_d_ccl_end_at(wg, &step.ccl, epochs, args->near.max_wgs);
+    iris_d_ccl_end_near(wg, &step.ccl, &args->near);
 }
 
 /* Collectives that only move data. */

@@ -493,6 +493,32 @@ IRIS_DEVICE iris_d_ccl_t iris_d_ccl_begin(iris_wg_t wg,
     return ccl;
 }
 
+/* The same place in member i's workspace as iris_d_ccl_peer() finds. */
+IRIS_DEVICE char *iris_d_ccl_near_at(const struct iris_ccl_near *near,
+                                     uint32_t i, uint64_t offset)
+{
+    return (char *)iris_d_global((uintptr_t)(near->members[i] + offset));
+}
+
+IRIS_DEVICE iris_d_u64_t *
+iris_d_ccl_near_epochs(const struct iris_ccl_near *near)
+{
+    return (iris_d_u64_t *)iris_d_ccl_near_at(near, near->index, near->epochs);
+}
+
+/* iris_d_ccl_begin() without loads but the step's number. */
+IRIS_DEVICE iris_d_ccl_t
+iris_d_ccl_begin_near(iris_wg_t wg, const struct iris_ccl_start *start,
+                      const struct iris_ccl_near *near)
+{
+    iris_d_ccl_t ccl = iris_d_ccl_of(start, 0);
+
+    ccl.count = near->count;
+    ccl.index = near->index;
+    iris_d_ccl_begin_at(wg, &ccl, iris_d_ccl_near_epochs(near));
+    return ccl;
+}
+
 /* Ends a kernel: counts the calls and the steps that it took, also for
  * workgroups that this grid lacks, because the next grid may have them. On a
  * GPU the steps are added by an atomic, because another lane may have ended
@@ -514,6 +540,12 @@ IRIS_DEVICE void iris_d_ccl_end_at(iris_wg_t wg, const iris_d_ccl_t *ccl,
             word, w < max_wgs ? (uint32_t)ccl->epoch - ccl->before : 1, order);
 #endif
     }
+}
+
+IRIS_DEVICE void iris_d_ccl_end_near(iris_wg_t wg, const iris_d_ccl_t *ccl,
+                                     const struct iris_ccl_near *near)
+{
+    iris_d_ccl_end_at(wg, ccl, iris_d_ccl_near_epochs(near), near->max_wgs);
 }
 
 IRIS_DEVICE void iris_d_ccl_end(iris_wg_t wg, const iris_d_ccl_t *ccl)

@@ -15,6 +15,8 @@
 #include <iris/device/kernels/ccl_unordered.h>
 
 const struct iris_kernel *const iris_i_ccl_move_kernel = iris_k_ccl_move;
+const struct iris_kernel *const iris_i_ccl_move_near_kernel =
+    iris_k_ccl_move_near;
 const struct iris_kernel *const iris_i_ccl_packet_kernel = iris_k_ccl_packet;
 const struct iris_kernel *const iris_i_ccl_pairs_kernel = iris_k_ccl_pairs;
 const struct iris_kernel *const iris_i_ccl_unordered_kernel =
@@ -49,8 +51,12 @@ iris_i_ccl_packet_near(const struct iris_ccl_packet_args *args)
     return iris_k_ccl_packet;
 }
 
-const struct iris_kernel *iris_i_ccl_reduce_kernel(int kind, int op)
+const struct iris_kernel *iris_i_ccl_reduce_kernel(int kind, int op,
+                                                   int members)
 {
+    if (members > IRIS_CCL_NEAR) {
+        return iris_k_ccl_reduce;
+    }
 #define ROW(name, row_kind, row_op)                       \
     if (kind == (int)(row_kind) && op == (int)(row_op)) { \
         return iris_k_ccl_reduce_##name;                  \

@@ -209,6 +209,7 @@ static iris_status_t launch_reduce(iris_t *iris,
     args.own_rows = call->options.own_rows;
     args.rings = call->options.num_rings;
     args.root = call->op == IRIS_CCL_REDUCE ? call->root : -1;
+    args.near = call->workspace->near;
     return launch(iris, call, kernel, grid, &args);
 }
 
@@ -241,7 +242,11 @@ static iris_status_t launch_move(iris_t *iris, const struct iris_ccl_call *call)
     args.pull = pull;
     args.root = call->op == IRIS_CCL_BROADCAST ? call->root : -1;
     args.async = pull && call->options.async;
-    return launch(iris, call, iris_i_ccl_move_kernel, grid, &args);
+    args.near = call->workspace->near;
+    return launch(iris, call,
+                  args.near.count > IRIS_CCL_NEAR ? iris_i_ccl_move_kernel
+                                                  : iris_i_ccl_move_near_kernel,
+                  grid, &args);
 }
 
 static iris_status_t launch_packet(iris_t *iris,
@@ -435,7 +440,8 @@ iris_status_t iris_i_ccl_launch(iris_t *iris, const struct iris_ccl_call *call)
         return launch_reduce(
             iris, call,
             call->options.rows == 0
-                ? iris_i_ccl_reduce_kernel(call->kind, kernel_op(call))
+                ? iris_i_ccl_reduce_kernel(call->kind, kernel_op(call),
+                                           call->group->members.count)
                 : iris_i_ccl_matrix_kernel);
     case IRIS_CCL_ATOMIC:
     case IRIS_CCL_SPINLOCK:

@@ -178,18 +178,24 @@ static iris_status_t take(iris_t *iris, struct iris_ccl *ccl,
 }
 
 /* The constants that kernels get as arguments. */
-static struct iris_ccl_near near_of(const struct iris_ccl_workspace *workspace,
+static struct iris_ccl_near near_of(const iris_t *iris,
+                                    const struct iris_group *group,
                                     struct iris_ccl_space *space)
 {
-    struct iris_ccl_near near = {.epochs = (uintptr_t)workspace->device +
-                                           (uint64_t)space->epochs,
+    const int64_t *bases = iris_i_heap_bases(&iris_i_heap(iris)->memory);
+    struct iris_ccl_near near = {.slots = (uint64_t)space->slots,
+                                 .hellos = (uint64_t)space->hellos,
+                                 .byes = (uint64_t)space->byes,
+                                 .call = (uint64_t)space->call,
+                                 .epochs = (uint64_t)space->epochs,
                                  .slot_bytes = (uint64_t)space->slot_bytes,
                                  .max_wgs = (uint32_t)space->max_wgs,
                                  .count = (uint32_t)space->count,
                                  .index = (uint32_t)space->index};
 
     for (size_t i = 0; i < near.count && i < IRIS_CCL_NEAR; i++) {
-        near.slots[i] = (uint64_t)(iris_i_ccl_members(space)[i] + space->slots);
+        near.members[i] = (uint64_t)iris_i_ccl_members(space)[i];
+        near.heaps[i] = (uint64_t)bases[group->ranks[i]];
     }
     return near;
 }
@@ -218,7 +224,7 @@ static iris_status_t write_part(iris_t *iris,
         iris_i_ccl_members(copy)[n + i] = group->ranks[i];
     }
     if (part == 0) {
-        workspace->near = near_of(workspace, copy);
+        workspace->near = near_of(iris, group, copy);
     }
     status = iris_i_heap_copy(&iris_i_heap(iris)->memory,
                               (char *)workspace->device + at, copy, bytes);
