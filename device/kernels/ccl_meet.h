@@ -180,13 +180,14 @@ IRIS_DEVICE iris_d_ccl_tables_t iris_d_ccl_meet_near(
                                         near->count * IRIS_CCL_HELLO_SPACE * 8;
     iris_d_ccl_tables_t tables = {table, table + IRIS_CCL_NEAR};
 
-    iris_d_release_ahead();
     IRIS_WG_LANES (wg, i, (size_t)near->count * IRIS_CCL_HELLO_WORDS) {
         uint32_t k = (uint32_t)i % IRIS_CCL_HELLO_WORDS;
         uint32_t to = iris_d_ccl_after(ccl, (uint32_t)i / IRIS_CCL_HELLO_WORDS);
         iris_d_u64_t *hello = (iris_d_u64_t *)iris_d_ccl_near_at(
             near, to, first + near->index * IRIS_CCL_HELLO_SPACE * 8);
 
+        /* Only these lanes: a fence of all takes as long as a message. */
+        iris_d_release_ahead();
         iris_d_store_u64(
             hello + k, iris_d_ccl_half(iris_d_ccl_says(ccl, in, out, k), flag),
             iris_d_order(IRIS_D_AHEAD, IRIS_SCOPE_SYSTEM));
@@ -229,17 +230,15 @@ IRIS_DEVICE iris_d_ccl_tables_t iris_d_ccl_meet_near(
 IRIS_DEVICE void iris_d_ccl_bye_at(iris_wg_t wg, const iris_d_ccl_t *ccl,
                                    const struct iris_ccl_near *near)
 {
-    iris_d_condition_t ended =
-        iris_d_ccl_condition(IRIS_D_KIND_u64, IRIS_CMP_GE, ccl->epoch);
     size_t first = (size_t)wg.id * ccl->count;
 
     iris_wg_barrier(wg);
-    iris_d_release_ahead(); /* releases all writes of the workgroup */
     IRIS_WG_LANES (wg, i, ccl->count) {
         uint32_t to = iris_d_ccl_after(ccl, (uint32_t)i);
         char *byes = near != NULL ? iris_d_ccl_near_at(near, to, near->byes)
                                   : iris_d_ccl_peer(ccl, to, &ccl->space->byes);
 
+        iris_d_release_ahead(); /* releases all writes of the workgroup */
         iris_d_store_u64((iris_d_u64_t *)byes + first + ccl->index, ccl->epoch,
                          iris_d_order(IRIS_D_AHEAD, IRIS_SCOPE_SYSTEM));
     }
@@ -248,7 +247,8 @@ IRIS_DEVICE void iris_d_ccl_bye_at(iris_wg_t wg, const iris_d_ccl_t *ccl,
                          ? iris_d_ccl_near_at(near, near->index, near->byes)
                          : iris_d_ccl_own(ccl, &ccl->space->byes);
 
-        (void)iris_d_wait(ccl->dev, (iris_d_u64_t *)byes + first + i, ended);
+        iris_d_ccl_wait(ccl, (iris_d_u64_t *)byes + first + i, IRIS_D_KIND_u64,
+                        IRIS_CMP_GE, ccl->epoch);
     }
     iris_wg_barrier(wg);
 }
