@@ -154,7 +154,7 @@ IRIS_DEVICE void iris_d_wg_ccl(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
     args->start.steps =
         (uint32_t)((args->bytes + args->piece - 1) / args->piece);
     step.ccl = iris_d_wg_ccl_call(wg, wg_ccl, &args->start);
-    iris_d_ccl_step_init(&step, args);
+    iris_d_ccl_step_init(&step, args, NULL);
     for (size_t done = 0; done < args->bytes; done += args->piece) {
         iris_d_ccl_next_piece(&step, args, done);
         if (args->exchange == IRIS_CCL_BRING) {

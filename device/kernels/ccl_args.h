@@ -212,6 +212,25 @@ struct iris_ccl_start {
  * are a multiple of this. */
 #define IRIS_CCL_STAGE_GRAIN 128
 
+/* The constants of a workspace with at most IRIS_CCL_NEAR members, for kernels
+ * on GPUs, and of packets: loads of the workspace's header take longer than a
+ * message. Addresses are as this rank maps them. */
+enum { IRIS_CCL_NEAR = 8 };
+struct iris_ccl_near {
+    uint64_t members[IRIS_CCL_NEAR]; /* their workspaces */
+    uint64_t heaps[IRIS_CCL_NEAR];
+    uint64_t slots; /* offsets in a workspace */
+    uint64_t hellos;
+    uint64_t byes;
+    uint64_t call;
+    uint64_t epochs;
+    uint64_t slot_bytes;
+    uint32_t max_wgs;
+    uint32_t count;
+    uint32_t index;
+    uint32_t unused;
+};
+
 /* The factor of a reduction's results, for each type of sums: 1 in a call without
  * a factor. Kernels multiply each sum once, before they round it. It is no union
  * because a compiler kept one in memory. */
@@ -265,6 +284,7 @@ struct iris_ccl_reduce_args {
     int32_t root;     /* not -1: only this member gets the result */
     struct iris_ccl_scale scale;
     struct iris_ccl_staging staging;
+    struct iris_ccl_near near;
 };
 
 /* ---- Collectives that only move data, in place ---- */
@@ -290,6 +310,7 @@ struct iris_ccl_move_args {
     int32_t root;  /* not -1: only this member's in is read */
     int32_t async; /* 1: peers may read `in` after the end; pull only */
     struct iris_ccl_staging staging;
+    struct iris_ccl_near near;
 };
 
 /* ---- Between pairs of members ---- */
@@ -384,6 +405,7 @@ struct iris_ccl_packet_args {
     int32_t root;
     int32_t to_root; /* 1: in a reduction only the root gets the result */
     struct iris_ccl_scale scale;
+    struct iris_ccl_near near;
 };
 
 #endif /* IRIS_DEVICE_KERNELS_CCL_ARGS_H */

@@ -21,6 +21,8 @@ typedef struct iris_d_ccl_work {
     uint32_t copies;
     uint32_t turn;
     size_t to;
+    enum iris_d_kind kind;
+    iris_reduce_op_t op;
 } iris_d_ccl_work_t;
 
 /* The target of the i-th copy of the bytes at `at` in the share. */
@@ -45,9 +47,9 @@ IRIS_DEVICE void iris_d_ccl_reduce(const iris_d_ccl_work_t *work,
     row.in = work->tables.in;
     row.at = work->share.begin + at;
     row.count = work->ccl.count;
-    row.op = (iris_reduce_op_t)args->op;
+    row.op = work->op;
     row.scale = args->scale;
-    iris_d_ccl_reduce_row((enum iris_d_kind)args->kind, row, bytes, own);
+    iris_d_ccl_reduce_row(work->kind, row, bytes, own);
     for (uint32_t i = 1; i < work->copies; i++) {
         iris_d_copy_bytes(iris_d_ccl_result(work, i, at), own, bytes);
     }
@@ -151,29 +153,30 @@ IRIS_DEVICE void iris_d_ccl_store(char *to, const iris_d_block_t *from,
 }
 
 /* Combines the members' blocks at `at`, in the group's order. */
-IRIS_DEVICE void iris_d_ccl_combine(const iris_d_ccl_t *ccl,
+IRIS_DEVICE void iris_d_ccl_combine(const iris_d_ccl_work_t *work,
                                     const struct iris_ccl_reduce_args *args,
-                                    const iris_d_u64_t *in, size_t at,
-                                    size_t bytes, iris_d_block_t *result)
+                                    size_t at, size_t bytes,
+                                    iris_d_block_t *result)
 {
-    enum iris_d_kind kind = (enum iris_d_kind)args->kind;
-    iris_reduce_op_t op = (iris_reduce_op_t)args->op;
+    enum iris_d_kind kind = work->kind;
+    iris_reduce_op_t op = work->op;
+    uint32_t count = work->ccl.count;
     iris_d_block_t blocks[IRIS_CCL_BATCH];
     iris_d_sums_t sums;
 
-    for (uint32_t first = 0; first < ccl->count; first += IRIS_CCL_BATCH) {
+    for (uint32_t first = 0; first < count; first += IRIS_CCL_BATCH) {
         IRIS_D_UNROLL
         for (uint32_t k = 0; k < IRIS_CCL_BATCH; k++) {
-            if (first + k < ccl->count) {
-                iris_d_ccl_load(&blocks[k], iris_d_ccl_at(in, first + k) + at,
+            if (first + k < count) {
+                iris_d_ccl_load(&blocks[k],
+                                iris_d_ccl_at(work->tables.in, first + k) + at,
                                 bytes);
             }
         }
         /* Moves the next block down, because registers cannot be indexed. The
          * loop must not be unrolled: that would repeat all of the
          * arithmetic. */
-        for (uint32_t k = 0; k < IRIS_CCL_BATCH && first + k < ccl->count;
-             k++) {
+        for (uint32_t k = 0; k < IRIS_CCL_BATCH && first + k < count; k++) {
             if (first + k == 0) {
                 iris_d_fold_begin(kind, &sums, &blocks[0], sizeof blocks[0]);
             } else {
@@ -194,11 +197,99 @@ IRIS_DEVICE void iris_d_ccl_reduce(const iris_d_ccl_work_t *work,
 {
     iris_d_block_t result;
 
-    iris_d_ccl_combine(&work->ccl, args, work->tables.in,
-                       work->share.begin + at, bytes, &result);
+    iris_d_ccl_combine(work, args, work->share.begin + at, bytes, &result);
     for (uint32_t i = 0; i < work->copies; i++) {
         iris_d_ccl_store(iris_d_ccl_result(work, i, at), &result, bytes);
     }
+}
+
+/* Blocks that a lane has in flight of each member, if the kind is a constant:
+ * as many as fit into registers with their sums. */
+IRIS_DEVICE uint32_t iris_d_ccl_depth(enum iris_d_kind kind)
+{
+    return kind == IRIS_D_KIND_f32 ? 4 : 2;
+}
+
+/* Whether all buffers are aligned for whole blocks. */
+IRIS_DEVICE iris_bool_t iris_d_ccl_is_aligned(const iris_d_ccl_work_t *work)
+{
+    uintptr_t bits = (uintptr_t)(work->share.begin | work->to);
+
+    for (uint32_t i = 0; i < work->ccl.count; i++) {
+        bits |= (uintptr_t)(work->tables.in[i] | work->tables.out[i]);
+    }
+    return (bits & (IRIS_CCL_BLOCK_BYTES - 1)) == 0;
+}
+
+/* Combines iris_d_ccl_depth() blocks, the first one at `at`, `apart` bytes from one
+ * to the next. All loads of a batch of members are in flight at once. */
+IRIS_DEVICE void iris_d_ccl_reduce_deep(const iris_d_ccl_work_t *work,
+                                        const struct iris_ccl_reduce_args *args,
+                                        size_t at, size_t apart)
+{
+    const size_t block = IRIS_CCL_BLOCK_BYTES;
+    uint32_t count = work->ccl.count;
+    const uint32_t depth = iris_d_ccl_depth(work->kind);
+    iris_d_sums_t sums[4];
+
+    for (uint32_t first = 0; first < count; first += IRIS_CCL_BATCH) {
+        iris_d_block_t blocks[IRIS_CCL_BATCH][4];
+
+        IRIS_D_UNROLL
+        for (uint32_t k = 0; k < IRIS_CCL_BATCH; k++) {
+            IRIS_D_UNROLL
+            for (uint32_t d = 0; d < depth; d++) {
+                if (first + k < count) {
+                    iris_d_load_wide(blocks[k][d].words,
+                                     iris_d_ccl_at(work->tables.in, first + k) +
+                                         work->share.begin + at + d * apart);
+                }
+            }
+        }
+        IRIS_D_UNROLL
+        for (uint32_t k = 0; k < IRIS_CCL_BATCH; k++) {
+            IRIS_D_UNROLL
+            for (uint32_t d = 0; d < depth; d++) {
+                if (first + k == 0) {
+                    iris_d_fold_begin(work->kind, &sums[d], &blocks[k][d],
+                                      block);
+                } else if (first + k < count) {
+                    iris_d_fold(work->kind, work->op, &sums[d], &blocks[k][d],
+                                block);
+                }
+            }
+        }
+    }
+    IRIS_D_UNROLL
+    for (uint32_t d = 0; d < depth; d++) {
+        iris_d_block_t result;
+
+        iris_d_fold_finish(work->kind, &result, &sums[d], args->scale, block);
+        for (uint32_t i = 0; i < work->copies; i++) {
+            iris_d_store_wide(iris_d_ccl_result(work, i, at + d * apart),
+                              result.words);
+        }
+    }
+}
+
+/* The workgroup's part of the blocks that lanes combine
+ * iris_d_ccl_depth() at a time. Returns the bytes of the share that all workgroups combine so. */
+IRIS_DEVICE size_t
+iris_d_ccl_reduce_many(iris_wg_t wg, const iris_d_ccl_work_t *work,
+                       const struct iris_ccl_reduce_args *args)
+{
+    size_t apart = (size_t)wg.num_lanes * IRIS_CCL_BLOCK_BYTES;
+    size_t deep = apart * iris_d_ccl_depth(work->kind);
+    size_t turns = work->share.bytes / deep;
+
+    if (!iris_d_ccl_is_aligned(work)) {
+        return 0;
+    }
+    for (size_t t = wg.id; t < turns; t += wg.num_wgs) {
+        iris_d_ccl_reduce_deep(
+            work, args, t * deep + iris_d_lane() * IRIS_CCL_BLOCK_BYTES, apart);
+    }
+    return turns * deep;
 }
 #endif
 

@@ -35,7 +35,11 @@ typedef struct iris_d_ccl_step {
     char *slots;       /* this rank's slots for the step's parity */
     size_t mine;       /* offset of this rank's slot in a member's `slots` */
     iris_bool_t keeps; /* this rank writes `out` */
+    iris_bool_t reduces;
+    enum iris_d_kind kind;
+    iris_reduce_op_t op;
     iris_d_ccl_flags_t flags;
+    const struct iris_ccl_near *near; /* NULL: the workspace's header */
 } iris_d_ccl_step_t;
 
 IRIS_DEVICE size_t iris_d_ccl_units(size_t bytes)
@@ -96,6 +100,9 @@ IRIS_DEVICE char *iris_d_ccl_slots(const iris_d_ccl_step_t *step, uint32_t i)
     const iris_d_ccl_t *ccl = &step->ccl;
     size_t parity = (size_t)(ccl->epoch & 1) * ccl->count * step->slot_bytes;
 
+    if (step->near != NULL) {
+        return iris_d_ccl_near_at(step->near, i, step->near->slots) + parity;
+    }
     return iris_d_ccl_peer(ccl, i, &ccl->space->slots) + parity;
 }
 
@@ -180,8 +187,8 @@ IRIS_DEVICE const char *iris_d_ccl_sum(const iris_d_ccl_step_t *step,
                                        const struct iris_ccl_packet_args *args,
                                        size_t u, uint64_t *unit_p)
 {
-    enum iris_d_kind kind = (enum iris_d_kind)args->kind;
-    iris_reduce_op_t op = (iris_reduce_op_t)args->op;
+    enum iris_d_kind kind = step->kind;
+    iris_reduce_op_t op = step->op;
     uint32_t count = step->ccl.count, index = step->ccl.index;
     iris_d_block_t block;
     iris_d_sums_t sums;
@@ -426,23 +433,38 @@ IRIS_DEVICE void iris_d_ccl_spread(iris_wg_t wg, const iris_d_ccl_step_t *step,
     iris_wg_barrier(wg);
 }
 
-IRIS_DEVICE void iris_d_ccl_one_step(iris_wg_t wg, iris_d_ccl_step_t *step,
-                                     const struct iris_ccl_packet_args *args)
+/* A step of a reduction. */
+IRIS_DEVICE void iris_d_ccl_reduce_step(iris_wg_t wg,
+                                        const iris_d_ccl_step_t *step,
+                                        const struct iris_ccl_packet_args *args)
+{
+    iris_d_ccl_exchange(wg, step, args);
+    if (args->exchange == IRIS_CCL_REDUCE_TWO) {
+        iris_d_ccl_collect(wg, step, 1);
+    }
+}
+
+/* A step of a collective that only moves data. */
+IRIS_DEVICE void iris_d_ccl_move_step(iris_wg_t wg, iris_d_ccl_step_t *step,
+                                      const struct iris_ccl_packet_args *args)
 {
     if (args->exchange == IRIS_CCL_SPREAD) {
         step->part = 0;
         iris_d_ccl_spread(wg, step, (uint32_t)args->root);
         return;
     }
-    if (args->exchange == IRIS_CCL_GATHER || args->exchange == IRIS_CCL_SWAP) {
-        iris_d_ccl_deal(wg, step,
-                        args->exchange == IRIS_CCL_GATHER ? 0 : step->part);
+    iris_d_ccl_deal(wg, step,
+                    args->exchange == IRIS_CCL_GATHER ? 0 : step->part);
+    iris_d_ccl_collect(wg, step, 0);
+}
+
+IRIS_DEVICE void iris_d_ccl_one_step(iris_wg_t wg, iris_d_ccl_step_t *step,
+                                     const struct iris_ccl_packet_args *args)
+{
+    if (step->reduces) {
+        iris_d_ccl_reduce_step(wg, step, args);
     } else {
-        iris_d_ccl_exchange(wg, step, args);
-    }
-    if (args->exchange != IRIS_CCL_REDUCE_ONE &&
-        args->exchange != IRIS_CCL_REDUCE_PARTS) {
-        iris_d_ccl_collect(wg, step, args->exchange == IRIS_CCL_REDUCE_TWO);
+        iris_d_ccl_move_step(wg, step, args);
     }
 }
 
@@ -462,11 +484,18 @@ IRIS_DEVICE void iris_d_ccl_next_piece(iris_d_ccl_step_t *step,
 
 /* Sets the values that all steps of a call share; step->ccl is filled in. */
 IRIS_DEVICE void iris_d_ccl_step_init(iris_d_ccl_step_t *step,
-                                      const struct iris_ccl_packet_args *args)
+                                      const struct iris_ccl_packet_args *args,
+                                      const struct iris_ccl_near *near)
 {
+    step->near = near;
+    step->reduces = args->exchange <= IRIS_CCL_REDUCE_PARTS;
+    step->kind = (enum iris_d_kind)args->kind;
+    step->op = (iris_reduce_op_t)args->op;
     step->part = args->bytes;
     step->slot_bytes =
-        2 * (size_t)iris_d_ccl_word(&step->ccl.space->slot_bytes);
+        2 * (near != NULL
+                 ? (size_t)near->slot_bytes
+                 : (size_t)iris_d_ccl_word(&step->ccl.space->slot_bytes));
     step->mine = step->ccl.index * step->slot_bytes;
     step->keeps = !args->to_root || step->ccl.index == (uint32_t)args->root;
     step->units = iris_d_ccl_units(

@@ -331,4 +331,15 @@ IRIS_DEVICE void iris_d_fold_finish(enum iris_d_kind kind, iris_d_block_t *to,
 #undef IRIS_D_ROW
 /* clang-format on */
 
+/* The reductions that have kernels of their own: X(name, kind, op). */
+#define IRIS_CCL_FREQUENT_ROWS(X)                  \
+    X(f32_sum, IRIS_D_KIND_f32, IRIS_REDUCE_SUM)   \
+    X(f32_max, IRIS_D_KIND_f32, IRIS_REDUCE_MAX)   \
+    X(bf16_sum, IRIS_D_KIND_bf16, IRIS_REDUCE_SUM) \
+    X(bf16_max, IRIS_D_KIND_bf16, IRIS_REDUCE_MAX) \
+    X(f16_sum, IRIS_D_KIND_f16, IRIS_REDUCE_SUM)   \
+    X(f16_max, IRIS_D_KIND_f16, IRIS_REDUCE_MAX)   \
+    X(i32_sum, IRIS_D_KIND_i32, IRIS_REDUCE_SUM)   \
+    X(i32_max, IRIS_D_KIND_i32, IRIS_REDUCE_MAX)
+
 #endif /* IRIS_DEVICE_KERNELS_CCL_FOLD_H */

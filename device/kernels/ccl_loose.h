@@ -47,6 +47,8 @@ IRIS_DEVICE void iris_d_ccl_merge(const iris_d_ccl_loose_t *loose,
     work.copies = 1;
     work.turn = 0;
     work.to = 0;
+    work.kind = (enum iris_d_kind)loose->args->kind;
+    work.op = (iris_reduce_op_t)loose->args->op;
     IRIS_LANES (wg, k, (bytes + IRIS_CCL_PIECE - 1) / IRIS_CCL_PIECE) {
         size_t at = k * IRIS_CCL_PIECE, left = bytes - at;
 

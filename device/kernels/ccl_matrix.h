@@ -21,6 +21,8 @@ IRIS_KERNEL(iris_k_ccl_matrix, struct iris_ccl_reduce_args)
     work.ccl = iris_d_ccl_begin(wg, &args->start);
     work.ccl.epoch++;
     work.turn = 0;
+    work.kind = (enum iris_d_kind)args->kind;
+    work.op = (iris_reduce_op_t)args->op;
     work.copies =
         args->shape == IRIS_CCL_TO_ALL && !args->own_rows ? work.ccl.count : 1;
     if (args->shape == IRIS_CCL_SCATTER) {

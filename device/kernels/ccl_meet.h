@@ -166,31 +166,99 @@ IRIS_DEVICE iris_d_ccl_tables_t iris_d_ccl_meet(iris_wg_t wg,
     return tables;
 }
 
+/* Words of a workgroup's local memory for tables of addresses. */
+#define IRIS_CCL_NEAR_WORDS (2 * IRIS_CCL_NEAR)
+
+#if !IRIS_ON_CPU
+/* iris_d_ccl_meet() with tables in local memory. */
+IRIS_DEVICE iris_d_ccl_tables_t iris_d_ccl_meet_near(
+    iris_wg_t wg, const iris_d_ccl_t *ccl, const struct iris_ccl_near *near,
+    const void *in, const void *out, iris_d_u64_t *table)
+{
+    uint32_t flag = iris_d_ccl_flag(ccl);
+    uint64_t first = near->hellos + ((ccl->epoch & 1) * near->max_wgs + wg.id) *
+                                        near->count * IRIS_CCL_HELLO_SPACE * 8;
+    iris_d_ccl_tables_t tables = {table, table + IRIS_CCL_NEAR};
+
+    IRIS_WG_LANES (wg, i, (size_t)near->count * IRIS_CCL_HELLO_WORDS) {
+        uint32_t k = (uint32_t)i % IRIS_CCL_HELLO_WORDS;
+        uint32_t to = iris_d_ccl_after(ccl, (uint32_t)i / IRIS_CCL_HELLO_WORDS);
+        iris_d_u64_t *hello = (iris_d_u64_t *)iris_d_ccl_near_at(
+            near, to, first + near->index * IRIS_CCL_HELLO_SPACE * 8);
+
+        /* Only these lanes: a fence of all takes as long as a message. */
+        iris_d_release_ahead();
+        iris_d_store_u64(
+            hello + k, iris_d_ccl_half(iris_d_ccl_says(ccl, in, out, k), flag),
+            iris_d_order(IRIS_D_AHEAD, IRIS_SCOPE_SYSTEM));
+    }
+    /* A lane waits for an address, or for the call. */
+    IRIS_WG_LANES (wg, i, (size_t)near->count * 3) {
+        uint32_t k = (uint32_t)i % 3 * 2;
+        uint32_t from = iris_d_ccl_after(ccl, (uint32_t)i / 3);
+        iris_d_u64_t *hello = (iris_d_u64_t *)iris_d_ccl_near_at(
+            near, near->index, first + from * IRIS_CCL_HELLO_SPACE * 8);
+        uint64_t low;
+
+        if (k == IRIS_CCL_CALL) {
+            iris_d_ccl_wait(ccl, hello + k, IRIS_D_KIND_u64, IRIS_CMP_EQ,
+                            iris_d_ccl_half(ccl->call, flag));
+        } else {
+            iris_d_ccl_await(ccl, hello + k);
+            iris_d_ccl_await(ccl, hello + k + 1);
+            low = iris_d_load_u64(hello + k, iris_d_ccl_relaxed());
+            table[k / 2 * IRIS_CCL_NEAR + from] =
+                near->heaps[from] + (uint32_t)low +
+                (iris_d_load_u64(hello + k + 1, iris_d_ccl_relaxed()) << 32);
+        }
+    }
+    iris_wg_barrier(wg);
+#if IRIS_D_WATCHED
+    if (IRIS_UNLIKELY(iris_d_load_u64((iris_d_u64_t *)iris_d_ccl_near_at(
+                                          near, near->index,
+                                          near->call + IRIS_CCL_CALL_LEFT * 8),
+                                      iris_d_ccl_relaxed()) != 0)) {
+        iris_d_end_lane(); /* iris_d_ccl_go_on() says why */
+    }
+#endif
+    return tables;
+}
+#endif
+
+/* iris_d_ccl_bye() with the addresses of the members' words, and of this
+ * rank's. */
+IRIS_DEVICE void iris_d_ccl_bye_at(iris_wg_t wg, const iris_d_ccl_t *ccl,
+                                   const struct iris_ccl_near *near)
+{
+    size_t first = (size_t)wg.id * ccl->count;
+
+    iris_wg_barrier(wg);
+    IRIS_WG_LANES (wg, i, ccl->count) {
+        uint32_t to = iris_d_ccl_after(ccl, (uint32_t)i);
+        char *byes = near != NULL ? iris_d_ccl_near_at(near, to, near->byes)
+                                  : iris_d_ccl_peer(ccl, to, &ccl->space->byes);
+
+        iris_d_release_ahead(); /* releases all writes of the workgroup */
+        iris_d_store_u64((iris_d_u64_t *)byes + first + ccl->index, ccl->epoch,
+                         iris_d_order(IRIS_D_AHEAD, IRIS_SCOPE_SYSTEM));
+    }
+    IRIS_WG_LANES (wg, i, ccl->count) {
+        char *byes = near != NULL
+                         ? iris_d_ccl_near_at(near, near->index, near->byes)
+                         : iris_d_ccl_own(ccl, &ccl->space->byes);
+
+        iris_d_ccl_wait(ccl, (iris_d_u64_t *)byes + first + i, IRIS_D_KIND_u64,
+                        IRIS_CMP_GE, ccl->epoch);
+    }
+    iris_wg_barrier(wg);
+}
+
 /* Waits until this workgroup of every member has ended the step. Then its
  * writes are visible here, and it no longer reads this rank's buffers. Called
  * by all lanes. */
 IRIS_DEVICE void iris_d_ccl_bye(iris_wg_t wg, const iris_d_ccl_t *ccl)
 {
-    iris_d_condition_t ended =
-        iris_d_ccl_condition(IRIS_D_KIND_u64, IRIS_CMP_GE, ccl->epoch);
-    size_t first = (size_t)wg.id * ccl->count;
-
-    iris_wg_barrier(wg);
-    iris_d_release_ahead(); /* releases all writes of the workgroup */
-    IRIS_WG_LANES (wg, i, ccl->count) {
-        uint32_t to = iris_d_ccl_after(ccl, (uint32_t)i);
-        char *byes = iris_d_ccl_peer(ccl, to, &ccl->space->byes);
-
-        iris_d_store_u64((iris_d_u64_t *)byes + first + ccl->index, ccl->epoch,
-                         iris_d_order(IRIS_D_AHEAD, IRIS_SCOPE_SYSTEM));
-    }
-    IRIS_WG_LANES (wg, i, ccl->count) {
-        (void)iris_d_wait(
-            ccl->dev,
-            (iris_d_u64_t *)iris_d_ccl_own(ccl, &ccl->space->byes) + first + i,
-            ended);
-    }
-    iris_wg_barrier(wg);
+    iris_d_ccl_bye_at(wg, ccl, NULL);
 }
 
 #endif /* IRIS_DEVICE_KERNELS_CCL_MEET_H */

@@ -42,9 +42,14 @@ IRIS_DEVICE void iris_d_ccl_move(iris_wg_t wg, const iris_d_ccl_t *ccl,
     }
 }
 
-IRIS_KERNEL(iris_k_ccl_move, struct iris_ccl_move_args)
+IRIS_DEVICE void iris_d_ccl_moves(iris_wg_t wg,
+                                  const struct iris_ccl_move_args *args,
+                                  const struct iris_ccl_near *near,
+                                  iris_d_u64_t *table)
 {
-    iris_d_ccl_t ccl = iris_d_ccl_begin(wg, &args->start);
+    iris_d_ccl_t ccl = near != NULL
+                           ? iris_d_ccl_begin_near(wg, &args->start, near)
+                           : iris_d_ccl_begin(wg, &args->start);
     const void *in = args->in;
     iris_d_ccl_tables_t tables;
     uint32_t reader;
@@ -55,12 +60,17 @@ IRIS_KERNEL(iris_k_ccl_move, struct iris_ccl_move_args)
         in = iris_d_ccl_move_first(wg, ccl, args);
     }
 #endif
-    tables = iris_d_ccl_meet(wg, &ccl, in, args->out);
 #if IRIS_ON_CPU
+    (void)table;
+    tables = iris_d_ccl_meet(wg, &ccl, in, args->out);
     if (iris_d_ccl_num_staged(&ccl, tables.in) != 0) {
         iris_d_ccl_move_staged(wg, ccl, args, tables);
         return;
     }
+#else
+    tables = near != NULL
+                 ? iris_d_ccl_meet_near(wg, &ccl, near, in, args->out, table)
+                 : iris_d_ccl_meet(wg, &ccl, in, args->out);
 #endif
     for (uint32_t i = 0; i < ccl.count; i++) {
         uint32_t peer = iris_d_ccl_after(&ccl, i);
@@ -71,9 +81,27 @@ IRIS_KERNEL(iris_k_ccl_move, struct iris_ccl_move_args)
         }
     }
     if (!args->async) {
-        iris_d_ccl_bye(wg, &ccl);
+        iris_d_ccl_bye_at(wg, &ccl, near);
     }
-    iris_d_ccl_end(wg, &ccl);
+    if (near != NULL) {
+        iris_d_ccl_end_near(wg, &ccl, near);
+    } else {
+        iris_d_ccl_end(wg, &ccl);
+    }
+}
+
+/* Any number of members. */
+IRIS_KERNEL(iris_k_ccl_move, struct iris_ccl_move_args)
+{
+    iris_d_ccl_moves(wg, args, NULL, NULL);
+}
+
+/* At most IRIS_CCL_NEAR members. */
+IRIS_KERNEL(iris_k_ccl_move_near, struct iris_ccl_move_args)
+{
+    IRIS_WG_LOCAL(iris_d_u64_t, table, IRIS_CCL_NEAR_WORDS);
+
+    iris_d_ccl_moves(wg, args, &args->near, table);
 }
 
 #endif /* IRIS_DEVICE_KERNELS_CCL_MOVE_H */

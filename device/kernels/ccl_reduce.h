@@ -12,12 +12,20 @@
 /* All loads of a piece come before its stores, and only this rank reads and
  * writes those places of the members' buffers. Therefore in and out may be the
  * same. */
-IRIS_KERNEL(iris_k_ccl_reduce, struct iris_ccl_reduce_args)
+IRIS_DEVICE void
+iris_d_ccl_reduction(iris_wg_t wg, const struct iris_ccl_reduce_args *args,
+                     enum iris_d_kind kind, iris_reduce_op_t op,
+                     const struct iris_ccl_near *near, iris_d_u64_t *table)
 {
     const void *in = args->in;
     iris_d_ccl_work_t work;
+    size_t done = 0;
 
-    work.ccl = iris_d_ccl_begin(wg, &args->start);
+    work.kind = kind;
+    work.op = op;
+
+    work.ccl = near != NULL ? iris_d_ccl_begin_near(wg, &args->start, near)
+                            : iris_d_ccl_begin(wg, &args->start);
     work.ccl.epoch++;
     work.share.begin = 0;
     work.share.bytes = args->bytes;
@@ -46,25 +54,55 @@ IRIS_KERNEL(iris_k_ccl_reduce, struct iris_ccl_reduce_args)
         in = iris_d_ccl_reduce_first(wg, work.ccl, args);
     }
 #endif
-    work.tables = iris_d_ccl_meet(wg, &work.ccl, in, args->out);
 #if IRIS_ON_CPU
+    (void)table;
+    work.tables = iris_d_ccl_meet(wg, &work.ccl, in, args->out);
     if (iris_d_ccl_num_staged(&work.ccl, work.tables.in) != 0) {
         iris_d_ccl_reduce_staged(wg, work.ccl, args, work.tables);
         return;
     }
+#else
+    if (near != NULL) {
+        work.tables =
+            iris_d_ccl_meet_near(wg, &work.ccl, near, in, args->out, table);
+        done = iris_d_ccl_reduce_many(wg, &work, args);
+    } else {
+        work.tables = iris_d_ccl_meet(wg, &work.ccl, in, args->out);
+    }
 #endif
     IRIS_LANES (wg, b,
-                (work.share.bytes + IRIS_CCL_PIECE - 1) / IRIS_CCL_PIECE) {
-        size_t at = b * IRIS_CCL_PIECE;
+                (work.share.bytes - done + IRIS_CCL_PIECE - 1) /
+                    IRIS_CCL_PIECE) {
+        size_t at = done + b * IRIS_CCL_PIECE;
         size_t left = work.share.bytes - at;
 
         iris_d_ccl_reduce(&work, args, at,
                           left < IRIS_CCL_PIECE ? left : IRIS_CCL_PIECE);
     }
     if (work.copies != 1 || args->root >= 0 || !args->async) {
-        iris_d_ccl_bye(wg, &work.ccl);
+        iris_d_ccl_bye_at(wg, &work.ccl, near);
     }
-    iris_d_ccl_end(wg, &work.ccl);
+    if (near != NULL) {
+        iris_d_ccl_end_near(wg, &work.ccl, near);
+    } else {
+        iris_d_ccl_end(wg, &work.ccl);
+    }
 }
+
+IRIS_KERNEL(iris_k_ccl_reduce, struct iris_ccl_reduce_args)
+{
+    iris_d_ccl_reduction(wg, args, (enum iris_d_kind)args->kind,
+                         (iris_reduce_op_t)args->op, NULL, NULL);
+}
+
+/* The frequent reductions (ccl_fold.h): iris_k_ccl_reduce_f32_sum and so on. */
+#define IRIS_D_ROW(name, kind, op)                                     \
+    IRIS_KERNEL(iris_k_ccl_reduce_##name, struct iris_ccl_reduce_args) \
+    {                                                                  \
+        IRIS_WG_LOCAL(iris_d_u64_t, table, IRIS_CCL_NEAR_WORDS);       \
+        iris_d_ccl_reduction(wg, args, kind, op, &args->near, table);  \
+    }
+IRIS_CCL_FREQUENT_ROWS(IRIS_D_ROW)
+#undef IRIS_D_ROW
 
 #endif /* IRIS_DEVICE_KERNELS_CCL_REDUCE_H */

@@ -466,23 +466,56 @@ IRIS_DEVICE_APART uint64_t iris_d_ccl_begin_anew(iris_wg_t wg,
  * them. A kernel whose steps would take the flags past step 0 clears the
  * packets first. If a kernel takes more steps than there are flags, a slot's
  * old packet is always two steps old, so its flag differs from the new one. */
+IRIS_DEVICE void iris_d_ccl_begin_at(iris_wg_t wg, iris_d_ccl_t *ccl,
+                                     iris_d_u64_t *epochs)
+{
+    const uint32_t last = (1u << IRIS_CCL_EPOCH_BITS) - 1;
+
+#if IRIS_ON_CPU
+    ccl->epoch = iris_d_or_u64(&epochs[wg.id], IRIS_CCL_BUSY,
+                               iris_d_order(IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM));
+#else
+    ccl->epoch = epochs[wg.id];
+#endif
+    ccl->before = (uint32_t)ccl->epoch;
+    if (IRIS_UNLIKELY((ccl->epoch & IRIS_CCL_BUSY) != 0 ||
+                      last - (ccl->before & last) < ccl->start->steps)) {
+        ccl->epoch = iris_d_ccl_begin_anew(wg, *ccl->start, ccl->epoch);
+    }
+}
+
 IRIS_DEVICE iris_d_ccl_t iris_d_ccl_begin(iris_wg_t wg,
                                           const struct iris_ccl_start *start)
 {
     iris_d_ccl_t ccl = iris_d_ccl_of(start, 0);
-    const uint32_t last = (1u << IRIS_CCL_EPOCH_BITS) - 1;
 
-#if IRIS_ON_CPU
-    ccl.epoch = iris_d_or_u64(iris_d_ccl_epoch(&ccl, wg.id), IRIS_CCL_BUSY,
-                              iris_d_order(IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM));
-#else
-    ccl.epoch = *iris_d_ccl_epoch(&ccl, wg.id);
-#endif
-    ccl.before = (uint32_t)ccl.epoch;
-    if (IRIS_UNLIKELY((ccl.epoch & IRIS_CCL_BUSY) != 0 ||
-                      last - (ccl.before & last) < start->steps)) {
-        ccl.epoch = iris_d_ccl_begin_anew(wg, *start, ccl.epoch);
-    }
+    iris_d_ccl_begin_at(wg, &ccl, iris_d_ccl_epoch(&ccl, 0));
+    return ccl;
+}
+
+/* The same place in member i's workspace as iris_d_ccl_peer() finds. */
+IRIS_DEVICE char *iris_d_ccl_near_at(const struct iris_ccl_near *near,
+                                     uint32_t i, uint64_t offset)
+{
+    return (char *)iris_d_global((uintptr_t)(near->members[i] + offset));
+}
+
+IRIS_DEVICE iris_d_u64_t *
+iris_d_ccl_near_epochs(const struct iris_ccl_near *near)
+{
+    return (iris_d_u64_t *)iris_d_ccl_near_at(near, near->index, near->epochs);
+}
+
+/* iris_d_ccl_begin() without loads but the step's number. */
+IRIS_DEVICE iris_d_ccl_t
+iris_d_ccl_begin_near(iris_wg_t wg, const struct iris_ccl_start *start,
+                      const struct iris_ccl_near *near)
+{
+    iris_d_ccl_t ccl = iris_d_ccl_of(start, 0);
+
+    ccl.count = near->count;
+    ccl.index = near->index;
+    iris_d_ccl_begin_at(wg, &ccl, iris_d_ccl_near_epochs(near));
     return ccl;
 }
 
@@ -490,15 +523,15 @@ IRIS_DEVICE iris_d_ccl_t iris_d_ccl_begin(iris_wg_t wg,
  * workgroups that this grid lacks, because the next grid may have them. On a
  * GPU the steps are added by an atomic, because another lane may have ended
  * (iris_d_ccl_leave()); no lane waits for the sum. */
-IRIS_DEVICE void iris_d_ccl_end(iris_wg_t wg, const iris_d_ccl_t *ccl)
+IRIS_DEVICE void iris_d_ccl_end_at(iris_wg_t wg, const iris_d_ccl_t *ccl,
+                                   iris_d_u64_t *epochs, uint32_t max_wgs)
 {
-    uint32_t max_wgs = (uint32_t)iris_d_ccl_word(&ccl->space->max_wgs);
     iris_d_order_t order = iris_d_order(IRIS_D_AHEAD, IRIS_SCOPE_SYSTEM);
 
     iris_wg_barrier(wg); /* every lane has read the epoch */
     IRIS_WG_LANES (wg, i, (max_wgs - wg.id + wg.num_wgs) / wg.num_wgs) {
         uint32_t w = wg.id + (uint32_t)i * wg.num_wgs;
-        iris_d_u64_t *word = iris_d_ccl_epoch(ccl, w);
+        iris_d_u64_t *word = &epochs[w];
 
 #if IRIS_ON_CPU /* no other lane writes it, and an atomic takes longer */
         iris_d_store_u64(word, w < max_wgs ? ccl->epoch : *word + 1, order);
@@ -507,6 +540,18 @@ IRIS_DEVICE void iris_d_ccl_end(iris_wg_t wg, const iris_d_ccl_t *ccl)
             word, w < max_wgs ? (uint32_t)ccl->epoch - ccl->before : 1, order);
 #endif
     }
+}
+
+IRIS_DEVICE void iris_d_ccl_end_near(iris_wg_t wg, const iris_d_ccl_t *ccl,
+                                     const struct iris_ccl_near *near)
+{
+    iris_d_ccl_end_at(wg, ccl, iris_d_ccl_near_epochs(near), near->max_wgs);
+}
+
+IRIS_DEVICE void iris_d_ccl_end(iris_wg_t wg, const iris_d_ccl_t *ccl)
+{
+    iris_d_ccl_end_at(wg, ccl, iris_d_ccl_epoch(ccl, 0),
+                      (uint32_t)iris_d_ccl_word(&ccl->space->max_wgs));
 }
 
 #endif /* IRIS_DEVICE_KERNELS_CCL_SPACE_H */

@@ -430,6 +430,7 @@ static iris_status_t launch_reduce(iris_t *iris,
     args.own_rows = call->options.own_rows;
     args.rings = call->options.num_rings;
     args.root = call->op == IRIS_CCL_REDUCE ? call->root : -1;
+    args.near = call->workspace->near;
     return launch(iris, call, kernel, grid, &args);
 }
 
@@ -462,7 +463,11 @@ static iris_status_t launch_move(iris_t *iris, const struct iris_ccl_call *call)
     args.pull = pull;
     args.root = call->op == IRIS_CCL_BROADCAST ? call->root : -1;
     args.async = pull && call->options.async;
-    return launch(iris, call, iris_i_ccl_move_kernel, grid, &args);
+    args.near = call->workspace->near;
+    return launch(iris, call,
+                  args.near.count > IRIS_CCL_NEAR ? iris_i_ccl_move_kernel
+                                                  : iris_i_ccl_move_near_kernel,
+                  grid, &args);
 }
 
 static iris_status_t launch_packet(iris_t *iris,
@@ -490,7 +495,11 @@ static iris_status_t launch_packet(iris_t *iris,
                         bytes_per_wg(iris, IRIS_CCL_UNIT_BYTES));
     args.start = start(iris, call, grid,
                        (uint32_t)((call->bytes + args.piece - 1) / args.piece));
-    return launch(iris, call, iris_i_ccl_packet_kernel, grid, &args);
+    args.near = call->workspace->near;
+    return launch(iris, call,
+                  members > IRIS_CCL_NEAR ? iris_i_ccl_packet_kernel
+                                          : iris_i_ccl_packet_near(&args),
+                  grid, &args);
 }
 
 /* Number of workgroups for a message of this size. */
@@ -649,10 +658,12 @@ iris_status_t iris_i_ccl_launch(iris_t *iris, const struct iris_ccl_call *call)
     case IRIS_CCL_ONE_SHOT:
     case IRIS_CCL_TWO_SHOT:
     case IRIS_CCL_DIRECT:
-        return launch_reduce(iris, call,
-                             call->options.rows == 0
-                                 ? iris_i_ccl_reduce_kernel
-                                 : iris_i_ccl_matrix_kernel);
+        return launch_reduce(
+            iris, call,
+            call->options.rows == 0
+                ? iris_i_ccl_reduce_kernel(call->kind, kernel_op(call),
+                                           call->group->members.count)
+                : iris_i_ccl_matrix_kernel);
     case IRIS_CCL_ATOMIC:
     case IRIS_CCL_SPINLOCK:
     case IRIS_CCL_RING:

@@ -289,10 +289,33 @@ static iris_status_t take(iris_t *iris, struct iris_ccl *ccl,
     return status;
 }
 
+/* The constants that kernels get as arguments. */
+static struct iris_ccl_near near_of(const iris_t *iris,
+                                    const struct iris_group *group,
+                                    struct iris_ccl_space *space)
+{
+    const int64_t *bases = iris_i_heap_bases(&iris_i_heap(iris)->memory);
+    struct iris_ccl_near near = {.slots = (uint64_t)space->slots,
+                                 .hellos = (uint64_t)space->hellos,
+                                 .byes = (uint64_t)space->byes,
+                                 .call = (uint64_t)space->call,
+                                 .epochs = (uint64_t)space->epochs,
+                                 .slot_bytes = (uint64_t)space->slot_bytes,
+                                 .max_wgs = (uint32_t)space->max_wgs,
+                                 .count = (uint32_t)space->count,
+                                 .index = (uint32_t)space->index};
+
+    for (size_t i = 0; i < near.count && i < IRIS_CCL_NEAR; i++) {
+        near.members[i] = (uint64_t)iris_i_ccl_members(space)[i];
+        near.heaps[i] = (uint64_t)bases[group->ranks[i]];
+    }
+    return near;
+}
+
 /* Writes the constants of a part: the layout, and the members' addresses. */
 static iris_status_t write_part(iris_t *iris,
                                 const struct iris_ccl_space *space,
-                                const struct iris_ccl_workspace *workspace,
+                                struct iris_ccl_workspace *workspace,
                                 size_t part)
 {
     size_t at = part * workspace->part_bytes;
@@ -312,6 +335,9 @@ static iris_status_t write_part(iris_t *iris,
             (int64_t)(posted(group, (int)i).offset + at);
         iris_i_ccl_members(copy)[n + i] = group->ranks[i];
     }
+    if (part == 0) {
+        workspace->near = near_of(iris, group, copy);
+    }
     status = iris_i_heap_copy(&iris_i_heap(iris)->memory,
                               (char *)workspace->device + at, copy, bytes);
     free(copy);
@@ -320,7 +346,7 @@ static iris_status_t write_part(iris_t *iris,
 
 static iris_status_t write_device(iris_t *iris,
                                   const struct iris_ccl_space *space,
-                                  const struct iris_ccl_workspace *workspace)
+                                  struct iris_ccl_workspace *workspace)
 {
     iris_status_t status = write_part(iris, space, workspace, 0);
 
