@@ -236,27 +236,24 @@ IRIS_DEVICE void iris_d_ccl_reduce_deep(const iris_d_ccl_work_t *work,
         iris_d_block_t blocks[IRIS_CCL_BATCH][4];
 
         IRIS_D_UNROLL
-        for (uint32_t k = 0; k < IRIS_CCL_BATCH; k++) {
-            IRIS_D_UNROLL
-            for (uint32_t d = 0; d < depth; d++) {
-                if (first + k < count) {
-                    iris_d_load_wide(blocks[k][d].words,
-                                     iris_d_ccl_at(work->tables.in, first + k) +
-                                         work->share.begin + at + d * apart);
-                }
+        for (uint32_t i = 0; i < IRIS_CCL_BATCH * depth; i++) {
+            uint32_t k = i / depth, d = i % depth;
+
+            if (first + k < count) {
+                iris_d_load_wide(blocks[k][d].words,
+                                 iris_d_ccl_at(work->tables.in, first + k) +
+                                     work->share.begin + at + d * apart);
             }
         }
         IRIS_D_UNROLL
-        for (uint32_t k = 0; k < IRIS_CCL_BATCH; k++) {
-            IRIS_D_UNROLL
-            for (uint32_t d = 0; d < depth; d++) {
-                if (first + k == 0) {
-                    iris_d_fold_begin(work->kind, &sums[d], &blocks[k][d],
-                                      block);
-                } else if (first + k < count) {
-                    iris_d_fold(work->kind, work->op, &sums[d], &blocks[k][d],
-                                block);
-                }
+        for (uint32_t i = 0; i < IRIS_CCL_BATCH * depth; i++) {
+            uint32_t k = i / depth, d = i % depth;
+
+            if (first + k == 0) {
+                iris_d_fold_begin(work->kind, &sums[d], &blocks[k][d], block);
+            } else if (first + k < count) {
+                iris_d_fold(work->kind, work->op, &sums[d], &blocks[k][d],
+                            block);
             }
         }
     }

@@ -181,7 +181,7 @@ IRIS_DEVICE const char *iris_d_ccl_once_move(const iris_d_ccl_step_t *step,
     return NULL;
 }
 
-/* Unit u: what this rank keeps of its own. */
+/* Receives unit u of all members, and writes the sum or the parts. */
 IRIS_DEVICE void iris_d_ccl_once_unit(const iris_d_ccl_step_t *step,
                                       const struct iris_ccl_packet_args *args,
                                       const iris_d_u64_t *in, size_t u)

@@ -9,6 +9,33 @@
 #include <iris/device/kernels/ccl_combine.h>
 #include <iris/device/kernels/ccl_stage.h>
 
+/* What this rank combines, and who gets it; work->ccl is filled in. */
+IRIS_DEVICE void iris_d_ccl_work_of(iris_d_ccl_work_t *work,
+                                    const struct iris_ccl_reduce_args *args)
+{
+    uint32_t count = work->ccl.count, index = work->ccl.index;
+
+    work->share.begin = 0;
+    work->share.bytes = args->bytes;
+    work->copies = 1;
+    work->turn = 0;
+    work->to = 0;
+    if (args->shape == IRIS_CCL_TO_ALL) {
+        work->share = iris_d_ccl_share(index, count, args->bytes);
+        work->copies = count;
+        work->to = work->share.begin;
+    } else if (args->shape == IRIS_CCL_SCATTER) {
+        work->share.begin = index * args->bytes;
+    } else if (args->root >= 0 && (uint32_t)args->root != index) {
+        work->share.bytes = 0;
+    }
+    if (args->root >= 0) { /* only the root's buffer is written */
+        work->copies = 1;
+        work->turn = (uint32_t)args->root +
+                     ((uint32_t)args->root < index ? count : 0) - index;
+    }
+}
+
 /* All loads of a piece come before its stores, and only this rank reads and
  * writes those places of the members' buffers. Therefore in and out may be the
  * same. */
@@ -23,38 +50,14 @@ iris_d_ccl_reduction(iris_wg_t wg, const struct iris_ccl_reduce_args *args,
 
     work.kind = kind;
     work.op = op;
-
     work.ccl = near != NULL ? iris_d_ccl_begin_near(wg, &args->start, near)
                             : iris_d_ccl_begin(wg, &args->start);
     work.ccl.epoch++;
-    work.share.begin = 0;
-    work.share.bytes = args->bytes;
-    work.copies = 1;
-    work.turn = 0;
-    work.to = 0;
-    if (args->shape == IRIS_CCL_TO_ALL) {
-        work.share =
-            iris_d_ccl_share(work.ccl.index, work.ccl.count, args->bytes);
-        work.copies = work.ccl.count;
-        work.to = work.share.begin;
-    } else if (args->shape == IRIS_CCL_SCATTER) {
-        work.share.begin = work.ccl.index * args->bytes;
-    } else if (args->root >= 0 && (uint32_t)args->root != work.ccl.index) {
-        work.share.bytes = 0;
-    }
-    if (args->root >= 0) { /* only the root's buffer is written */
-        work.copies = 1;
-        work.turn =
-            (uint32_t)args->root +
-            ((uint32_t)args->root < work.ccl.index ? work.ccl.count : 0) -
-            work.ccl.index;
-    }
+    iris_d_ccl_work_of(&work, args);
 #if IRIS_ON_CPU
     if (IRIS_UNLIKELY(args->staging.staged)) {
         in = iris_d_ccl_reduce_first(wg, work.ccl, args);
     }
-#endif
-#if IRIS_ON_CPU
     (void)table;
     work.tables = iris_d_ccl_meet(wg, &work.ccl, in, args->out);
     if (iris_d_ccl_num_staged(&work.ccl, work.tables.in) != 0) {

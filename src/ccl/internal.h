@@ -26,7 +26,7 @@ struct iris_ccl_workspace {
     int max_cus;        /* workgroups that run at once on every member */
     int best_cus;       /* the number of them that have a processor each */
     int pair_wgs;       /* the most of them that share a message */
-    struct iris_ccl_near near;    /* of at most IRIS_CCL_NEAR members */
+    struct iris_ccl_near near;    /* unused in larger groups */
     struct iris_stream_mark used; /* its last use */
 };
 

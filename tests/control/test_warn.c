@@ -10,12 +10,6 @@
 #include "support/procs.h"
 #include "support/wait_kernel.h"
 
-#if IRIS_ON_CPU /* C that is no C++ */
-#include "control/control.h"
-#endif
-
-#include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -167,90 +161,12 @@ static void init_says_for_whom_it_waits(void **state)
     unsetenv("IRIS_WARN_MS");
 }
 
-/* ---- The exchange, over a control plane whose peer takes nothing ---- */
-
-static void stub_read(struct iris_control *control, int rank, unsigned parts,
-                      struct iris_shown *shown_p)
-{
-    (void)control;
-    (void)rank;
-    (void)parts;
-    memset(shown_p, 0, sizeof *shown_p);
-}
-
-static int stub_is_remote(struct iris_control *control, int rank)
-{
-    return rank != control->rank;
-}
-
-static int stub_alive(struct iris_control *control, int rank)
-{
-    (void)control;
-    (void)rank;
-    return 1;
-}
-
-static int stub_send(struct iris_control *control, int rank, const void *data,
-                     size_t bytes, int fd)
-{
-    (void)control;
-    (void)rank;
-    (void)data;
-    (void)bytes;
-    (void)fd;
-    return EAGAIN;
-}
-
-static iris_status_t stub_receive(struct iris_control *control, void *data,
-                                  size_t bytes, int timeout_ms,
-                                  struct iris_sender *sender_p)
-{
-    (void)data;
-    (void)bytes;
-    *sender_p = (struct iris_sender){.rank = -1, .fd = -1};
-    poll(NULL, 0, timeout_ms);
-    return harness_is_logged("new memory")
-               ? iris_i_fail(control->log, IRIS_ERR_SYSTEM, "enough")
-               : IRIS_OK;
-}
-
-static void an_exchange_says_for_whom_it_waits(void **state)
-{
-    static const struct iris_control_ops ops = {.read = stub_read,
-                                                .is_remote = stub_is_remote,
-                                                .alive = stub_alive,
-                                                .send = stub_send,
-                                                .receive = stub_receive};
-    struct iris_log log = {.rank = 1, .num_ranks = 2};
-    struct iris_control control = {.ops = &ops,
-                                   .log = &log,
-                                   .rank = 1,
-                                   .num_ranks = 2,
-                                   .timeout_ms = 30000,
-                                   .warn_ms = WARN_MS};
-    struct iris_offer offer = {.handle = {.fd = -1}};
-    const struct iris_exchange exchange = {
-        .control = &control, .offers = &offer, .num_offers = 1};
-    struct harness_capture capture;
-    iris_status_t status;
-
-    (void)state;
-    harness_capture(&capture);
-    status = iris_i_exchange(&exchange, IRIS_OK);
-    harness_captured(&capture);
-    assert_int_equal(status, IRIS_ERR_SYSTEM);
-    check_once(capture.text, "[1/2] new memory: this rank has waited 0 s for "
-                             "rank 0 to share its own");
-    free(capture.text);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(init_says_for_whom_it_waits),
         cmocka_unit_test(a_collective_call_says_for_whom_it_waits),
         cmocka_unit_test(a_stream_that_is_not_done_is_said_to),
-        cmocka_unit_test(an_exchange_says_for_whom_it_waits),
     };
 
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
