@@ -5,7 +5,6 @@
 # processes that meet by environment, processes under mpirun, and with the
 # control plane over sockets. (`make check` runs them with rank threads.)
 set -u
-here=$(cd "$(dirname "$0")" && pwd)
 : "${RANK_TESTS=}" "${MATRIX_TESTS=}" "${TEST_WRAPPER=}" "${MPIRUN=}"
 # Once ranks have found each other it is all one who made them: a sample has
 # every number of ranks by environment, the matrix tests by the other two as
@@ -95,32 +94,6 @@ else
         [ ! -x tests/$test ] || run_nodes tests/$test
     done
 fi
-# Ranks that meet at rank 0's IPv6 address, and connect there.
-by_ipv6() { # TEST
-    local port=$((20000 + $$ % 10000))
-    # shellcheck disable=SC2086
-    one "$1, 4 at [::1]:$port" env IRIS_NODES=2 IRIS_ROOT="[::1]:$port" \
-        ./iris run -n 4 $TEST_WRAPPER ./$1
-}
-if [ -x tests/transport/test_far ] && grep -q ' lo$' /proc/net/if_inet6 2>/dev/null; then
-    by_ipv6 tests/transport/test_far
-fi
-
-# Ranks of several nodes, whose proxies pass messages by MPI. The puts of pt2pt
-# are not there before the flush, even on one machine.
-by_mpi() { # TRANSPORT VARIABLE=VALUE...
-    local test
-    for test in far far_order; do
-        # shellcheck disable=SC2086
-        one "tests/transport/test_$test, 4 with IRIS_TRANSPORT=$*" env "${@:2}" \
-            IRIS_TRANSPORT="$1" "$MPIRUN" --oversubscribe -n 4 $TEST_WRAPPER ./tests/transport/test_$test
-    done
-}
-if [ -n "$MPIRUN" ] && [ -x tests/transport/test_far ] && ./iris info | grep -q '^ *MPI *built in'; then
-    by_mpi mpi OMPI_MCA_osc=pt2pt
-for test in control/test_mismatch context/test_groups transport/test_far; do
-    [ ! -x tests/$test ] || run_nodes tests/$test
-done
 # Ranks that meet at rank 0's IPv6 address, and connect there.
 by_ipv6() { # TEST
     local port=$((20000 + $$ % 10000))

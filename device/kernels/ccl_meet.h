@@ -169,7 +169,7 @@ IRIS_DEVICE iris_d_ccl_tables_t iris_d_ccl_meet(iris_wg_t wg,
 /* Words of a workgroup's local memory for tables of addresses. */
 #define IRIS_CCL_NEAR_WORDS (2 * IRIS_CCL_NEAR)
 
-#if !IRIS_ON_CPU
+#if IRIS_ON_CUDA
 /* iris_d_ccl_meet() with tables in local memory. */
 IRIS_DEVICE iris_d_ccl_tables_t iris_d_ccl_meet_near(
     iris_wg_t wg, const iris_d_ccl_t *ccl, const struct iris_ccl_near *near,
@@ -225,6 +225,21 @@ IRIS_DEVICE iris_d_ccl_tables_t iris_d_ccl_meet_near(
 }
 #endif
 
+/* Meets by the workspace's header or, if `near` is not NULL, by arguments. On
+ * AMD GPUs tables are in memory in both cases: not measured. */
+IRIS_DEVICE iris_d_ccl_tables_t iris_d_ccl_meet_by(
+    iris_wg_t wg, const iris_d_ccl_t *ccl, const struct iris_ccl_near *near,
+    const void *in, const void *out, iris_d_u64_t *table)
+{
+#if IRIS_ON_CUDA
+    if (near != NULL) {
+        return iris_d_ccl_meet_near(wg, ccl, near, in, out, table);
+    }
+#endif
+    (void)near, (void)table;
+    return iris_d_ccl_meet(wg, ccl, in, out);
+}
+
 /* iris_d_ccl_bye() with the addresses of the members' words, and of this
  * rank's. */
 IRIS_DEVICE void iris_d_ccl_bye_at(iris_wg_t wg, const iris_d_ccl_t *ccl,
@@ -233,12 +248,17 @@ IRIS_DEVICE void iris_d_ccl_bye_at(iris_wg_t wg, const iris_d_ccl_t *ccl,
     size_t first = (size_t)wg.id * ccl->count;
 
     iris_wg_barrier(wg);
+    if (!IRIS_ON_CUDA) {
+        iris_d_release_ahead(); /* releases all writes of the workgroup */
+    }
     IRIS_WG_LANES (wg, i, ccl->count) {
         uint32_t to = iris_d_ccl_after(ccl, (uint32_t)i);
         char *byes = near != NULL ? iris_d_ccl_near_at(near, to, near->byes)
                                   : iris_d_ccl_peer(ccl, to, &ccl->space->byes);
 
-        iris_d_release_ahead(); /* releases all writes of the workgroup */
+        if (IRIS_ON_CUDA) {
+            iris_d_release_ahead(); /* a fence of all lanes takes longer */
+        }
         iris_d_store_u64((iris_d_u64_t *)byes + first + ccl->index, ccl->epoch,
                          iris_d_order(IRIS_D_AHEAD, IRIS_SCOPE_SYSTEM));
     }
@@ -247,8 +267,14 @@ IRIS_DEVICE void iris_d_ccl_bye_at(iris_wg_t wg, const iris_d_ccl_t *ccl,
                          ? iris_d_ccl_near_at(near, near->index, near->byes)
                          : iris_d_ccl_own(ccl, &ccl->space->byes);
 
+#if IRIS_D_TRACES /* an event of traces */
+        (void)iris_d_wait(
+            ccl->dev, (iris_d_u64_t *)byes + first + i,
+            iris_d_ccl_condition(IRIS_D_KIND_u64, IRIS_CMP_GE, ccl->epoch));
+#else
         iris_d_ccl_wait(ccl, (iris_d_u64_t *)byes + first + i, IRIS_D_KIND_u64,
                         IRIS_CMP_GE, ccl->epoch);
+#endif
     }
     iris_wg_barrier(wg);
 }

@@ -68,9 +68,7 @@ IRIS_DEVICE void iris_d_ccl_moves(iris_wg_t wg,
         return;
     }
 #else
-    tables = near != NULL
-                 ? iris_d_ccl_meet_near(wg, &ccl, near, in, args->out, table)
-                 : iris_d_ccl_meet(wg, &ccl, in, args->out);
+    tables = iris_d_ccl_meet_by(wg, &ccl, near, in, args->out, table);
 #endif
     for (uint32_t i = 0; i < ccl.count; i++) {
         uint32_t peer = iris_d_ccl_after(&ccl, i);

@@ -65,12 +65,9 @@ iris_d_ccl_reduction(iris_wg_t wg, const struct iris_ccl_reduce_args *args,
         return;
     }
 #else
+    work.tables = iris_d_ccl_meet_by(wg, &work.ccl, near, in, args->out, table);
     if (near != NULL) {
-        work.tables =
-            iris_d_ccl_meet_near(wg, &work.ccl, near, in, args->out, table);
         done = iris_d_ccl_reduce_many(wg, &work, args);
-    } else {
-        work.tables = iris_d_ccl_meet(wg, &work.ccl, in, args->out);
     }
 #endif
     IRIS_LANES (wg, b,

@@ -85,6 +85,11 @@ function shares() {
     return kernel ~ /^(api_lanes|(api|code)_(product|ordered))_/
 }
 
+# Kernels of collectives by packets.
+function is_packets() {
+    return kernel ~ /packet(_|$)|_once_/
+}
+
 # How many events match.
 function number_of(pattern,    i, found) {
     for (i = 1; i <= count; i++)
@@ -171,13 +176,13 @@ $1 ~ /^(scratch_|buffer_(load|store)_)/ { wrong("private", $1) }
 $1 ~ /^ds_(read|write|add|bpermute)/ && !shares() { wrong("private", $1) }
 $1 ~ /^ds_write/ { event("share", $1) }
 $1 ~ /^v_mfma/ { event("matrix", $1) }
-kernel ~ /packet$/ { look_at() }
+is_packets() { look_at() }
 $1 ~ /^v_(pk_)?(fma|dot)/ && kernel ~ /^(iris_k|code_ordered)_/ && contracts() {
     wrong("fma", $0)
 }
 $1 ~ /^global_load_/ {
     event("load", $1)
-    if (kernel ~ /packet$/)
+    if (is_packets())
         load_pair()
 }
 $1 ~ /^global_store_/ { event("store", $1) }

@@ -22,7 +22,7 @@ BEGIN {
     says["steps"] = "steps of workgroups have barriers between them"
     says["records"] = "a record's place is taken at agent scope"
 
-    meets = "^iris_k_ccl_(reduce|matrix|move|unordered)$"
+    meets = "^iris_k_ccl_(reduce(_[a-z0-9]+_(sum|max))?|matrix|move(_near)?|unordered)$"
     plain_load = "^load global_load_(dwordx4|dword|[us](byte|short))(_d16.*)?$"
     plain_store = traced ? "^store global_store_(byte|dwordx4)(_d16.*)?$" : \
         "^store global_store_(byte|short|dword|dwordx4)(_d16.*)?$"
@@ -200,14 +200,14 @@ function check_data(heard) {
     rule("data", gpu != "gfx90a" &&
         leads(plain_store, "^store announcement$|" announcement, "^barrier "),
         "a word is stored before all lanes have stored their data")
-    rule("data", kernel ~ /reduce$/ && !traced &&
+    rule("data", kernel ~ /reduce(_|$)/ && !traced &&
         leads(plain_store, "^atomic .*_add_x2", "^barrier "),
         "steps are counted before all lanes have stored their data")
     rule("data", heard != nothing && !leads(plain_store, heard, nothing),
         "nobody hears of the data")
     # Not of gfx90a, whose announcements look like them, nor where words are data.
     # clang 22 makes outputs 0 by words of 8 bytes.
-    if (kernel !~ /move$/ && gpu != "gfx90a" && !traced &&
+    if (kernel !~ /move(_near)?$/ && gpu != "gfx90a" && !traced &&
         !(kernel ~ /unordered$/ && label ~ /clang 2/)) {
         # Words beside each other may be a store of 16 bytes, too.
         rule("data", leads("^store global_store_(byte|dword)$", table_store,
@@ -306,8 +306,9 @@ function check_steps(    packet) {
 # many there are.
 function check_records() {
     recorded++
-    rule("records", !next_of("^atomic global_atomic_add$", 0),
-        "no record takes a place")
+    # Polls of packets are no records.
+    rule("records", kernel !~ /_once_/ &&
+        !next_of("^atomic global_atomic_add$", 0), "no record takes a place")
     rule("records", leads("start", "^atomic global_atomic_add$",
         "^load global_load_dword " load_bits["AGENT"] "$"),
         "the number of records is not looked at in agent scope")
@@ -340,7 +341,7 @@ function check_ccl(    heard) {
     collectives++
     check_collective()
     check_clear()
-    if (kernel ~ /packet$/)
+    if (is_packets())
         check_packets()
     if (kernel ~ /wg_packet$/)
         check_steps()

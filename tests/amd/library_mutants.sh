@@ -23,11 +23,11 @@ for gpu in gfx942 gfx90a; do
     mutant "waits for members that acquire nothing" locks kernels/ccl_space.h \
         's/iris_d_reached\(word, condition, &seen\)/iris_d_holds(condition, seen = iris_d_peek(word, condition.kind))/'
     mutant "a goodbye without a barrier" data kernels/ccl_meet.h \
-        "/ iris_d_ccl_bye\(/,/release/ s/iris_wg_barrier\(wg\);//"
+        "/ iris_d_ccl_bye_at\(/,/release/ s/iris_wg_barrier\(wg\);//"
     mutant "a goodbye without a release" data kernels/ccl_meet.h \
-        "$(within iris_d_ccl_bye 's/iris_d_release_ahead\(\);.*//')"
+        "$(within iris_d_ccl_bye_at 's/iris_d_release_ahead\(\);.*//')"
     mutant "a goodbye that is not waited for" data kernels/ccl_meet.h \
-        "$(within iris_d_ccl_bye 's/\(void\)iris_d_wait\(/(void)(/')"
+        "$(within iris_d_ccl_bye_at 's/iris_d_ccl_wait\(/(void)(/')"
     mutant "packets that are polled by plain loads" packets core/vector.h \
         '/ iris_d_load_pair\(/,/^}/ { s/iris_d_load_u64\(from, .*/from[0];/; s/iris_d_load_u64\(from \+ 1,$/from[1]; (void)(/ }'
     mutant "packets of which one word is polled plainly" packets core/vector.h \
@@ -61,23 +61,23 @@ mutant "a table of constants" meet kernels/ccl_meet.h \
 mutant "a table that is read before it is made" meet kernels/ccl_meet.h \
     '/ iris_d_ccl_meet\(/,/^}/ s/iris_wg_barrier\(wg\);//'
 mutant "a goodbye at agent scope" scopes kernels/ccl_meet.h \
-    "$(within iris_d_ccl_bye 's/SCOPE_SYSTEM/SCOPE_AGENT/')"
+    "$(within iris_d_ccl_bye_at 's/SCOPE_SYSTEM/SCOPE_AGENT/')"
 mutant "a goodbye at workgroup scope" scopes kernels/ccl_meet.h \
-    "$(within iris_d_ccl_bye 's/SCOPE_SYSTEM/SCOPE_WG/')"
+    "$(within iris_d_ccl_bye_at 's/SCOPE_SYSTEM/SCOPE_WG/')"
 mutant "a goodbye that is released at agent scope" data kernels/ccl_meet.h \
-    "$(within iris_d_ccl_bye 's/iris_d_release_ahead\(\);/iris_d_fence(iris_d_order(IRIS_RELEASE, IRIS_SCOPE_AGENT));/')"
+    "$(within iris_d_ccl_bye_at 's/iris_d_release_ahead\(\);/iris_d_fence(iris_d_order(IRIS_RELEASE, IRIS_SCOPE_AGENT));/')"
 mutant "a goodbye that is released behind its word" data kernels/ccl_meet.h \
-    "$(within iris_d_ccl_bye 's/iris_d_release_ahead\(\);.*//; s/\(void\)iris_d_wait\(/iris_d_release_ahead();\n&/')"
+    "$(within iris_d_ccl_bye_at 's/iris_d_release_ahead\(\);.*//; s/iris_d_ccl_wait\(/iris_d_release_ahead();\n&/')"
 mutant "a goodbye ahead of the data" data kernels/ccl_reduce.h \
-    '/IRIS_KERNEL\(/,/^}/ { s/iris_d_ccl_bye\(wg, &work.ccl\);//; s/^    IRIS_LANES/iris_d_ccl_bye(wg, \&work.ccl);\n&/ }'
+    '/iris_d_ccl_reduction\(iris_wg_t/,/^}/ { s/iris_d_ccl_bye_at\(wg, &work.ccl, near\);//; s/^    IRIS_LANES/iris_d_ccl_bye_at(wg, \&work.ccl, near);\n&/ }'
 mutant "moves without a goodbye" data kernels/ccl_move.h \
-    's/iris_d_ccl_bye\(wg, &ccl\);//'
+    's/iris_d_ccl_bye_at\(wg, &ccl, near\);//'
 mutant "rows without a goodbye" data kernels/ccl_matrix.h \
     's/iris_d_ccl_bye\(wg, &work.ccl\);//'
 mutant "a kernel that counts its steps too early" data kernels/ccl_space.h \
-    "$(within iris_d_ccl_end 's/iris_wg_barrier\(wg\);.*//')"
+    "$(within iris_d_ccl_end_at 's/iris_wg_barrier\(wg\);.*//')"
 mutant "steps that are counted at agent scope" scopes kernels/ccl_space.h \
-    "$(within iris_d_ccl_end 's/SCOPE_SYSTEM/SCOPE_AGENT/')"
+    "$(within iris_d_ccl_end_at 's/SCOPE_SYSTEM/SCOPE_AGENT/')"
 mutant "cleared packets without a barrier" data kernels/ccl_space.h \
     '/void iris_d_ccl_clear\(/,/IRIS_WG_LANES/ s/iris_wg_barrier\(wg\);//'
 mutant "cleared packets that are counted relaxed" data kernels/ccl_space.h \

@@ -38,6 +38,15 @@ NARROW(iris_k_ccl_matrix, struct iris_ccl_reduce_args,
 NARROW(iris_k_ccl_move, struct iris_ccl_move_args, (void)0)
 #endif
 
+#ifdef AMD_NARROW_ccl_near /* kernels with the workspace as arguments */
+#include <iris/device/kernels/ccl_move.h>
+#include <iris/device/kernels/ccl_packet.h>
+#include <iris/device/kernels/ccl_reduce.h>
+NARROW(iris_k_ccl_reduce_f32_sum, struct iris_ccl_reduce_args, (void)0)
+NARROW(iris_k_ccl_move_near, struct iris_ccl_move_args, (void)0)
+NARROW(iris_k_ccl_once_f32_sum, struct iris_ccl_packet_args, (void)0)
+#endif
+
 #ifdef AMD_NARROW_ccl_packet
 #include <iris/device/kernels/ccl_packet.h>
 NARROW(iris_k_ccl_packet, struct iris_ccl_packet_args,

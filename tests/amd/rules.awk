@@ -340,7 +340,7 @@ function check_ordered() {
 # Elements that are moved or combined, and packets, travel by 16 bytes; packets
 # to another GPU, whose caches must not keep them. Nobody polls with a cache.
 function check_collective(    packets) {
-    packets = kernel ~ /packet$/
+    packets = is_packets()
     check_system("ccl")
     # Behind a poll it is the report of a wait.
     rule("ccl", !packets && !leads("^load global_load_dwordx4$",
