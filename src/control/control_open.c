@@ -84,7 +84,7 @@ static void mark_far(struct iris_control *control)
 }
 
 static iris_status_t open_hub(struct iris_control *control,
-                              const struct iris_rendezvous *rendezvous,
+                              struct iris_rendezvous *rendezvous,
                               struct iris_control_parts *parts)
 {
     iris_status_t status = IRIS_OK;

@@ -308,7 +308,7 @@ struct iris_hub {
  * IRIS_ERR_LIMIT, IRIS_ERR_PEER_LOST, IRIS_ERR_BOOTSTRAP (refused),
  * IRIS_ERR_TIMEOUT */
 iris_status_t iris_i_hub_open(struct iris_control *control,
-                              const struct iris_rendezvous *rendezvous,
+                              struct iris_rendezvous *rendezvous,
                               struct iris_control_parts *parts,
                               struct iris_hub **hub_p);
 

@@ -107,7 +107,7 @@ iris_status_t iris_i_stream_listen(int sock, enum iris_control_kind kind,
 }
 
 /* Waits until a connection is made or has failed. */
-static int await_connected(int sock)
+static int await_connected(int sock, int64_t by_ns)
 {
     struct pollfd pollfd = {.fd = sock, .events = POLLOUT};
     socklen_t bytes = sizeof(int);
@@ -115,6 +115,7 @@ static int await_connected(int sock)
     int ret = 0;
 
     iris_i_wait_moment(&wait, IRIS_SOCKET_PATIENCE_MS);
+    wait.deadline_ns = by_ns < wait.deadline_ns ? by_ns : wait.deadline_ns;
     while (poll(&pollfd, 1, 0) <= 0) {
         if (iris_i_wait_tick(&wait) != IRIS_OK) {
             return ETIMEDOUT;
@@ -124,7 +125,8 @@ static int await_connected(int sock)
                                                                      : errno;
 }
 
-int iris_i_stream_connect(int sock, const struct iris_address *address)
+int iris_i_stream_connect(int sock, const struct iris_address *address,
+                          int64_t by_ns)
 {
     int flags = fcntl(sock, F_GETFL), ret;
 
@@ -137,7 +139,7 @@ int iris_i_stream_connect(int sock, const struct iris_address *address)
               ? 0
               : errno;
     if (ret == EINPROGRESS || ret == EINTR) {
-        ret = await_connected(sock);
+        ret = await_connected(sock, by_ns);
     }
     (void)fcntl(sock, F_SETFL, flags);
     return ret;
