@@ -181,6 +181,10 @@ static const struct iris_pace_row iris_i_paces[] = {
 /* A connection to an unreachable host fails within this time. */
 #define IRIS_CUT_MS 4000
 
+/* A connection that nothing accepts is tried again after this time. The system
+ * repeats a lost packet of it after 1 s only. */
+#define IRIS_CONNECT_MS 500
+
 /* Time from a rank 0's bind to its listen. */
 #define IRIS_LISTEN_MS 100
 

@@ -777,8 +777,8 @@ int iris_i_stream_socket(enum iris_control_kind kind,
 iris_status_t iris_i_stream_listen(int sock, enum iris_control_kind kind,
                                    struct iris_address *address_p);
 
-/* Returns 0 or an errno, within IRIS_SOCKET_PATIENCE_MS and by this time. Signals
- * do not interrupt it. EAGAIN: a local listener's backlog is full. */
+/* Returns 0 or an errno, within IRIS_CONNECT_MS and by this time. Signals do not
+ * interrupt it. EAGAIN: a local listener's backlog is full. */
 int iris_i_stream_connect(int sock, const struct iris_address *address,
                           int64_t by_ns);
 

@@ -983,6 +983,7 @@ static iris_status_t connect_leader(struct opening *opening,
                                     struct iris_wait *wait)
 {
     struct iris_link *link = find_link(opening->hub, opening->leader);
+    int64_t cut_ns = iris_i_deadline(IRIS_CUT_MS);
     iris_status_t status;
     int sock, ret;
 
@@ -990,7 +991,8 @@ static iris_status_t connect_leader(struct opening *opening,
         ret = dial_leader(opening, &sock);
         status = ret == 0 ? prove_leader(opening, sock, wait)
                           : fail_dial(opening, ret);
-        if (ret == EAGAIN) { /* a full backlog */
+        if (ret == EAGAIN || /* a full backlog */
+            (iris_i_socket_is_cut(ret) && iris_i_now_ns() < cut_ns)) {
             status = IRIS_ERR_STATE;
         }
         if (status != IRIS_OK && sock >= 0) {

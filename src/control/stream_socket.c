@@ -114,7 +114,7 @@ static int await_connected(int sock, int64_t by_ns)
     struct iris_wait wait;
     int ret = 0;
 
-    iris_i_wait_moment(&wait, IRIS_SOCKET_PATIENCE_MS);
+    iris_i_wait_moment(&wait, IRIS_CONNECT_MS);
     wait.deadline_ns = by_ns < wait.deadline_ns ? by_ns : wait.deadline_ns;
     while (poll(&pollfd, 1, 0) <= 0) {
         if (iris_i_wait_tick(&wait) != IRIS_OK) {
