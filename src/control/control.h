@@ -536,8 +536,8 @@ int iris_i_peers_lost(const struct iris_control *control);
  * finalized. `control` may be NULL. One thread at a time. */
 void iris_i_peers_lose(struct iris_control *control, int rank, const char *why);
 
-/* Adds to this thread's message of a timeout that a rank of this machine is
- * stopped, if one is and the message does not say it. */
+/* Adds to this thread's message of a timeout that a rank is stopped, or does not
+ * answer from another node, if one is and the message does not say it. */
 void iris_i_peers_name_stopped(struct iris_control *control);
 
 /* IRIS_ERR_PEER_LOST: a rank has ended after finalizing, so it will not make a

@@ -191,6 +191,13 @@ iris_status_t iris_i_mail_receive(const struct iris_mail *mail,
                                   const struct iris_inbox *inbox,
                                   struct iris_sender *sender_p);
 
+/* ---- peers.c ---- */
+
+/* A rank of this machine that is stopped, or one that does not answer from another
+ * node, with the words that follow its name; -1: none. */
+int iris_i_peers_find_stopped(const struct iris_control *control,
+                              const char **why_p);
+
 /* ---- rows.c: messages ---- */
 
 /* The messages between hubs: a head and a body. They come
