@@ -786,6 +786,9 @@ int iris_i_stream_connect(int sock, const struct iris_address *address,
  * system does not end it while it answers; see iris_i_stream_answers(). */
 void iris_i_stream_settle(int sock);
 
+/* Whether the other host has not answered the last packet yet. */
+int iris_i_stream_is_silent(int sock);
+
 /* This side's knowledge of a connection's other host. Begins as {0}. */
 struct iris_stream_check {
     int64_t next_ns;   /* time of the next look */

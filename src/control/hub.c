@@ -983,7 +983,7 @@ static iris_status_t connect_leader(struct opening *opening,
                                     struct iris_wait *wait)
 {
     struct iris_link *link = find_link(opening->hub, opening->leader);
-    int64_t cut_ns = iris_i_deadline(IRIS_CUT_MS);
+    int64_t cut_ns = iris_i_deadline(IRIS_CUT_MS - 1000);
     iris_status_t status;
     int sock, ret;
 

@@ -818,7 +818,7 @@ static void tell_ending(const struct iris_rendezvous *rendezvous, int rank,
 /* Receives a peer's final status. At the deadline, ranks that wait for a silent
  * one still have a moment to say so. IRIS_ERR_TIMEOUT: the rank is silent. */
 static iris_status_t receive_last(struct iris_rendezvous *rendezvous, int rank,
-                                  struct iris_verdict *last_p)
+                                  int64_t by_ns, struct iris_verdict *last_p)
 {
     static const struct iris_wait_type for_last = {.pace = IRIS_PACE_SOCKET,
                                                    .fate = check_last,
@@ -837,10 +837,16 @@ static iris_status_t receive_last(struct iris_rendezvous *rendezvous, int rank,
         wait.deadline_ns = INT64_MAX;
     } else if (wait.deadline_ns != INT64_MAX) {
         wait.deadline_ns += IRIS_VERDICT_MS / 2 * IRIS_NS_PER_MS;
+        wait.deadline_ns = by_ns < wait.deadline_ns ? by_ns : wait.deadline_ns;
     }
     status = iris_i_socket_receive(rendezvous->socks[rank], last_p,
                                    sizeof *last_p, &wait, &fd);
     error = errno;
+    if (status == IRIS_ERR_TIMEOUT &&
+        iris_i_stream_is_silent(rendezvous->socks[rank])) {
+        status = IRIS_ERR_PEER_LOST;
+        error = ETIMEDOUT;
+    }
     iris_i_rendezvous_wait_end(rendezvous, &wait, status);
     iris_i_rendezvous_close(&fd);
     return status == IRIS_ERR_PEER_LOST && !wait.by_fate
@@ -890,15 +896,16 @@ struct fates {
     struct iris_verdict causes;
     struct iris_verdict losses;
     struct iris_verdict heard;
-    char *silent; /* by rank */
-    int stopped;  /* a rank that another one sees stopped; 0: there is none */
+    char *silent;  /* by rank */
+    int64_t by_ns; /* the other ranks' time to answer after a loss */
+    int stopped;   /* a rank that another one sees stopped; 0: there is none */
 };
 
 static void hear_last(struct iris_rendezvous *rendezvous, int rank,
                       struct fates *fates)
 {
     struct iris_verdict last = {.status = IRIS_OK};
-    iris_status_t status = receive_last(rendezvous, rank, &last);
+    iris_status_t status = receive_last(rendezvous, rank, fates->by_ns, &last);
 
     fates->silent[rank] = status == IRIS_ERR_TIMEOUT;
     if (fates->silent[rank]) {
@@ -908,6 +915,9 @@ static void hear_last(struct iris_rendezvous *rendezvous, int rank,
     } else if (status != IRIS_OK) {
         iris_i_rendezvous_judge(
             is_cause(status) ? &fates->causes : &fates->losses, status);
+    }
+    if (status == IRIS_ERR_PEER_LOST && fates->by_ns == INT64_MAX) {
+        fates->by_ns = iris_i_deadline(IRIS_VERDICT_MS);
     }
     if (status != IRIS_OK) {
         tell_ending(rendezvous, rank + 1, status);
@@ -929,7 +939,7 @@ iris_status_t iris_i_rendezvous_root_agree(struct iris_rendezvous *rendezvous,
                                            iris_status_t status)
 {
     char silent[rendezvous->num_ranks], own[IRIS_MESSAGE_BYTES];
-    struct fates fates = {.silent = silent};
+    struct fates fates = {.silent = silent, .by_ns = INT64_MAX};
     int has_cause = is_cause(status);
 
     snprintf(own, sizeof own, "%s", iris_last_error());
@@ -937,6 +947,9 @@ iris_status_t iris_i_rendezvous_root_agree(struct iris_rendezvous *rendezvous,
         iris_i_rendezvous_judge(&fates.causes, fail_root(rendezvous, status));
     } else {
         iris_i_rendezvous_judge(&fates.heard, status);
+        fates.by_ns = status == IRIS_ERR_PEER_LOST
+                          ? iris_i_deadline(IRIS_VERDICT_MS)
+                          : INT64_MAX;
         fates.stopped = iris_i_rendezvous_find_stopped(rendezvous);
     }
     if (status != IRIS_OK) {

@@ -154,20 +154,26 @@ void iris_i_stream_settle(int sock)
     (void)setsockopt(sock, IPPROTO_TCP, TCP_USER_TIMEOUT, &none, sizeof none);
 }
 
+int iris_i_stream_is_silent(int sock)
+{
+    struct tcp_info info = {0};
+    socklen_t bytes = sizeof info;
+
+    return getsockopt(sock, IPPROTO_TCP, TCP_INFO, &info, &bytes) == 0 &&
+           (info.tcpi_retransmits != 0 || info.tcpi_probes != 0);
+}
+
 /* The system counts packets and probes without an answer, and an answer resets
  * both counts. So a host answers that never had a count for the whole time. */
 int iris_i_stream_answers(struct iris_stream_check *check, int sock)
 {
     int64_t now = iris_i_now_ns();
-    struct tcp_info info = {0};
-    socklen_t bytes = sizeof info;
 
     if (now < check->next_ns) {
         return 1;
     }
     check->next_ns = now + LOOK_NS;
-    if (getsockopt(sock, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0 ||
-        (info.tcpi_retransmits == 0 && info.tcpi_probes == 0)) {
+    if (!iris_i_stream_is_silent(sock)) {
         check->silent_ns = 0;
         return 1;
     }
