@@ -1129,17 +1129,6 @@ static iris_status_t start_threads(struct iris_hub *hub)
     return status;
 }
 
-/* The ranks of this node, and leaders that have connected, wait for a leader that
- * cannot go on. */
-static void leave_as_leader(struct iris_control *control)
-{
-    control->own.state = IRIS_RANK_LEFT;
-    snprintf(control->own.reason, sizeof control->own.reason, "%s",
-             iris_last_error());
-    iris_i_control_publish(control, IRIS_SHOW_REASON | IRIS_SHOW_STATE,
-                           &control->own);
-}
-
 iris_status_t iris_i_hub_open(struct iris_control *control,
                               struct iris_rendezvous *rendezvous,
                               struct iris_control_parts *parts,
@@ -1180,7 +1169,7 @@ iris_status_t iris_i_hub_open(struct iris_control *control,
     }
     status = connect_all(hub, control, rendezvous);
     if (status != IRIS_OK) {
-        leave_as_leader(control);
+        iris_i_peers_leave(control, iris_last_error());
         iris_i_hub_close(hub, 5 * TICK_MS); /* in which it tells that */
         return status;
     }

@@ -307,9 +307,11 @@ static int read_note(const char *path, int64_t *ns_p)
     return got;
 }
 
-/* Whether the message says this of the rank, with its process in between. */
+/* Whether the message says this of the rank, with its process and its part in
+ * between. */
 static int says(const char *message, int rank, const char *what)
 {
+    static const char leader[] = ", leader of its node,";
     char name[32];
     size_t length = (size_t)snprintf(name, sizeof name, "rank %d ", rank);
 
@@ -319,7 +321,10 @@ static int says(const char *message, int rank, const char *what)
 
         if (*next == '(') {
             next = strchr(next, ')');
-            next = next == NULL ? "" : next + 2;
+            next = next == NULL ? " " : next + 1;
+            next +=
+                strncmp(next, leader, strlen(leader)) == 0 ? strlen(leader) : 0;
+            next += *next == ' ';
         }
         if (strncmp(next, what, strlen(what)) == 0) {
             return 1;
@@ -377,18 +382,21 @@ static int names_other_side(const struct proc_report *report, int self,
     return is_named;
 }
 
-/* Whether a call after the start has waited for the rank in vain. No rank of
- * another host can see that its process is stopped. A kernel names the word that
- * it waits for, and the report the rank. */
+/* Whether a call has waited for the rank in vain, or such a rank left. A kernel
+ * names the word that it waits for, and the report the rank. */
 static int is_awaited(const struct proc_report *report, int rank)
 {
-    char far[64];
+    char far[64], here[64];
 
     snprintf(far, sizeof far, "rank %d, on another node, has not answered",
              rank);
-    return report->status == IRIS_ERR_TIMEOUT &&
-           (strstr(report->message, far) != NULL ||
-            strstr(report->message, "the stream is not done") != NULL);
+    snprintf(here, sizeof here, "for rank %d, on another node, to connect",
+             rank);
+    return says(report->message, rank, "has not connected") ||
+           strstr(report->message, here) != NULL ||
+           (report->status == IRIS_ERR_TIMEOUT &&
+            (strstr(report->message, far) != NULL ||
+             strstr(report->message, "the stream is not done") != NULL));
 }
 
 static int is_right(const struct proc_report *report, int self,
