@@ -131,6 +131,21 @@ iris_d_wg_ccl_bring(iris_wg_t wg, const iris_d_ccl_step_t *step, uint32_t root)
     }
 }
 
+/* A call without elements: the members only meet, so that one with another call
+ * is found. */
+IRIS_DEVICE void iris_d_wg_ccl_meet(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
+                                    struct iris_ccl_start *start)
+{
+    iris_d_ccl_t ccl;
+
+    start->steps = 1;
+    ccl = iris_d_wg_ccl_call(wg, wg_ccl, start);
+    ccl.epoch++;
+    iris_d_ccl_greet(wg, &ccl, ccl.count);
+    iris_d_ccl_go_on(&ccl);
+    wg_ccl->ccl.epoch = ccl.epoch;
+}
+
 /* One collective with `bytes` bytes for each part. A step begins when all lanes
  * have ended the previous step, in which they heard from all members. So two
  * parities suffice however lanes divide the units, and members may have
@@ -146,6 +161,7 @@ IRIS_DEVICE void iris_d_wg_ccl(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
     wg.num_wgs = 1;
     iris_wg_barrier(wg); /* other lanes' writes to `in` are visible */
     if (args->bytes == 0) {
+        iris_d_wg_ccl_meet(wg, wg_ccl, &args->start);
         return;
     }
     IRIS_D_HOOK_CPU(cpu, collective = iris_d_before_collective(
@@ -347,13 +363,10 @@ IRIS_DEVICE void iris_d_wg_ccl_loose(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
     args->bytes =
         count * each * iris_d_kind_bytes((enum iris_d_kind)args->kind);
     iris_wg_barrier(wg);
-    if (each == 0 || count == 0 || args->op == IRIS_REDUCE_AVG ||
+    if (each == 0 || args->op == IRIS_REDUCE_AVG ||
         args->kind >= IRIS_D_NUM_KINDS) {
         return;
     }
-    IRIS_D_HOOK_CPU(
-        cpu, collective = iris_d_before_collective(
-                 cpu, iris_d_wg_collective(args->in, args->out, args->bytes)));
     args->start = wg_ccl->start;
     args->start.steps = args->shape == IRIS_CCL_RINGED ? 2 * members - 1 : 1;
     args->start.what.what =
@@ -364,10 +377,17 @@ IRIS_DEVICE void iris_d_wg_ccl_loose(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
             << IRIS_DEV_CALL_VARIANT;
     args->start.what.sizes[0] = count;
     args->start.call = iris_d_wg_ccl_number(&args->start.what);
-    args->rings = 1;
-    args->scale = iris_d_wg_scale(wg_ccl, (iris_reduce_op_t)args->op);
     wg.id = 0;
     wg.num_wgs = 1;
+    if (count == 0) {
+        iris_d_wg_ccl_meet(wg, wg_ccl, &args->start);
+        return;
+    }
+    IRIS_D_HOOK_CPU(
+        cpu, collective = iris_d_before_collective(
+                 cpu, iris_d_wg_collective(args->in, args->out, args->bytes)));
+    args->rings = 1;
+    args->scale = iris_d_wg_scale(wg_ccl, (iris_reduce_op_t)args->op);
     loose.wg = wg;
     loose.args = args;
     loose.ccl = iris_d_wg_ccl_call(wg, wg_ccl, &args->start);

@@ -173,6 +173,10 @@ IRIS_DEVICE void iris_d_wg_tile_ccl(iris_wg_ccl_t *wg_ccl,
                                     iris_d_wg_tiles_t tiles,
                                     iris_d_wg_which_t which)
 {
+    if (tiles.rows == 0 || tiles.cols == 0) {
+        iris_d_wg_range(tiles.wg, wg_ccl, which, NULL, NULL, 0, 0);
+        return;
+    }
     for (uint32_t row = 0, m = 0; row < tiles.rows;
          row += tiles.block_rows, m++) {
         for (uint32_t col = 0, n = 0; col < tiles.cols;
@@ -209,8 +213,8 @@ IRIS_DEVICE void iris_d_wg_tile_ccl(iris_wg_ccl_t *wg_ccl,
  * tiles have the same rows, columns and size of elements; each has its own
  * strides. If a tile has a part for each member, the parts are stacked by rows:
  * the tile has the rows of all parts, and member i's part is the i-th. (For
- * parts side by side, transpose both tiles.) A call whose tile has no elements
- * does nothing between members. `in` and `out` do not overlap, or are the same
+ * parts side by side, transpose both tiles.) Members whose tiles have no elements
+ * only meet. `in` and `out` do not overlap, or are the same
  * view. */
 
 /** Combines all members' tiles in the group's order. Sends them in one shot or

@@ -29,7 +29,7 @@ cmocka_tests = $(unit_tests) $(matrix_tests) $(rank_tests) $(hip_tests)
 shell_tests = %D%/amd_code.sh %D%/amd_emu.sh %D%/amd_host.sh %D%/amd_mutants.sh \
 	%D%/amd_node.sh %D%/bench.sh %D%/bench_ccl.sh %D%/check/examples.sh %D%/check/explore.sh %D%/check/herd.sh %D%/check/plain.sh %D%/check/replay.sh %D%/check_locks.sh \
 	%D%/check_locks_faults.sh %D%/check_modules.sh %D%/check_modules_faults.sh \
-	%D%/check_structure.sh %D%/check_structure_faults.sh %D%/check_symbols.sh %D%/configure.sh %D%/cpp.sh %D%/device_compile.sh %D%/dlpack.sh %D%/docs.sh \
+	%D%/check_structure.sh %D%/check_structure_faults.sh %D%/check_symbols.sh %D%/configure.sh %D%/cpp.sh %D%/device_compile.sh %D%/dlpack.sh %D%/docs.sh %D%/faults/hosts.sh \
 	%D%/examples.sh %D%/fuzz/structs.sh %D%/gpu_sources.sh %D%/guide.sh %D%/hip.sh %D%/html.sh %D%/info.sh \
 	%D%/install.sh %D%/iriscc.sh %D%/launchers.sh %D%/man.sh %D%/probe.sh %D%/prose.sh %D%/python.sh \
 	%D%/readme.sh %D%/report.sh %D%/rounding.sh %D%/samples.sh %D%/schedules.sh %D%/security.sh %D%/sim.sh %D%/sim_cluster.sh %D%/strangers.sh %D%/tools.sh %D%/trace.sh %D%/size.sh %D%/transport/faults.sh %D%/transport/hosts.sh %D%/upstream.sh

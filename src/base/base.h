@@ -181,6 +181,10 @@ static const struct iris_pace_row iris_i_paces[] = {
 /* A connection to an unreachable host fails within this time. */
 #define IRIS_CUT_MS 4000
 
+/* A connection that nothing accepts is tried again after this time. The system
+ * repeats a lost packet of it after 1 s only. */
+#define IRIS_CONNECT_MS 500
+
 /* Time from a rank 0's bind to its listen. */
 #define IRIS_LISTEN_MS 100
 
@@ -189,7 +193,7 @@ static const struct iris_pace_row iris_i_paces[] = {
 #define IRIS_VERDICT_MS 1000
 
 /* After a failure, late ranks have this time to connect and be told. */
-#define IRIS_LINGER_MS 2000
+#define IRIS_LINGER_MS 1000
 
 /* If rank 0 cannot have its key, ranks that wait for it ask within this
  * time. */
@@ -457,6 +461,9 @@ int iris_i_process_id(void);
 
 /* 0: there is no such process, or access is denied. */
 int iris_i_process_read(int pid, struct iris_process *process_p);
+
+/* Whether a signal or a debugger has stopped it. */
+int iris_i_process_is_stopped(int pid);
 
 /* A pidfd of the process, above the standard streams, which the caller closes;
  * -1 with errno. */

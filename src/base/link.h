@@ -94,6 +94,7 @@ struct iris_proof_answer {
 /* One side of a handshake. The fields above the line are for the caller. */
 struct iris_proof {
     enum iris_proof_why why;
+    int error; /* with IRIS_PROOF_GONE: the system's error, or 0 */
     struct iris_proof_claims theirs;
     /* ---- */
     enum iris_proof_role role;

@@ -352,6 +352,14 @@ int iris_i_process_read(int pid, struct iris_process *process_p)
                   &process_p->start_ticks) == 3;
 }
 
+int iris_i_process_is_stopped(int pid)
+{
+    struct iris_process process;
+
+    return iris_i_process_read(pid, &process) &&
+           (process.state == 'T' || process.state == 't');
+}
+
 int iris_i_process_watch(int pid)
 {
     return iris_i_fd_above_stdio((int)syscall(SYS_pidfd_open, pid, 0));

@@ -386,6 +386,7 @@ static enum iris_proof_result move_message(struct iris_proof *proof)
             return IRIS_PROOF_PENDING;
         }
         if (moved <= 0) {
+            proof->error = moved < 0 ? errno : 0;
             return fail_proof(proof, IRIS_PROOF_GONE);
         }
         proof->done += (size_t)moved;

@@ -60,6 +60,11 @@ static struct ucred peer_of(int sock)
     return peer;
 }
 
+pid_t iris_i_socket_peer(int sock)
+{
+    return peer_of(sock).pid;
+}
+
 /* Reports the owner of the name that we could not bind. It may not listen
  * yet. */
 static iris_status_t fail_in_use(const char *name)
@@ -242,7 +247,22 @@ int iris_i_socket_has_ended(int sock)
     do {
         got = recv(sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     } while (got < 0 && errno == EINTR);
+    errno = got < 0 ? errno : 0;
     return got == 0 || (got < 0 && errno != EAGAIN);
+}
+
+int iris_i_socket_is_cut(int error)
+{
+    return error == ETIMEDOUT || error == EHOSTUNREACH ||
+           error == ENETUNREACH || error == EHOSTDOWN || error == ENETDOWN;
+}
+
+const char *iris_i_socket_end(int error)
+{
+    return iris_i_socket_is_cut(error)
+               ? "left the job: its host does not answer (is it down, or the "
+                 "network between them?)"
+               : "died";
 }
 
 /* Receives the bytes that are there, at most the rest of the message. A side that closes
@@ -302,6 +322,7 @@ iris_status_t iris_i_socket_take(int sock, struct iris_socket_message *message)
         return IRIS_ERR_STATE;
     }
     if (got <= 0) {
+        message->error = got < 0 ? errno : 0;
         status =
             iris_i_fail(NULL, IRIS_ERR_PEER_LOST, "a rank left the meeting");
     } else if (message->is_lost) {
@@ -338,5 +359,6 @@ iris_status_t iris_i_socket_receive(int sock, void *data, size_t bytes,
     } else if (message.fd >= 0) {
         close(message.fd);
     }
+    errno = message.error;
     return status;
 }

@@ -71,6 +71,7 @@ struct iris_socket_message {
     int fd;      /* begins as -1; the caller closes it */
     int is_lost; /* the process had no room for the descriptor */
     int is_long; /* it has more bytes */
+    int error;   /* the errno that ended the connection, or 0 */
 };
 
 /* Receives as much of one message of exactly `bytes` as is there, and never
@@ -78,15 +79,26 @@ struct iris_socket_message {
  * are those of iris_i_socket_receive(). */
 iris_status_t iris_i_socket_take(int sock, struct iris_socket_message *message);
 
-/* 1 if the other side has closed the connection and everything was received. */
+/* 1 if the other side has closed the connection and everything was received.
+ * errno tells how, as after iris_i_socket_receive(). */
 int iris_i_socket_has_ended(int sock);
+
+/* Whether it was the network that ended the connection. */
+int iris_i_socket_is_cut(int error);
+
+/* The end of a rank's connection, in words that follow the rank's name: "died",
+ * or its host does not answer. */
+const char *iris_i_socket_end(int error);
 
 /* Receives one message of exactly `bytes`, and waits for it. *fd_p gets its
  * descriptor or -1; the caller closes it. Returns the wait's status,
- * IRIS_ERR_PEER_LOST (closed), IRIS_ERR_LIMIT (the process had no room for the
+ * IRIS_ERR_PEER_LOST (closed; errno is the system's error, or 0), IRIS_ERR_LIMIT (the process had no room for the
  * descriptor; the data was received), or IRIS_ERR_BOOTSTRAP (not one of our
  * messages). */
 iris_status_t iris_i_socket_receive(int sock, void *data, size_t bytes,
                                     struct iris_wait *wait, int *fd_p);
+
+/* The process on the other side of a local socket; 0: it is not known. */
+pid_t iris_i_socket_peer(int sock);
 
 #endif /* IRIS_SRC_BASE_SOCKET_H */

@@ -341,14 +341,47 @@ static unsigned lanes_for(const struct iris_ccl_call *call, unsigned grid)
                                          LEAST_LANES * LEAST_LANES;
 }
 
+/* Ends the call on the other members, which wait for this one, after a failure
+ * here: makes another call, which they find. Returns `status`, with this
+ * thread's message. */
+static iris_status_t refuse_call(iris_t *iris, const struct iris_ccl_call *call,
+                                 iris_status_t status)
+{
+    const struct iris_compared failed = {.op = IRIS_COMPARED_FAILED,
+                                         .sizes = {(uint64_t) - (int)status}};
+    const struct iris_kernel *kernel = iris_i_group_is_far(iris, call->group)
+                                           ? iris_i_ccl_far_pairs_kernel
+                                           : iris_i_ccl_pairs_kernel;
+    struct iris_ccl_pairs_args args = {.start = start(iris, call, 1, 1),
+                                       .bytes_per_wg = 1,
+                                       .most_wgs = 1,
+                                       .meets = 1};
+    struct iris_launch_request request = {
+        kernel, 1, lanes_for(call, 1), &args, kernel->args_bytes, true};
+    char message[IRIS_MESSAGE_BYTES];
+
+    args.start.what = iris_i_compared_pack(&failed);
+    args.start.call = call_number(call, 1, &args.start.what);
+    snprintf(message, sizeof message, "%s", iris_last_error());
+    (void)iris_i_launch(iris_i_queue(iris), &request, call->options.stream);
+    return iris_i_fail_again(status, message);
+}
+
+/* Only two members wait for each other's messages, and their waits end with
+ * the deadline. */
 static iris_status_t launch(iris_t *iris, const struct iris_ccl_call *call,
                             const struct iris_kernel *kernel, unsigned grid,
                             const void *args)
 {
     struct iris_launch_request request = {
         kernel, grid, lanes_for(call, grid), args, kernel->args_bytes, true};
+    iris_status_t status =
+        iris_i_launch(iris_i_queue(iris), &request, call->options.stream);
 
-    return iris_i_launch(iris_i_queue(iris), &request, call->options.stream);
+    return status == IRIS_OK || call->group->members.count == 1 ||
+                   call->op >= IRIS_CCL_ALL_TO_ALLV
+               ? status
+               : refuse_call(iris, call, status);
 }
 
 /* The part of the buffers that a variant combines at a time. */

@@ -234,7 +234,7 @@ static iris_status_t open_check(iris_t *iris)
 }
 
 #define HELLO_MAGIC 0x49726973u
-#define HELLO_VERSION 10u
+#define HELLO_VERSION 12u
 
 /* Whether to go on waiting for work: fails after the loss of a peer. */
 static iris_status_t check_fate(void *arg)
@@ -479,23 +479,27 @@ static int is_far(void *arg, int rank)
 /* This rank while it connects to other nodes. */
 struct start {
     struct iris_control *control;
-    const struct iris_rendezvous *rendezvous;
+    struct iris_rendezvous *rendezvous;
 };
 
-/* Only rank 0 knows of a rank that dies before it joins the control plane. */
+/* Rank 0 tells the others of a rank that dies before it joins the control
+ * plane. */
 static iris_status_t check_start(void *arg)
 {
     const struct start *start = arg;
     iris_status_t status = iris_i_peers_check_all(start->control);
 
-    return status == IRIS_OK && start->rendezvous->rank == 0
+    if (status != IRIS_OK) {
+        return status;
+    }
+    return start->rendezvous->rank == 0
                ? iris_i_rendezvous_root_check(start->rendezvous)
-               : status;
+               : iris_i_rendezvous_hear(start->rendezvous);
 }
 
 /* Connects to the ranks of other nodes. */
 static iris_status_t open_proxy(iris_t *iris,
-                                const struct iris_rendezvous *rendezvous)
+                                struct iris_rendezvous *rendezvous)
 {
     struct iris_waiter waiter = iris_i_peers_waiter(iris->control);
     const struct iris_channel_mpi_params mpi = {

@@ -571,7 +571,8 @@ static void describe_absent(struct iris_control *control, int rank, char *text,
 static iris_status_t fail_late(const struct waiting *waiting, int rank)
 {
     struct iris_control *control = waiting->members->control;
-    int stopped = iris_i_mail_find_stopped(control->mail);
+    const char *why;
+    int stopped = iris_i_peers_find_stopped(control, &why);
     char what[200], name[IRIS_RANK_NAME_BYTES];
     struct iris_shown late;
 
@@ -582,9 +583,9 @@ static iris_status_t fail_late(const struct waiting *waiting, int rank)
         return iris_i_fail(
             control->log, IRIS_ERR_TIMEOUT,
             "rank %d has not come to %s within %lld ms (IRIS_TIMEOUT_MS): %s; "
-            "%s is stopped by a signal or a debugger",
+            "%s %s",
             rank, waiting->call->type->name, (long long)control->timeout_ms,
-            what, name);
+            what, name, why);
     }
     return iris_i_fail(
         control->log, IRIS_ERR_TIMEOUT,

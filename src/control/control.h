@@ -409,6 +409,7 @@ struct iris_hello {
                     * host */
     int32_t part;  /* the part of its host that it simulates as a node */
     int32_t nodes; /* IRIS_NODES; set by it, too */
+    int32_t end;   /* on rank 0: 1 + the errno that ended its connection */
     uint64_t heap_bytes;
     uint64_t heap_id;   /* a word on its heap */
     int32_t check;      /* IRIS_CHECK, as a number */
@@ -535,8 +536,8 @@ int iris_i_peers_lost(const struct iris_control *control);
  * finalized. `control` may be NULL. One thread at a time. */
 void iris_i_peers_lose(struct iris_control *control, int rank, const char *why);
 
-/* Adds to this thread's message of a timeout that a rank of this machine is
- * stopped, if one is and the message does not say it. */
+/* Adds to this thread's message of a timeout that a rank is stopped, or does not
+ * answer from another node, if one is and the message does not say it. */
 void iris_i_peers_name_stopped(struct iris_control *control);
 
 /* IRIS_ERR_PEER_LOST: a rank has ended after finalizing, so it will not make a
@@ -575,6 +576,10 @@ struct iris_waiter iris_i_peers_waiter(struct iris_control *control);
 /* A status that is not a verdict yet: rank 0 has heard this rank's hello. */
 #define IRIS_VERDICT_HEARD 1
 
+/* Neither: rank 0 cannot go on, for the reason in the message, and awaits this
+ * rank's status. */
+#define IRIS_VERDICT_ENDING 2
+
 /* A result: from rank 0 to all, and at the end from each rank to rank 0. */
 struct iris_verdict {
     int32_t status;
@@ -583,6 +588,7 @@ struct iris_verdict {
                        * that process */
     uint64_t hellos;  /* address of its hellos, if iris_spawn() has made all
                        * ranks as threads; they then get none by the socket */
+    int32_t stopped;  /* from a rank: 1 + a rank that it sees stopped, or 0 */
     char message[IRIS_MESSAGE_BYTES];
 };
 
@@ -610,6 +616,10 @@ void iris_i_rendezvous_wait_begin(struct iris_rendezvous *rendezvous,
                                   struct iris_wait *wait);
 void iris_i_rendezvous_wait_end(struct iris_rendezvous *rendezvous,
                                 struct iris_wait *wait, iris_status_t status);
+
+/* A rank of this host that a signal or a debugger has stopped; -1: this rank
+ * sees no such process. */
+int iris_i_rendezvous_find_stopped(const struct iris_rendezvous *rendezvous);
 
 /* Closes a descriptor unless it is -1, and sets it to -1. */
 void iris_i_rendezvous_close(int *fd_p);
@@ -767,13 +777,17 @@ int iris_i_stream_socket(enum iris_control_kind kind,
 iris_status_t iris_i_stream_listen(int sock, enum iris_control_kind kind,
                                    struct iris_address *address_p);
 
-/* Returns 0 or an errno, within IRIS_SOCKET_PATIENCE_MS. Signals do not interrupt
- * it. EAGAIN: a local listener's backlog is full. */
-int iris_i_stream_connect(int sock, const struct iris_address *address);
+/* Returns 0 or an errno, within IRIS_CONNECT_MS and by this time. Signals do not
+ * interrupt it. EAGAIN: a local listener's backlog is full. */
+int iris_i_stream_connect(int sock, const struct iris_address *address,
+                          int64_t by_ns);
 
 /* A connection of the job, whose receiver may be stopped for any time. The
  * system does not end it while it answers; see iris_i_stream_answers(). */
 void iris_i_stream_settle(int sock);
+
+/* Whether the other host has not answered the last packet yet. */
+int iris_i_stream_is_silent(int sock);
 
 /* This side's knowledge of a connection's other host. Begins as {0}. */
 struct iris_stream_check {
@@ -856,9 +870,13 @@ iris_status_t iris_i_rendezvous_root_agree(struct iris_rendezvous *rendezvous,
                                            iris_status_t status);
 
 /* IRIS_ERR_PEER_LOST: a rank has died since all came. For rank 0, until
- * iris_i_rendezvous_agree(); the others have no connections: IRIS_OK. */
+ * iris_i_rendezvous_agree(). */
 iris_status_t
 iris_i_rendezvous_root_check(const struct iris_rendezvous *rendezvous);
+
+/* The same for the other ranks, by a message of rank 0. `arg` is the
+ * rendezvous. */
+iris_status_t iris_i_rendezvous_hear(void *arg);
 
 /* ---- control.c: opening ---- */
 

@@ -23,7 +23,7 @@
 
 /* Time that a leader stays for ranks of its node that have not ended yet, so that
  * all their messages reach the others. It applies after the leader has finalized,
- * and after it left. */
+ * but not beyond the deadline of iris_finalize(), and after it left. */
 #define STAY_MS 10000
 #define STAY_LEFT_MS 500
 
@@ -84,7 +84,7 @@ static void mark_far(struct iris_control *control)
 }
 
 static iris_status_t open_hub(struct iris_control *control,
-                              const struct iris_rendezvous *rendezvous,
+                              struct iris_rendezvous *rendezvous,
                               struct iris_control_parts *parts)
 {
     iris_status_t status = IRIS_OK;
@@ -99,13 +99,24 @@ static iris_status_t open_hub(struct iris_control *control,
     return status;
 }
 
+static int choose_stay(const struct iris_control *control)
+{
+    int64_t left =
+        control->by_ns == 0 ? INT64_MAX : control->by_ns - iris_i_now_ns();
+
+    if (control->own.state != IRIS_RANK_FINALIZED ||
+        left < STAY_LEFT_MS * IRIS_NS_PER_MS) {
+        return STAY_LEFT_MS;
+    }
+    return left < STAY_MS * IRIS_NS_PER_MS ? (int)(left / IRIS_NS_PER_MS)
+                                           : STAY_MS;
+}
+
 /* A leader's own end is its hub's. */
 static void close_hub(struct iris_control *control)
 {
     if (control->hub != NULL) {
-        iris_i_hub_close(control->hub, control->own.state == IRIS_RANK_FINALIZED
-                                           ? STAY_MS
-                                           : STAY_LEFT_MS);
+        iris_i_hub_close(control->hub, choose_stay(control));
     } else if (control->records != NULL && control->mail->num_nodes > 1) {
         control->own.ended = 1;
         iris_i_control_publish(control, IRIS_SHOW_ENDED, &control->own);

@@ -109,13 +109,6 @@ static int has_left(const struct iris_link *link)
            link->session.sent != link->session.end;
 }
 
-/* Notes the errno of a failed call. */
-static void note_cut(struct iris_link *link, int ret)
-{
-    link->is_cut |= ret == ETIMEDOUT || ret == EHOSTUNREACH ||
-                    ret == ENETUNREACH || ret == ENETDOWN;
-}
-
 /* The next flush sends the message. */
 static void put_all(struct iris_hub *hub, const struct iris_message_head *head,
                     const void *body)
@@ -144,7 +137,7 @@ static int flush_all(struct iris_hub *hub)
         }
         if (sent < 0) {
             /* The receiver finds that it is over after reading all its data. */
-            note_cut(link, errno);
+            link->is_cut |= iris_i_socket_is_cut(errno);
             shutdown(link->session.sock, SHUT_WR);
             link->is_broken = 1;
         }
@@ -632,7 +625,7 @@ static int receive_bytes(struct iris_hub *hub, struct iris_link *link)
         got = iris_i_session_receive(&link->session);
     }
     if (got < 0) {
-        note_cut(link, errno);
+        link->is_cut |= iris_i_socket_is_cut(errno);
     }
     pthread_mutex_unlock(&hub->lock);
     return got;
@@ -865,7 +858,7 @@ static void *run_receiver(void *arg)
 struct opening {
     struct iris_hub *hub;
     struct iris_control *control;
-    const struct iris_rendezvous *rendezvous;
+    struct iris_rendezvous *rendezvous;
     int leader; /* the one that it connects to */
 };
 
@@ -875,14 +868,15 @@ static void print_leader(void *arg, char *text, size_t bytes)
              ((const struct opening *)arg)->leader);
 }
 
-static iris_status_t fail_gone(const struct iris_hub *hub, int leader)
+static iris_status_t fail_gone(const struct iris_hub *hub, int leader,
+                               int error)
 {
     char name[IRIS_RANK_NAME_BYTES];
 
     iris_i_mail_name(hub->mail, leader, name);
     return iris_i_fail(hub->log, IRIS_ERR_PEER_LOST,
-                       "%s died before it took rank %d into the control plane",
-                       name, hub->rank);
+                       "%s %s before it took rank %d into the control plane",
+                       name, iris_i_socket_end(error), hub->rank);
 }
 
 static iris_status_t fail_late_leader(const struct iris_wait *wait)
@@ -904,7 +898,8 @@ static iris_status_t fail_late_leader(const struct iris_wait *wait)
 }
 
 /* Children of a dead leader may hold its connections. One that gives up tells
- * the reason first. Rank 0 knows of ranks that died on their way here. */
+ * the reason first. Rank 0 knows of ranks that died on their way here, and tells
+ * the others. */
 static iris_status_t check_leaders(void *arg)
 {
     const struct opening *opening = arg;
@@ -916,14 +911,14 @@ static iris_status_t check_leaders(void *arg)
 
         if (has_ended(hub, leader)) {
             status = iris_i_peers_check(opening->control, leader);
-            return status == IRIS_OK ? fail_gone(hub, leader) : status;
+            return status == IRIS_OK ? fail_gone(hub, leader, 0) : status;
         }
         if (!iris_i_mail_alive(hub->mail, leader)) {
-            return fail_gone(hub, leader);
+            return fail_gone(hub, leader, 0);
         }
     }
     return hub->rank == 0 ? iris_i_rendezvous_root_check(opening->rendezvous)
-                          : IRIS_OK;
+                          : iris_i_rendezvous_hear(opening->rendezvous);
 }
 
 /* One connection to a leader, or an errno. */
@@ -933,8 +928,9 @@ static int dial_leader(const struct opening *opening, int *sock_p)
         &opening->rendezvous->hellos[opening->leader];
     int sock = iris_i_stream_socket((enum iris_control_kind)hello->control,
                                     &hello->control_address);
-    int ret =
-        sock < 0 ? errno : iris_i_stream_connect(sock, &hello->control_address);
+    int ret = sock < 0 ? errno
+                       : iris_i_stream_connect(sock, &hello->control_address,
+                                               opening->rendezvous->deadline);
 
     if (ret != 0 && sock >= 0) {
         close(sock);
@@ -945,8 +941,8 @@ static int dial_leader(const struct opening *opening, int *sock_p)
 
 static iris_status_t fail_dial(const struct opening *opening, int ret)
 {
-    if (ret == ECONNREFUSED || ret == ECONNRESET) {
-        return fail_gone(opening->hub, opening->leader);
+    if (ret == ECONNREFUSED || ret == ECONNRESET || iris_i_socket_is_cut(ret)) {
+        return fail_gone(opening->hub, opening->leader, ret);
     }
     return ret == EMFILE || ret == ENFILE
                ? iris_i_fail_fd(ret, "cannot make a socket")
@@ -965,6 +961,9 @@ static iris_status_t prove_leader(const struct opening *opening, int sock,
     iris_status_t status =
         iris_i_arrivals_prove(sock, &hub->key, hub->log, wait, &proof);
 
+    if (status == IRIS_ERR_STATE && iris_i_socket_is_cut(proof.error)) {
+        return fail_gone(hub, opening->leader, proof.error);
+    }
     if (status != IRIS_ERR_BOOTSTRAP) {
         return status;
     }
@@ -984,6 +983,7 @@ static iris_status_t connect_leader(struct opening *opening,
                                     struct iris_wait *wait)
 {
     struct iris_link *link = find_link(opening->hub, opening->leader);
+    int64_t cut_ns = iris_i_deadline(IRIS_CUT_MS - 1000);
     iris_status_t status;
     int sock, ret;
 
@@ -991,7 +991,8 @@ static iris_status_t connect_leader(struct opening *opening,
         ret = dial_leader(opening, &sock);
         status = ret == 0 ? prove_leader(opening, sock, wait)
                           : fail_dial(opening, ret);
-        if (ret == EAGAIN) { /* a full backlog */
+        if (ret == EAGAIN || /* a full backlog */
+            (iris_i_socket_is_cut(ret) && iris_i_now_ns() < cut_ns)) {
             status = IRIS_ERR_STATE;
         }
         if (status != IRIS_OK && sock >= 0) {
@@ -1013,7 +1014,7 @@ static iris_status_t connect_leader(struct opening *opening,
  * the rest of the start. */
 static iris_status_t connect_all(struct iris_hub *hub,
                                  struct iris_control *control,
-                                 const struct iris_rendezvous *rendezvous)
+                                 struct iris_rendezvous *rendezvous)
 {
     static const struct iris_wait_type for_leader = {.pace = IRIS_PACE_SOCKET,
                                                      .fate = check_leaders,
@@ -1128,19 +1129,8 @@ static iris_status_t start_threads(struct iris_hub *hub)
     return status;
 }
 
-/* The ranks of this node, and leaders that have connected, wait for a leader that
- * cannot go on. */
-static void leave_as_leader(struct iris_control *control)
-{
-    control->own.state = IRIS_RANK_LEFT;
-    snprintf(control->own.reason, sizeof control->own.reason, "%s",
-             iris_last_error());
-    iris_i_control_publish(control, IRIS_SHOW_REASON | IRIS_SHOW_STATE,
-                           &control->own);
-}
-
 iris_status_t iris_i_hub_open(struct iris_control *control,
-                              const struct iris_rendezvous *rendezvous,
+                              struct iris_rendezvous *rendezvous,
                               struct iris_control_parts *parts,
                               struct iris_hub **hub_p)
 {
@@ -1179,7 +1169,7 @@ iris_status_t iris_i_hub_open(struct iris_control *control,
     }
     status = connect_all(hub, control, rendezvous);
     if (status != IRIS_OK) {
-        leave_as_leader(control);
+        iris_i_peers_leave(control, iris_last_error());
         iris_i_hub_close(hub, 5 * TICK_MS); /* in which it tells that */
         return status;
     }

@@ -191,6 +191,13 @@ iris_status_t iris_i_mail_receive(const struct iris_mail *mail,
                                   const struct iris_inbox *inbox,
                                   struct iris_sender *sender_p);
 
+/* ---- peers.c ---- */
+
+/* A rank of this machine that is stopped, or one that does not answer from another
+ * node, with the words that follow its name; -1: none. */
+int iris_i_peers_find_stopped(const struct iris_control *control,
+                              const char **why_p);
+
 /* ---- rows.c: messages ---- */
 
 /* The messages between hubs: a head and a body. They come
@@ -308,7 +315,7 @@ struct iris_hub {
  * IRIS_ERR_LIMIT, IRIS_ERR_PEER_LOST, IRIS_ERR_BOOTSTRAP (refused),
  * IRIS_ERR_TIMEOUT */
 iris_status_t iris_i_hub_open(struct iris_control *control,
-                              const struct iris_rendezvous *rendezvous,
+                              struct iris_rendezvous *rendezvous,
                               struct iris_control_parts *parts,
                               struct iris_hub **hub_p);
 

@@ -293,12 +293,9 @@ int iris_i_mail_alive(const struct iris_mail *mail, int rank)
 
 int iris_i_mail_find_stopped(const struct iris_mail *mail)
 {
-    struct iris_process process;
-
     for (int rank = 0; mail != NULL && rank < mail->num_ranks; rank++) {
         if (mail->ranks[rank].is_here &&
-            iris_i_process_read(mail->ranks[rank].pid, &process) &&
-            (process.state == 'T' || process.state == 't')) {
+            iris_i_process_is_stopped(mail->ranks[rank].pid)) {
             return rank;
         }
     }

@@ -156,20 +156,33 @@ iris_status_t iris_i_peers_check(struct iris_control *control, int rank)
     return fail_died(control, rank);
 }
 
+int iris_i_peers_find_stopped(const struct iris_control *control,
+                              const char **why_p)
+{
+    int rank = iris_i_mail_find_stopped(control->mail), is_stopped = 1;
+
+    if (rank < 0 && control->records != NULL) {
+        rank = iris_i_records_find_silent(control->records->fd,
+                                          control->num_ranks, &is_stopped);
+    }
+    *why_p = is_stopped ? "is stopped by a signal or a debugger"
+                        : "does not answer; is it stopped?";
+    return rank;
+}
+
 void iris_i_peers_name_stopped(struct iris_control *control)
 {
-    int rank = iris_i_mail_find_stopped(control->mail);
+    const char *why;
+    int rank = iris_i_peers_find_stopped(control, &why);
     char message[IRIS_MESSAGE_BYTES], name[IRIS_RANK_NAME_BYTES];
 
-    if (rank < 0 || strstr(iris_last_error(), "is stopped by") != NULL) {
+    if (rank < 0 || strstr(iris_last_error(), "stopped") != NULL) {
         return;
     }
     iris_i_control_name(control, rank, name);
-    iris_i_warning(control->log, "%s is stopped by a signal or a debugger",
-                   name);
-    snprintf(message, sizeof message,
-             "%.900s; %s is stopped by a signal or a debugger",
-             iris_last_error(), name);
+    iris_i_warning(control->log, "%s %s", name, why);
+    snprintf(message, sizeof message, "%.900s; %s %s", iris_last_error(), name,
+             why);
     (void)iris_i_fail_again(IRIS_ERR_TIMEOUT, message);
 }
 

@@ -28,6 +28,9 @@
 /* How often a reader tries again to read a cell that was being written. */
 #define TRIES 100
 
+/* A rank of another node of which nothing came for this time is silent. */
+#define SILENT_MS (5 * IRIS_ROW_MS)
+
 /* ---- Entries ---- */
 
 /* A call's cell, copied. */
@@ -293,6 +296,41 @@ int iris_i_records_is_elsewhere(const struct iris_records_header *header,
                                 int rank)
 {
     return (header->elsewhere[rank / 64] >> rank % 64 & 1) != 0;
+}
+
+/* The last word of a rank of another node that has not ended. 0: there is none. */
+static int read_last_word(int fd, int num_ranks, int rank,
+                          struct iris_record *record_p)
+{
+    struct iris_shown shown;
+
+    return iris_i_records_shown(fd, rank, &shown) && !shown.ended &&
+           shown.state < IRIS_RANK_FINALIZED &&
+           read_at(fd, record_p, offsetof(struct iris_record, scale_ticks),
+                   iris_i_records_at(num_ranks, rank)) &&
+           !atomic_load(&record_p->gone) && atomic_load(&record_p->arrived);
+}
+
+int iris_i_records_find_silent(int fd, int num_ranks, int *is_stopped_p)
+{
+    const int64_t old_ns = iris_i_now_ns() - SILENT_MS * IRIS_NS_PER_MS;
+    struct iris_records_header header;
+    struct iris_record record;
+
+    if (!iris_i_records_read_header(fd, &header)) {
+        return -1;
+    }
+    for (int rank = 0; rank < num_ranks; rank++) {
+        if (!iris_i_records_is_elsewhere(&header, rank) ||
+            !read_last_word(fd, num_ranks, rank, &record)) {
+            continue;
+        }
+        *is_stopped_p = record.process == 'T' || record.process == 't';
+        if (*is_stopped_p || atomic_load(&record.arrived_ns) < old_ns) {
+            return rank;
+        }
+    }
+    return -1;
 }
 
 /* ---- Cells ---- */

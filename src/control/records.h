@@ -393,6 +393,11 @@ int iris_i_records_copy(int fd, int num_ranks, int rank,
                         struct iris_record_copy *copy_p);
 int iris_i_records_shown(int fd, int rank, struct iris_shown *shown_p);
 
+/* The lowest rank of another node whose hub says that it is stopped, or from which
+ * nothing has come of late: its leader, if that is stopped. -1: none.
+ * *is_stopped_p: the hub says it. */
+int iris_i_records_find_silent(int fd, int num_ranks, int *is_stopped_p);
+
 /* Takes the cell at `at` bytes of a copied record. 0: nothing was written
  * there, or it was never complete. */
 int iris_i_records_take(const struct iris_record_copy *copy, size_t at,

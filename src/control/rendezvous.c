@@ -57,6 +57,10 @@ static void describe_root(void *arg, char *text, size_t bytes)
 static const struct iris_wait_type for_verdict = {.pace = IRIS_PACE_SOCKET,
                                                   .describe = describe_root};
 
+/* The joint verdict after a loss, which may be rank 0's: takes a moment. */
+static const struct iris_wait_type for_joint = {.pace = IRIS_PACE_SOCKET,
+                                                .describe = describe_root};
+
 /* Receives from rank 0, and names rank 0 if it is the cause of a failure. Rank
  * 0 waits for ranks as long as this rank does. So this rank gives it a little
  * more time, to hear which ranks are missing. */
@@ -64,21 +68,36 @@ static iris_status_t receive_root(struct iris_rendezvous *rendezvous,
                                   const struct iris_wait_type *type, void *data,
                                   size_t bytes, int *fd_p)
 {
+    int64_t moment_ns = iris_i_deadline(IRIS_VERDICT_MS);
     struct iris_wait wait;
     iris_status_t status;
+    int error, pid;
 
     iris_i_rendezvous_wait_begin(rendezvous, type, &wait);
     if (wait.deadline_ns != INT64_MAX) {
         wait.deadline_ns += IRIS_VERDICT_MS * IRIS_NS_PER_MS;
     }
+    if (type == &for_joint && moment_ns < wait.deadline_ns) {
+        wait.deadline_ns = moment_ns;
+    }
     status = iris_i_socket_receive(rendezvous->sock, data, bytes, &wait, fd_p);
+    error = errno;
     iris_i_rendezvous_wait_end(rendezvous, &wait, status);
-    if (status != IRIS_ERR_PEER_LOST && status != IRIS_ERR_TIMEOUT) {
+    if (status == IRIS_ERR_PEER_LOST) {
+        return iris_i_fail(NULL, status, "rank 0 %s during init (job \"%s\")",
+                           iris_i_socket_end(error),
+                           rendezvous->bootstrap->job);
+    }
+    if (status != IRIS_ERR_TIMEOUT) {
         return status;
     }
-    return iris_i_fail(NULL, status, "rank 0 of job \"%s\" %s during init",
-                       rendezvous->bootstrap->job,
-                       status == IRIS_ERR_PEER_LOST ? "died" : "fell silent");
+    pid = iris_i_socket_peer(rendezvous->sock);
+    return iris_i_fail(NULL, status, "rank 0 %s (job \"%s\", IRIS_TIMEOUT_MS)",
+                       pid > 0 && iris_i_process_is_stopped(pid)
+                           ? "is stopped by a signal or a debugger"
+                           : "does not answer, though its host does; is it "
+                             "stopped?",
+                       rendezvous->bootstrap->job);
 }
 
 /* Space for every rank's hello; NULL: no memory. */
@@ -127,6 +146,24 @@ static void receive_hellos(struct iris_rendezvous *rendezvous,
     }
 }
 
+iris_status_t iris_i_rendezvous_hear(void *arg)
+{
+    struct iris_rendezvous *rendezvous = arg;
+    struct iris_verdict ending = {.status = IRIS_OK};
+    iris_status_t status;
+    int fd = -1;
+
+    if (!iris_i_socket_is_readable(rendezvous->sock)) {
+        return IRIS_OK;
+    }
+    rendezvous->waiter.fate = NULL;
+    status =
+        receive_root(rendezvous, &for_verdict, &ending, sizeof ending, &fd);
+    iris_i_rendezvous_close(&fd);
+    ending.status = IRIS_ERR_PEER_LOST;
+    return status == IRIS_OK ? iris_i_rendezvous_accept(&ending) : status;
+}
+
 /* If all ranks are threads, they read rank 0's hellos: it would take seconds
  * for a thousand ranks to receive a thousand hellos each. `heap_fd` is this
  * rank's, or -1. */
@@ -145,24 +182,36 @@ static void take_hellos(struct iris_rendezvous *rendezvous,
         int fd = *heap_fd;
 
         *heap_fd = -1;
+        rendezvous->waiter.fate = iris_i_rendezvous_hear;
+        rendezvous->waiter.arg = rendezvous;
         iris_i_rendezvous_judge(own,
                                 iris_i_rendezvous_meet_host(rendezvous, fd));
+        rendezvous->waiter.fate = NULL;
     }
 }
 
 static iris_status_t agree_as_peer(struct iris_rendezvous *rendezvous,
                                    const struct iris_verdict *own)
 {
-    struct iris_verdict joint;
+    struct iris_verdict joint = *own;
     iris_status_t status;
     int fd = -1;
 
-    iris_i_rendezvous_send(rendezvous->sock, own, -1);
-    status = receive_root(rendezvous, &for_verdict, &joint, sizeof joint, &fd);
+    if (own->status != IRIS_OK && rendezvous->hellos != NULL) {
+        joint.stopped = iris_i_rendezvous_find_stopped(rendezvous) + 1;
+    }
+    iris_i_rendezvous_send(rendezvous->sock, &joint, -1);
+    do {
+        iris_i_rendezvous_close(&fd);
+        status = receive_root(rendezvous,
+                              own->status == IRIS_ERR_PEER_LOST ? &for_joint
+                                                                : &for_verdict,
+                              &joint, sizeof joint, &fd);
+    } while (status == IRIS_OK && joint.status == IRIS_VERDICT_ENDING);
     iris_i_rendezvous_close(&fd);
     /* Rank 0 knows the cause of a loss or of a long wait, or is the one. */
     if (own->status != IRIS_OK && own->status != IRIS_ERR_TIMEOUT &&
-        own->status != IRIS_ERR_PEER_LOST) {
+        (own->status != IRIS_ERR_PEER_LOST || status != IRIS_OK)) {
         return iris_i_rendezvous_accept(own);
     }
     return status == IRIS_OK ? iris_i_rendezvous_accept(&joint) : status;

@@ -76,7 +76,8 @@ static iris_status_t dial_root(struct iris_rendezvous *rendezvous,
 {
     const struct iris_address *root = &rendezvous->bootstrap->root;
     iris_status_t status = IRIS_OK;
-    int ret = iris_i_stream_connect(rendezvous->sock, root);
+    int64_t by_ns = rendezvous->deadline;
+    int ret = iris_i_stream_connect(rendezvous->sock, root, by_ns);
 
     while (ret != 0 && may_come(ret) && status == IRIS_OK) {
         iris_i_rendezvous_close(&rendezvous->sock);
@@ -85,8 +86,9 @@ static iris_status_t dial_root(struct iris_rendezvous *rendezvous,
         if (rendezvous->sock < 0) {
             return iris_i_fail_fd(errno, "cannot make a socket");
         }
-        ret = status == IRIS_OK ? iris_i_stream_connect(rendezvous->sock, root)
-                                : ret;
+        ret = status == IRIS_OK
+                  ? iris_i_stream_connect(rendezvous->sock, root, by_ns)
+                  : ret;
     }
     if (status != IRIS_OK || ret == 0) {
         return status;

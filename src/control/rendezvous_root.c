@@ -19,6 +19,7 @@
 #include "base/base.h"
 #include "base/socket.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,6 +138,22 @@ void iris_i_rendezvous_wait_end(struct iris_rendezvous *rendezvous,
 {
     iris_i_wait_end(wait, status);
     rendezvous->warn_at = wait->warn_ns;
+}
+
+int iris_i_rendezvous_find_stopped(const struct iris_rendezvous *rendezvous)
+{
+    const struct iris_hello *hellos = rendezvous->hellos;
+    const struct iris_hello *own = &hellos[rendezvous->rank];
+
+    for (int rank = 0; rank < rendezvous->num_ranks; rank++) {
+        if (hellos[rank].magic != 0 &&
+            iris_i_hello_same_host(&hellos[rank], own) &&
+            hellos[rank].pid_namespace == own->pid_namespace &&
+            iris_i_process_is_stopped(hellos[rank].pid)) {
+            return rank;
+        }
+    }
+    return -1;
 }
 
 void iris_i_rendezvous_close(int *fd_p)
@@ -341,6 +358,7 @@ static int take_hello(struct iris_rendezvous *rendezvous,
     memcpy(&hello, arrival->data, sizeof hello);
     hello.transport[sizeof hello.transport - 1] = '\0';
     hello.handle.fd = arrival->message.fd;
+    hello.end = 0;
     hello.pid = arrival->pid != 0 ? arrival->pid : hello.pid;
     if (status == IRIS_OK && !is_claimed(arrival, &hello)) {
         judgement = iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
@@ -403,9 +421,11 @@ static iris_status_t check_silent(const struct iris_rendezvous *rendezvous,
         !iris_i_socket_is_readable(rendezvous->socks[rank])) {
         return IRIS_OK;
     }
+    errno = 0;
+    (void)iris_i_socket_has_ended(rendezvous->socks[rank]);
     return iris_i_fail(NULL, IRIS_ERR_PEER_LOST,
-                       "rank %d (pid %d) died while the ranks were meeting",
-                       rank, rendezvous->hellos[rank].pid);
+                       "rank %d (pid %d) %s while the ranks were meeting", rank,
+                       rendezvous->hellos[rank].pid, iris_i_socket_end(errno));
 }
 
 static iris_status_t check_here(void *arg)
@@ -723,16 +743,29 @@ iris_status_t iris_i_rendezvous_root_join(struct iris_rendezvous *rendezvous)
     return iris_i_rendezvous_accept(&verdict);
 }
 
+static iris_status_t fail_ended(const struct iris_rendezvous *rendezvous,
+                                int rank, int error)
+{
+    return iris_i_fail(NULL, IRIS_ERR_PEER_LOST,
+                       "rank %d (pid %d) %s during init", rank,
+                       rendezvous->hellos[rank].pid, iris_i_socket_end(error));
+}
+
 /* Ranks whose final status has come may have closed their connections. */
 static iris_status_t check_from(const struct iris_rendezvous *rendezvous,
                                 int rank)
 {
     for (; rank < rendezvous->num_ranks; rank++) {
-        if (rendezvous->socks != NULL && rendezvous->socks[rank] >= 0 &&
-            iris_i_socket_has_ended(rendezvous->socks[rank])) {
-            return iris_i_fail(NULL, IRIS_ERR_PEER_LOST,
-                               "rank %d (pid %d) died during init", rank,
-                               rendezvous->hellos[rank].pid);
+        int32_t *end = &rendezvous->hellos[rank].end;
+
+        if (rendezvous->socks == NULL || rendezvous->socks[rank] < 0) {
+            continue;
+        }
+        if (*end == 0 && iris_i_socket_has_ended(rendezvous->socks[rank])) {
+            *end = 1 + errno; /* the system tells it once */
+        }
+        if (*end != 0) {
+            return fail_ended(rendezvous, rank, *end - 1);
         }
     }
     return IRIS_OK;
@@ -765,20 +798,35 @@ static iris_status_t check_last(void *arg)
     return check_from(last->rendezvous, last->rank + 1);
 }
 
-/* Applies a peer's final status, or its silence, to the joint verdict. At the
- * deadline, ranks that wait for a silent one still have a moment to name it.
- * *silent_p becomes 1 for a rank that has not answered by then. */
+/* Tells the ranks from `rank` on that rank 0 cannot go on, so that they send
+ * their status instead of waiting for others. */
+static void tell_ending(const struct iris_rendezvous *rendezvous, int rank,
+                        iris_status_t status)
+{
+    struct iris_verdict ending = {.status = IRIS_OK};
+
+    iris_i_rendezvous_judge(&ending, status);
+    ending.status = IRIS_VERDICT_ENDING;
+    for (; rank < rendezvous->num_ranks; rank++) {
+        if (!iris_i_hello_same_process(&rendezvous->hellos[0],
+                                       &rendezvous->hellos[rank])) {
+            iris_i_rendezvous_send(rendezvous->socks[rank], &ending, -1);
+        }
+    }
+}
+
+/* Receives a peer's final status. At the deadline, ranks that wait for a silent
+ * one still have a moment to say so. IRIS_ERR_TIMEOUT: the rank is silent. */
 static iris_status_t receive_last(struct iris_rendezvous *rendezvous, int rank,
-                                  int *silent_p)
+                                  int64_t by_ns, struct iris_verdict *last_p)
 {
     static const struct iris_wait_type for_last = {.pace = IRIS_PACE_SOCKET,
                                                    .fate = check_last,
                                                    .describe = describe_last};
     struct last last = {rendezvous, rank};
-    struct iris_verdict own;
     struct iris_wait wait;
     iris_status_t status;
-    int fd = -1;
+    int fd = -1, error;
 
     iris_i_rendezvous_wait_begin(rendezvous, &for_last, &wait);
     wait.arg = &last;
@@ -789,48 +837,48 @@ static iris_status_t receive_last(struct iris_rendezvous *rendezvous, int rank,
         wait.deadline_ns = INT64_MAX;
     } else if (wait.deadline_ns != INT64_MAX) {
         wait.deadline_ns += IRIS_VERDICT_MS / 2 * IRIS_NS_PER_MS;
+        wait.deadline_ns = by_ns < wait.deadline_ns ? by_ns : wait.deadline_ns;
     }
-    status = iris_i_socket_receive(rendezvous->socks[rank], &own, sizeof own,
-                                   &wait, &fd);
+    status = iris_i_socket_receive(rendezvous->socks[rank], last_p,
+                                   sizeof *last_p, &wait, &fd);
+    error = errno;
+    if (status == IRIS_ERR_TIMEOUT &&
+        iris_i_stream_is_silent(rendezvous->socks[rank])) {
+        status = IRIS_ERR_PEER_LOST;
+        error = ETIMEDOUT;
+    }
     iris_i_rendezvous_wait_end(rendezvous, &wait, status);
     iris_i_rendezvous_close(&fd);
-    if (wait.by_fate) {
-        return status;
-    }
-    if (status == IRIS_ERR_TIMEOUT) {
-        *silent_p = 1;
-        return IRIS_OK;
-    }
-    if (status != IRIS_OK) {
-        return iris_i_fail(NULL, status, "rank %d (pid %d) died during init",
-                           rank, rendezvous->hellos[rank].pid);
-    }
-    return own.status == IRIS_OK
-               ? IRIS_OK
-               : iris_i_fail(NULL, (iris_status_t)own.status,
-                             "rank %d could not start: %.900s", rank,
-                             own.message);
+    return status == IRIS_ERR_PEER_LOST && !wait.by_fate
+               ? fail_ended(rendezvous, rank, error)
+               : status;
 }
 
-/* A rank that has answered gives a better reason than the silence of others,
- * which may wait for the same rank. */
+/* A stopped rank, else ranks that have not answered, are the cause of others'
+ * waits. */
 static void judge_silent(const struct iris_rendezvous *rendezvous,
-                         const char *silent, struct iris_verdict *joint)
+                         const char *silent, int stopped,
+                         struct iris_verdict *joint)
 {
     char list[LIST_BYTES] = "";
     size_t length = 0;
 
     for (int rank = 1; rank < rendezvous->num_ranks; rank++) {
-        if (silent[rank] && length < LIST_BYTES - 32) {
+        if ((stopped > 0 ? rank == stopped : silent[rank]) &&
+            length < LIST_BYTES - 32) {
             length += (size_t)snprintf(
                 list + length, LIST_BYTES - length, "%srank %d (pid %d)",
                 length == 0 ? "" : ", ", rank, rendezvous->hellos[rank].pid);
         }
     }
     if (length != 0) {
-        iris_i_rendezvous_judge(joint, iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
-                                                   "%s fell silent during init",
-                                                   list));
+        iris_i_rendezvous_judge(
+            joint,
+            iris_i_fail(NULL, IRIS_ERR_TIMEOUT, "%s %s (IRIS_TIMEOUT_MS)", list,
+                        stopped > 0
+                            ? "is stopped by a signal or a debugger"
+                            : "does not answer, though its host does; is it "
+                              "stopped?"));
     }
 }
 
@@ -841,40 +889,93 @@ static int is_cause(iris_status_t status)
     return status != IRIS_ERR_PEER_LOST && status != IRIS_ERR_TIMEOUT;
 }
 
+/* The final statuses of all ranks. Rank 0 tells one reason, the first of these: a
+ * rank's own failure, a loss that rank 0 has seen itself, a rank that is stopped
+ * or silent, a loss or a long wait that another rank reports. */
+struct fates {
+    struct iris_verdict causes;
+    struct iris_verdict losses;
+    struct iris_verdict heard;
+    char *silent;  /* by rank */
+    int64_t by_ns; /* the other ranks' time to answer after a loss */
+    int stopped;   /* a rank that another one sees stopped; 0: there is none */
+};
+
+static void hear_last(struct iris_rendezvous *rendezvous, int rank,
+                      struct fates *fates)
+{
+    struct iris_verdict last = {.status = IRIS_OK};
+    iris_status_t status = receive_last(rendezvous, rank, fates->by_ns, &last);
+
+    fates->silent[rank] = status == IRIS_ERR_TIMEOUT;
+    if (fates->silent[rank]) {
+        int stopped = iris_i_rendezvous_find_stopped(rendezvous);
+
+        fates->stopped = stopped > 0 ? stopped : fates->stopped;
+    } else if (status != IRIS_OK) {
+        iris_i_rendezvous_judge(
+            is_cause(status) ? &fates->causes : &fates->losses, status);
+    }
+    if (status == IRIS_ERR_PEER_LOST && fates->by_ns == INT64_MAX) {
+        fates->by_ns = iris_i_deadline(IRIS_VERDICT_MS);
+    }
+    if (status != IRIS_OK) {
+        tell_ending(rendezvous, rank + 1, status);
+        return;
+    }
+    if (last.status != IRIS_OK) {
+        status =
+            iris_i_fail(NULL, (iris_status_t)last.status,
+                        "rank %d could not start: %.900s", rank, last.message);
+        iris_i_rendezvous_judge(
+            is_cause(status) ? &fates->causes : &fates->heard, status);
+    }
+    if (last.stopped > 0 && last.stopped <= rendezvous->num_ranks) {
+        fates->stopped = last.stopped - 1;
+    }
+}
+
 iris_status_t iris_i_rendezvous_root_agree(struct iris_rendezvous *rendezvous,
                                            iris_status_t status)
 {
-    char silent[rendezvous->num_ranks];
+    char silent[rendezvous->num_ranks], own[IRIS_MESSAGE_BYTES];
+    struct fates fates = {.silent = silent, .by_ns = INT64_MAX};
     int has_cause = is_cause(status);
-    struct iris_verdict joint = {.status = IRIS_OK}, losses = joint;
-    char own[IRIS_MESSAGE_BYTES];
 
     snprintf(own, sizeof own, "%s", iris_last_error());
     if (has_cause) {
-        iris_i_rendezvous_judge(&joint, fail_root(rendezvous, status));
+        iris_i_rendezvous_judge(&fates.causes, fail_root(rendezvous, status));
+    } else {
+        iris_i_rendezvous_judge(&fates.heard, status);
+        fates.by_ns = status == IRIS_ERR_PEER_LOST
+                          ? iris_i_deadline(IRIS_VERDICT_MS)
+                          : INT64_MAX;
+        fates.stopped = iris_i_rendezvous_find_stopped(rendezvous);
+    }
+    if (status != IRIS_OK) {
+        tell_ending(rendezvous, 1, iris_i_fail_again(status, own));
     }
     if (rendezvous->announced != IRIS_OK) {
         iris_i_rendezvous_judge(
-            &joint, iris_i_fail_again(rendezvous->announced,
-                                      rendezvous->announced_message));
+            &fates.causes, iris_i_fail_again(rendezvous->announced,
+                                             rendezvous->announced_message));
+    }
+    iris_i_rendezvous_judge(&fates.losses,
+                            iris_i_rendezvous_root_check(rendezvous));
+    for (int rank = 1; rank < rendezvous->num_ranks; rank++) {
+        hear_last(rendezvous, rank, &fates);
+    }
+    if (fates.causes.status == IRIS_OK) {
+        fates.causes = fates.losses;
+    }
+    judge_silent(rendezvous, silent, fates.stopped, &fates.causes);
+    if (fates.causes.status == IRIS_OK) {
+        fates.causes = fates.heard;
     }
     for (int rank = 1; rank < rendezvous->num_ranks; rank++) {
-        int is_silent = 0;
-        iris_status_t last = receive_last(rendezvous, rank, &is_silent);
-
-        iris_i_rendezvous_judge(is_cause(last) ? &joint : &losses, last);
-        silent[rank] = (char)is_silent;
+        iris_i_rendezvous_send(rendezvous->socks[rank], &fates.causes, -1);
     }
-    if (joint.status == IRIS_OK) {
-        joint = losses;
-    }
-    judge_silent(rendezvous, silent, &joint);
-    if (!has_cause) { /* the rank that this one lost may have told its reason */
-        iris_i_rendezvous_judge(&joint, iris_i_fail_again(status, own));
-    }
-    for (int rank = 1; rank < rendezvous->num_ranks; rank++) {
-        iris_i_rendezvous_send(rendezvous->socks[rank], &joint, -1);
-    }
-    return status == IRIS_OK || !has_cause ? iris_i_rendezvous_accept(&joint)
-                                           : iris_i_fail_again(status, own);
+    return status == IRIS_OK || !has_cause
+               ? iris_i_rendezvous_accept(&fates.causes)
+               : iris_i_fail_again(status, own);
 }

@@ -107,14 +107,15 @@ iris_status_t iris_i_stream_listen(int sock, enum iris_control_kind kind,
 }
 
 /* Waits until a connection is made or has failed. */
-static int await_connected(int sock)
+static int await_connected(int sock, int64_t by_ns)
 {
     struct pollfd pollfd = {.fd = sock, .events = POLLOUT};
     socklen_t bytes = sizeof(int);
     struct iris_wait wait;
     int ret = 0;
 
-    iris_i_wait_moment(&wait, IRIS_SOCKET_PATIENCE_MS);
+    iris_i_wait_moment(&wait, IRIS_CONNECT_MS);
+    wait.deadline_ns = by_ns < wait.deadline_ns ? by_ns : wait.deadline_ns;
     while (poll(&pollfd, 1, 0) <= 0) {
         if (iris_i_wait_tick(&wait) != IRIS_OK) {
             return ETIMEDOUT;
@@ -124,7 +125,8 @@ static int await_connected(int sock)
                                                                      : errno;
 }
 
-int iris_i_stream_connect(int sock, const struct iris_address *address)
+int iris_i_stream_connect(int sock, const struct iris_address *address,
+                          int64_t by_ns)
 {
     int flags = fcntl(sock, F_GETFL), ret;
 
@@ -137,7 +139,7 @@ int iris_i_stream_connect(int sock, const struct iris_address *address)
               ? 0
               : errno;
     if (ret == EINPROGRESS || ret == EINTR) {
-        ret = await_connected(sock);
+        ret = await_connected(sock, by_ns);
     }
     (void)fcntl(sock, F_SETFL, flags);
     return ret;
@@ -152,20 +154,26 @@ void iris_i_stream_settle(int sock)
     (void)setsockopt(sock, IPPROTO_TCP, TCP_USER_TIMEOUT, &none, sizeof none);
 }
 
+int iris_i_stream_is_silent(int sock)
+{
+    struct tcp_info info = {0};
+    socklen_t bytes = sizeof info;
+
+    return getsockopt(sock, IPPROTO_TCP, TCP_INFO, &info, &bytes) == 0 &&
+           (info.tcpi_retransmits != 0 || info.tcpi_probes != 0);
+}
+
 /* The system counts packets and probes without an answer, and an answer resets
  * both counts. So a host answers that never had a count for the whole time. */
 int iris_i_stream_answers(struct iris_stream_check *check, int sock)
 {
     int64_t now = iris_i_now_ns();
-    struct tcp_info info = {0};
-    socklen_t bytes = sizeof info;
 
     if (now < check->next_ns) {
         return 1;
     }
     check->next_ns = now + LOOK_NS;
-    if (getsockopt(sock, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0 ||
-        (info.tcpi_retransmits == 0 && info.tcpi_probes == 0)) {
+    if (!iris_i_stream_is_silent(sock)) {
         check->silent_ns = 0;
         return 1;
     }

@@ -44,9 +44,6 @@
 #define ACCEPTED_MOST 64
 #define PROOF_MS 2000
 
-/* A connection that nothing accepts is tried again after CONNECT_MS, since the
- * system waits ever longer before it repeats a packet. */
-#define CONNECT_MS 500
 #define PAUSE_NS (20 * IRIS_NS_PER_MS)
 
 /* A connection that is open for this time without a proof shows that the other
@@ -268,7 +265,8 @@ static void check_connected(struct iris_meet *meet, int rank)
     socklen_t bytes = sizeof error;
 
     if (poll(&polled, 1, 0) <= 0) {
-        if (iris_i_now_ns() - caller->since_ns > CONNECT_MS * IRIS_NS_PER_MS) {
+        if (iris_i_now_ns() - caller->since_ns >
+            IRIS_CONNECT_MS * IRIS_NS_PER_MS) {
             end_try(meet, caller);
         }
         return;

@@ -7,6 +7,7 @@
 
 #include "support/hip_job.h"
 
+#include <iris/ccl.h>
 #include <iris/device.h>
 
 #include <pthread.h>
@@ -472,9 +473,62 @@ static void a_kernel_that_was_given_up_ends_when_it_waits(void **state)
     setenv("IRIS_TIMEOUT_MS", kept, 1);
 }
 
+/* ---- A launch that fails on one member of a collective ---- */
+
+static iris_status_t sum(iris_t *iris, void *data)
+{
+    iris_status_t status = iris_all_reduce(iris, data, data, 16, IRIS_DTYPE_F32,
+                                           IRIS_REDUCE_SUM, NULL);
+
+    return status == IRIS_OK ? iris_stream_synchronize(iris, NULL) : status;
+}
+
+static void launch_in_vain(int rank, struct proc_report *report, void *arg)
+{
+    iris_t *iris = proc_init(report);
+    iris_status_t status;
+    void *data;
+
+    (void)arg;
+    if (iris == NULL) {
+        return;
+    }
+    status = iris_malloc(iris, 64, &data);
+    status = status == IRIS_OK ? sum(iris, data) : status;
+    status = status == IRIS_OK ? iris_barrier(iris, NULL, NULL) : status;
+    if (rank == 1) {
+        (void)fakehip_fail("hipModuleLaunchKernel:1:1");
+    }
+    status = status == IRIS_OK ? sum(iris, data) : status;
+    proc_note(report, status);
+    (void)fakehip_fail(NULL);
+    (void)iris_stream_synchronize(iris, NULL);
+    (void)iris_clear_error(iris);
+    proc_finalize(report, iris);
+}
+
+static void a_failed_launch_ends_the_collective_on_all_members(void **state)
+{
+    struct procs procs;
+
+    (void)state;
+    procs_start(&procs, 3, launch_in_vain, NULL);
+    procs_join(&procs);
+    for (int rank = 0; rank < 3; rank++) {
+        const struct proc_report *report = &procs.reports[rank];
+
+        assert_int_equal(report->status, IRIS_ERR_DEVICE);
+        assert_non_null(strstr(report->message, rank == 1
+                                                    ? "launch of kernel"
+                                                    : "failed on rank 1"));
+    }
+    procs_free(&procs);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_failed_launch_ends_the_collective_on_all_members),
         cmocka_unit_test(every_call_may_fail_everywhere),
         cmocka_unit_test(a_lost_gpu_is_an_error_and_leaves_nothing),
         cmocka_unit_test(leaving_does_not_wait_for_the_kernels_of_others),

@@ -448,6 +448,40 @@ static void members_that_differ_find_out(void **state)
     harness_run_sim(2, play_mismatch, NULL);
 }
 
+/* A member without elements is found, too, whatever the call is. */
+static int play_empty(iris_t *iris, void *arg)
+{
+    struct args args = {0};
+    void *memory;
+
+    (void)arg;
+    CHECK_OK(iris_malloc(iris, 2 * MAX_WGS * REGION, &memory));
+    args.in = (char *)memory;
+    args.out = args.in + MAX_WGS * REGION;
+    args.dtype = IRIS_DTYPE_I32;
+    for (args.what = ALL_REDUCE; args.what <= TWO_SHOT; args.what++) {
+        for (int empty = 0; empty < iris_num_ranks(iris); empty++) {
+            CHECK_OK(iris_ccl_device_create(iris, NULL, 1, 0, &args.handle));
+            args.count = iris_rank(iris) == empty ? 0 : 9;
+            CHECK_OK(
+                iris_launch(iris, collect, 1, 64, &args, sizeof args, NULL));
+            CHECK_STATUS(iris_stream_synchronize(iris, NULL),
+                         IRIS_ERR_MISMATCH);
+            CHECK_OK(iris_clear_error(iris));
+            CHECK_OK(iris_barrier(iris, NULL, NULL));
+            CHECK_OK(iris_ccl_device_destroy(iris, &args.handle));
+        }
+    }
+    return 0;
+}
+
+static void a_member_without_elements_is_found(void **state)
+{
+    (void)state;
+    harness_run_sim(2, play_empty, NULL);
+    harness_run_sim(3, play_empty, NULL);
+}
+
 static int play_refused(iris_t *iris, void *arg)
 {
     iris_ccl_device_t handle = {0};
@@ -488,6 +522,7 @@ int main(void)
         cmocka_unit_test(workgroups_reduce_and_move_as_streams_do),
         cmocka_unit_test(twenty_thousand_in_a_row_need_no_reset),
         cmocka_unit_test(members_that_differ_find_out),
+        cmocka_unit_test(a_member_without_elements_is_found),
         cmocka_unit_test(more_workgroups_than_fit_are_refused),
     };
 

@@ -21,6 +21,7 @@
  * src/control/exchange.c for_offers: tests/control/test_warn has it,
  *     since only processes exchange memory
  * src/control/rendezvous.c for_root, for_word, for_verdict: "rank 0", "verdict"
+ * src/control/rendezvous.c for_joint: none; short, after a failure
  * src/control/rendezvous_hosts.c for_host: none; as for_verdict, just behind it
  * src/control/rendezvous_root.c for_ranks: "other ranks"
  * src/control/rendezvous_root.c for_last: none; it is as for_verdict

@@ -12,7 +12,9 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -20,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -37,6 +40,7 @@ static struct {
     long every;
     uint64_t seed;
     const char *note;
+    const char *link;
 } plan;
 
 static long number_of(const char *variable, long otherwise)
@@ -56,6 +60,7 @@ void socket_faults_begin(void)
     plan.seed = (uint64_t)number_of("IRIS_TEST_FAULT_SEED", 1) * 1000003 +
                 (uint64_t)own;
     plan.note = getenv("IRIS_TEST_FAULT_NOTE");
+    plan.link = getenv("IRIS_TEST_FAULT_LINK");
     atomic_store(&plan.calls, 0);
     atomic_store(&plan.is_on, number_of("IRIS_TEST_FAULT_RANK", own) == own &&
                                   (plan.at != 0 || plan.every != 0));
@@ -85,6 +90,37 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
+/* Makes a socket in another network namespace. */
+static int make_socket_in(const char *space)
+{
+    int own = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+    int other = open(space, O_RDONLY | O_CLOEXEC), sock = -1;
+
+    if (own >= 0 && other >= 0 && setns(other, CLONE_NEWNET) == 0) {
+        sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        (void)setns(own, CLONE_NEWNET);
+    }
+    close(own);
+    close(other);
+    return sock;
+}
+
+int socket_faults_set_link(const char *link, int is_up)
+{
+    const char *colon = strchr(link, ':');
+    struct ifreq request = {0};
+    char space[200];
+    int sock, ret;
+
+    snprintf(space, sizeof space, "%.*s", (int)(colon - link), link);
+    snprintf(request.ifr_name, sizeof request.ifr_name, "%s", colon + 1);
+    request.ifr_flags = (short)(is_up ? IFF_UP : 0);
+    sock = make_socket_in(space);
+    ret = ioctl(sock, SIOCSIFFLAGS, &request);
+    close(sock);
+    return ret == 0;
+}
+
 static void end_here(void)
 {
     FILE *file = plan.note == NULL ? NULL : fopen(plan.note, "we");
@@ -95,6 +131,10 @@ static void end_here(void)
         fprintf(file, "%lld\n",
                 (long long)now.tv_sec * 1000000000 + now.tv_nsec);
         fclose(file);
+    }
+    if (plan.link != NULL) {
+        (void)!socket_faults_set_link(plan.link, 0);
+        return;
     }
     kill(getpid(), plan.signal);
 }

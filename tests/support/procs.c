@@ -99,6 +99,7 @@ iris_t *proc_init(struct proc_report *report)
 void proc_finalize(struct proc_report *report, iris_t *iris)
 {
     report->finalize_status = iris_finalize(iris);
+    report->finalized_ns = procs_now_ns();
 }
 
 static int has_ended(pid_t pid)

@@ -20,9 +20,10 @@ struct proc_report {
     char message[PROCS_MESSAGE];
     int64_t end_ns; /* when `status` was known */
     iris_status_t finalize_status;
-    int leaked;    /* it ended holding more than it began with */
-    int ended;     /* the body returned */
-    int64_t value; /* whatever the body likes */
+    int64_t finalized_ns; /* when that was known */
+    int leaked;           /* it ended holding more than it began with */
+    int ended;            /* the body returned */
+    int64_t value;        /* whatever the body likes */
 };
 
 struct procs {
