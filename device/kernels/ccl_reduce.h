@@ -9,7 +9,8 @@
 #include <iris/device/kernels/ccl_combine.h>
 #include <iris/device/kernels/ccl_stage.h>
 
-/* What this rank combines, and who gets it; work->ccl is filled in. */
+/* Fills in the share that this rank combines, and its receivers. work->ccl is
+ * set. */
 IRIS_DEVICE void iris_d_ccl_work_of(iris_d_ccl_work_t *work,
                                     const struct iris_ccl_reduce_args *args)
 {

@@ -40,6 +40,12 @@ const struct emu_name emu_members[] = {
     MEMBER(iris_ccl_reduce_args, own_rows), MEMBER(iris_ccl_reduce_args, rings),
     MEMBER(iris_ccl_reduce_args, root), MEMBER(iris_ccl_reduce_args, scale.f64),
     MEMBER(iris_ccl_reduce_args, scale.f32),
+    MEMBER(iris_ccl_reduce_args, near), MEMBER(iris_ccl_move_args, near),
+    MEMBER(iris_ccl_packet_args, near),
+    MEMBER(iris_ccl_space, slots), MEMBER(iris_ccl_space, hellos),
+    MEMBER(iris_ccl_space, byes), MEMBER(iris_ccl_space, call),
+    MEMBER(iris_ccl_space, epochs), MEMBER(iris_ccl_space, slot_bytes),
+    MEMBER(iris_ccl_space, max_wgs),
 
     START(iris_ccl_move_args), MEMBER(iris_ccl_move_args, in_of_peer),
     MEMBER(iris_ccl_move_args, in_of_self),

@@ -265,6 +265,56 @@ def collective(kernel, type_, name, args, **values):
     return case
 
 
+def near(memory, rank):
+    """A struct iris_ccl_near, by words."""
+    def word(name):
+        at, _ = Packed.members[f"iris_ccl_space.{name}"]
+        return ctypes.c_int64.from_address(memory.heaps[rank] + SPACE + at).value
+
+    heaps = memory.heaps[:RANKS] + [0] * (8 - RANKS)
+    return ([base and base + SPACE for base in heaps] + heaps +
+            [word(name) for name in "slots hellos byes call epochs slot_bytes".split()] +
+            [word("max_wgs") | RANKS << 32, rank])
+
+
+# Reductions that have kernels of their own.
+FREQUENT = [(name, op) for name in ("f32", "bf16", "f16", "i32")
+            for op in ("SUM", "MAX")]
+
+
+def near_reductions():
+    for (name, op), shape in itertools.product(FREQUENT, ("TO_ALL", "SCATTER")):
+        yield collective(f"iris_k_ccl_reduce_{name}_{op.lower()}",
+                         "iris_ccl_reduce_args", name, {
+                             "kind": f"IRIS_D_KIND_{name}",
+                             "op": f"IRIS_REDUCE_{op}", "rings": 1, "root": -1,
+                             "shape": f"IRIS_CCL_{shape}", "near": near,
+                             "bytes": 8100 if shape == "TO_ALL" else 4000} |
+                         scale(1), block=32 if shape == "TO_ALL" else 64)
+
+
+def near_packets():
+    for (name, op), (exchange, bytes_, piece) in itertools.product(FREQUENT, (
+            ("REDUCE_ONE", 512, 512), ("REDUCE_PARTS", 256, 256),
+            ("REDUCE_ONE", 100, 104), ("REDUCE_TWO", 700, 256))):
+        once = bytes_ % 8 == 0
+        yield collective(
+            f"iris_k_ccl_{'once' if once else 'packet'}_{name}_{op.lower()}",
+            "iris_ccl_packet_args", name, {
+                "kind": f"IRIS_D_KIND_{name}", "op": f"IRIS_REDUCE_{op}",
+                "exchange": f"IRIS_CCL_{exchange}", "bytes": bytes_,
+                "piece": piece, "root": 1, "near": near,
+                "start.steps": -(-bytes_ // piece)} | scale(1), block=64)
+    for kernel, exchange, bytes_ in (
+            ("once", "GATHER", 256), ("once", "SWAP", 256),
+            ("packet", "GATHER", 37), ("packet", "SWAP", 37),
+            ("packet", "SPREAD", 256)):
+        yield collective(f"iris_k_ccl_{kernel}_move", "iris_ccl_packet_args",
+                         "u8", {"exchange": f"IRIS_CCL_{exchange}",
+                                "bytes": bytes_, "piece": bytes_, "root": 1,
+                                "near": near}, block=64)
+
+
 def scale(factor):
     """The factor of a reduction, as arguments have it."""
     return {"scale.f64": float(factor),
@@ -308,6 +358,9 @@ def reductions():
 
 def moves():
     for pull, bytes_ in itertools.product((0, 1), (8, 37, 3000)):
+        yield collective("iris_k_ccl_move_near", "iris_ccl_move_args", "u8", {
+            "bytes": bytes_, "pull": pull, "root": -1, "near": near,
+            "out_of_peer" if pull else "out_of_self": bytes_})
         out = "out_of_peer" if pull else "out_of_self"
         into = "in_of_self" if pull else "in_of_peer"
         for args in ({out: bytes_}, {out: bytes_, into: bytes_},
@@ -487,7 +540,8 @@ def every(kernels):
             != (TAIL_WORDS, OWN_WORDS):
         raise RuntimeError("ranks.py makes another device context than layout.h")
     made = [*cases.cases(), *fills(), *rows(), *random_numbers(), *products(),
-            *transfers(), *chunks(), *reductions(), *moves(), *packets(), *messages(),
+            *transfers(), *chunks(), *reductions(), *moves(), *packets(),
+            *near_reductions(), *near_packets(), *messages(),
             *of_workgroups(), *traced()]
     run = {case.kernel for case in made}
     for missed, what in ((set(kernels) - run - CPU_ONLY, "no case runs"),

@@ -15,8 +15,8 @@
  *                none can be resumed
  *   FAULT_LOG    a file to which the process appends its number of cuts
  *
- * Cuts hit links between nodes only: stream sockets that use sendmsg() without
- * waiting (base/session.c). A cut is a FIN or, over TCP, a reset. The last bytes before
+ * Cuts hit links of transport between nodes only: stream sockets that use
+ * sendmsg() without waiting (base/session.c), but not in a hub's thread. A cut is a FIN or, over TCP, a reset. The last bytes before
  * it are lost, though send() has taken them or the system has received them.
  */
 #define _GNU_SOURCE
@@ -112,6 +112,15 @@ static int is_stream(int fd)
     return is;
 }
 
+/* Whether a hub calls: its connections cannot be resumed (src/control/hub.c). */
+static int is_control(void)
+{
+    char name[16] = "";
+
+    return pthread_getname_np(pthread_self(), name, sizeof name) == 0 &&
+           strcmp(name, "iris-control") == 0;
+}
+
 static void delay_call(void)
 {
     if ((long)draw(100) < shim.delay) {
@@ -169,7 +178,7 @@ ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
     unsigned char *copy;
     ssize_t sent;
 
-    if (!is_stream(fd) || (flags & MSG_DONTWAIT) == 0) {
+    if (!is_stream(fd) || (flags & MSG_DONTWAIT) == 0 || is_control()) {
         return real_sendmsg(fd, message, flags);
     }
     shim.is_link[fd] = shim.is_used = 1;
