@@ -121,13 +121,12 @@ static void body_few(int rank, struct proc_report *report, void *arg)
     }
 }
 
-/* Rank 0 with two has room for a connection, but it may fail before it takes that
- * of each other rank; the others then see it go. */
+/* Rank 0 cannot tell its reason to a rank that has not proven itself yet; that
+ * rank sees it go, and names it. */
 static int is_seen_going(const struct few *few,
                          const struct proc_report *report)
 {
-    return few->rank == 0 && few->count == 2 &&
-           report->status == IRIS_ERR_PEER_LOST &&
+    return few->rank == 0 && report->status == IRIS_ERR_PEER_LOST &&
            strstr(report->message, "rank 0") != NULL;
 }
 
