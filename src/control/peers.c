@@ -165,6 +165,9 @@ int iris_i_peers_find_stopped(const struct iris_control *control,
         rank = iris_i_records_find_silent(control->records->fd,
                                           control->num_ranks, &is_stopped);
     }
+    if (rank >= 0 && !is_stopped) { /* a leader brings its node's words */
+        rank = control->mail->ranks[rank].leader;
+    }
     *why_p = is_stopped ? "is stopped by a signal or a debugger"
                         : "does not answer; is it stopped?";
     return rank;

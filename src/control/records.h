@@ -393,8 +393,8 @@ int iris_i_records_copy(int fd, int num_ranks, int rank,
                         struct iris_record_copy *copy_p);
 int iris_i_records_shown(int fd, int rank, struct iris_shown *shown_p);
 
-/* The lowest rank of another node whose hub says that it is stopped, or from which
- * nothing has come of late: its leader, if that is stopped. -1: none.
+/* A rank of another node whose hub says that it is stopped, or from which
+ * nothing has come of late, the lowest such; -1: none.
  * *is_stopped_p: the hub says it. */
 int iris_i_records_find_silent(int fd, int num_ranks, int *is_stopped_p);
 
