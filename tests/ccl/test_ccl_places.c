@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BYTES ((size_t)1056 << 10) /* of a buffer */
+#define BYTES ((size_t)2080 << 10) /* of a buffer */
 
 /* Buffers on this rank's heap, and the same of memory that its kernels reach
  * and that is not on it, on any device: the next rank's. */
