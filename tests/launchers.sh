@@ -90,7 +90,7 @@ if [ $all = 1 ]; then
     # shellcheck disable=SC2086
     run_nodes $MATRIX_TESTS $RANK_TESTS
 else
-    for test in control/test_mismatch context/test_groups; do
+    for test in control/test_mismatch context/test_contexts context/test_groups; do
         [ ! -x tests/$test ] || run_nodes tests/$test
     done
 fi

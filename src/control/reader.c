@@ -298,7 +298,7 @@ int iris_i_records_is_elsewhere(const struct iris_records_header *header,
     return (header->elsewhere[rank / 64] >> rank % 64 & 1) != 0;
 }
 
-/* The last word of a rank of another node that has not ended. 0: there is none. */
+/* The last word of a rank of another node that has not ended; else 0. */
 static int read_last_word(int fd, int num_ranks, int rank,
                           struct iris_record *record_p)
 {

@@ -898,7 +898,7 @@ struct fates {
     struct iris_verdict heard;
     char *silent;  /* by rank */
     int64_t by_ns; /* the other ranks' time to answer after a loss */
-    int stopped;   /* a rank that another one sees stopped; 0: there is none */
+    int stopped;   /* a rank that another one sees stopped, or 0 */
 };
 
 static void hear_last(struct iris_rendezvous *rendezvous, int rank,

@@ -324,8 +324,8 @@ void *iris_i_window_address(const struct iris_heap_window *window, size_t name);
 /* Removes it, after all ranks have agreed on that. */
 void iris_i_window_release(struct iris_heap_window *window, size_t name);
 
-/* Bytes from `offset` in the window to the end of the external memory there; 0:
- * there is none. */
+/* Bytes from `offset` in the window to the end of the external memory there, or
+ * 0 without such memory. */
 size_t iris_i_window_bytes_from(const struct iris_heap_window *window,
                                 size_t offset);
 
