@@ -298,7 +298,8 @@ int iris_i_records_is_elsewhere(const struct iris_records_header *header,
     return (header->elsewhere[rank / 64] >> rank % 64 & 1) != 0;
 }
 
-/* The last word of a rank of another node that has not ended; else 0. */
+/* Reads the last record of a rank on another node. Returns 0 if it has ended or
+ * never came. */
 static int read_last_word(int fd, int num_ranks, int rank,
                           struct iris_record *record_p)
 {
