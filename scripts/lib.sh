@@ -119,6 +119,14 @@ mpi_environment() {
     export OMPI_MCA_rmaps_base_oversubscribe=1
 }
 
+# How many tests came out so, by a log of tests/run; of ranks that are processes,
+# each says it.
+tests_that() { # OK|SKIPPED LOG
+    local outcome='^ok [0-9]+ - [^#]+$'
+    [ "$1" = OK ] || outcome='^ok [0-9]+ - .* # SKIP.*$'
+    grep -aoE "^\[ +$1 +\] [a-z_A-Z0-9]+\$|$outcome" "$2" | sort -u | wc -l
+}
+
 # How many GPUs there are, of which kind, and what configure needs for them:
 # $gpus, $platform, $gpu_options. (A GPU that hangs
 # may hold up whoever asks.) Tests say that

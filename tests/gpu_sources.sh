@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: sources first
 #
 # Checks that a GPU compiler can read every source with kernels: iriscc cuts out the GPU
 # code of tests, examples and tools, and clang parses it. It makes no code; amd_code.sh

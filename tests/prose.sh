@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: sources prose
 #
 # Finds sentences that are hard to read (prose.awk) in pages, manual pages, and the
 # comments of headers and sources. There may be no such sentence, and at most 3 % of all

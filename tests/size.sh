@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: sources prose
 #
 # No folder has more lines than its ceiling (scripts/size). In a small tree, the
 # script finds a planted overflow, a folder without a ceiling, and a bad row.

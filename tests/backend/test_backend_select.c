@@ -149,7 +149,7 @@ static void a_module_of_another_build_is_refused_and_does_nothing(void **state)
     assert_int_equal(takes(entry, IRIS_MODULE_VERSION, &layout), 1);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_backend_is_found_by_name_in_any_case),

@@ -166,7 +166,7 @@ static void a_wait_that_takes_too_long_is_a_fault_until_cleared(void **state)
     assert_int_equal(iris_spawn(&config, 2, wait_in_vain, NULL), IRIS_OK);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rank_threads_put_and_get_on_a_third_backend),

@@ -166,7 +166,7 @@ static void a_gpu_with_access_to_host_memory_takes_it(void **state)
     unsetenv("FAKEHIP_PAGEABLE");
 }
 
-int main(void)
+static int TEST_FILE(hip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(host_memory_is_refused_for_kernels),

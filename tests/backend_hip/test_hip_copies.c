@@ -176,7 +176,7 @@ static void a_copy_of_any_size_is_the_runtime_s_to_refuse(void **state)
     harness_run(1, copy_too_much, NULL);
 }
 
-int main(void)
+static int TEST_FILE(hip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stream_is_done_when_the_host_has_done_its_part),

@@ -338,7 +338,7 @@ static void pieces_that_make_no_sense_are_named(void **state)
     unsetenv("IRIS_ALLOCATOR");
 }
 
-int main(void)
+static int TEST_FILE(hip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_rank_has_a_gpu_of_its_own),

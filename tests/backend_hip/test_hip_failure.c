@@ -472,7 +472,7 @@ static void a_kernel_that_was_given_up_ends_when_it_waits(void **state)
     setenv("IRIS_TIMEOUT_MS", kept, 1);
 }
 
-int main(void)
+static int TEST_FILE(hip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_call_may_fail_everywhere),

@@ -354,7 +354,7 @@ static int setup(void **state)
     return ret;
 }
 
-int main(void)
+static int TEST_FILE(hip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(

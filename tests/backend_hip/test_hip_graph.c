@@ -242,7 +242,7 @@ static void the_cpu_has_no_graphs(void **state)
     assert_int_equal(iris_finalize(iris), IRIS_OK);
 }
 
-int main(void)
+static int TEST_FILE(hip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(graphs_and_captures_end_with_their_context),

@@ -294,7 +294,7 @@ static void a_full_gpu_says_what_is_free_and_what_to_lower(void **state)
     unsetenv("FAKEHIP_MEMORY");
 }
 
-int main(void)
+static int TEST_FILE(hip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_full_gpu_says_what_is_free_and_what_to_lower),

@@ -179,7 +179,7 @@ static void mi200_s_share_no_ordinary_memory(void **state)
     without_vmem();
 }
 
-int main(void)
+static int TEST_FILE(hip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_descriptor_that_the_runtime_keeps_is_left_open),

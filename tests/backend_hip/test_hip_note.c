@@ -109,7 +109,7 @@ static void a_wait_that_has_ended_is_over(void **state)
     assert_non_null(strstr(self.cause, WAIT));
 }
 
-int main(void)
+static int TEST_FILE(hip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wait_on_a_gpu_is_in_reports),

@@ -395,7 +395,7 @@ static void a_copy_that_waits_for_a_kernel_is_warned_of_once(void **state)
     unsetenv("FAKEHIP_QUIRKS");
 }
 
-int main(void)
+static int TEST_FILE(hip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(captured_calls_do_not_count),

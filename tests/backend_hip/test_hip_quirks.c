@@ -287,7 +287,7 @@ static void what_fails_in_a_call_leaves_no_error_to_the_program(void **state)
     assert_true(failed > 1);
 }
 
-int main(void)
+static int TEST_FILE(hip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(

@@ -457,7 +457,7 @@ static void a_gpu_that_hangs_is_given_up(void **state)
     setenv("IRIS_TIMEOUT_MS", kept, 1);
 }
 
-int main(void)
+static int TEST_FILE(hip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stream_of_the_program_s_own_keeps_one_order),

@@ -482,7 +482,7 @@ static int vmem_setup(void **state)
     return hip_setup(state);
 }
 
-int main(void)
+static int TEST_FILE(hip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_call_may_fail),

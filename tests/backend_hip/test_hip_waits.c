@@ -157,7 +157,7 @@ static int setup(void **state)
     return ret;
 }
 
-int main(void)
+static int TEST_FILE(hip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stream_that_waits_by_itself_says_for_what),

@@ -186,7 +186,7 @@ static void a_name_of_no_field_is_answered_with_all(void **state)
     assert_memory_equal(&config, &before, sizeof config);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, clear, clear)
     const struct CMUnitTest tests[] = {

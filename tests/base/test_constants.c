@@ -81,7 +81,7 @@ static void functions_say_what_the_headers_say(void **state)
     assert_int_equal(iris_kernel_version(), IRIS_KERNEL_VERSION);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_element_type_is_a_dtype_of_its_size),

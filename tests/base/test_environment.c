@@ -108,7 +108,7 @@ static void settings_and_the_suites_own_are_known(void **state)
     expect("IRISH", "");
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_misspelt_variable_is_warned_of_once_by_rank_0),

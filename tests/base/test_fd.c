@@ -110,7 +110,7 @@ static void a_moved_descriptor_leaves_nothing_behind(void **state)
     assert_int_equal(iris_i_fd_above_stdio(77), 77);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(log_lines_do_not_end_up_on_a_heap),

@@ -289,7 +289,7 @@ static void what_cannot_be_a_file_is_an_error(void **state)
     assert_int_equal(count_files(), 0);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_is_replaced_whole_with_the_mode_of_the_umask),

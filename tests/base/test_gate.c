@@ -298,7 +298,7 @@ static void without_descriptors_strangers_give_way_first(void **state)
     close(silent);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
     const struct CMUnitTest tests[] = {

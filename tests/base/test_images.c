@@ -158,7 +158,7 @@ static void an_image_of_another_version_is_not_touched(void **state)
     assert_memory_equal(&image, &before, sizeof image);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_image_is_there_until_it_is_removed),

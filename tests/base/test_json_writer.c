@@ -110,7 +110,7 @@ static void a_document_has_commas_where_they_belong(void **state)
     free(text);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_bytes_become_a_string_that_the_reader_takes),

@@ -208,7 +208,7 @@ static void lines_of_threads_do_not_mix(void **state)
     assert_int_equal(iris_finalize(iris), IRIS_OK);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_line_says_who_of_how_many),

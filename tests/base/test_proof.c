@@ -421,7 +421,7 @@ static void the_secret_is_not_among_the_bytes_sent(void **state)
     close_pair(&pair);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sha256_gives_the_published_digests),

@@ -33,7 +33,7 @@ static void a_scale_that_is_no_number_changes_nothing(void **state)
     assert_int_equal(harness_count(5000, 250), 250);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scale_divides_rounds_and_leaves_one),

@@ -224,7 +224,7 @@ static void the_other_side_learns_of_the_end(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         TEST(records_arrive_once_and_in_order),

@@ -240,7 +240,7 @@ static void choices_are_numbered_as_the_table_has_them(void **state)
 #undef CHECK_CHOICE
 }
 
-int main(void)
+static int TEST_FILE(unit, valgrind)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, clear, clear)
     const struct CMUnitTest tests[] = {

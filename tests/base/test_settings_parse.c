@@ -194,7 +194,7 @@ static void a_text_too_long_is_refused(void **state)
     assert_string_equal(settings.heap_bases_prefix.text, text);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, clear, clear)
     const struct CMUnitTest tests[] = {

@@ -299,7 +299,7 @@ static void without_a_tmpfs_the_backend_says_what_it_needs(void **state)
     with_small_shm("size=4m", init_without_shm);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(malloc_says_that_shared_memory_is_full),

@@ -153,7 +153,7 @@ static void all_calls_take_the_same_sizes(void **state)
     harness_run(1, take_all, NULL);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(init_of_a_size_that_is_none_leaves_memory_alone),

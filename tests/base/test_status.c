@@ -121,7 +121,7 @@ static void a_long_message_is_cut_and_still_a_string(void **state)
     assert_non_null(strstr(iris_last_error(), "No such file"));
 }
 
-int main(void)
+static int TEST_FILE(unit, valgrind)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_row_has_its_name_value_and_text),

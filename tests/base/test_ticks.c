@@ -171,7 +171,7 @@ static void any_scale_gives_a_time(void **state)
     assert_true(iris_i_ticks_ns(&(struct iris_ticks_scale){.ns = 7}, 9) == 7);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_counter_is_trusted_if_it_is_invariant),

@@ -280,7 +280,7 @@ static void times_that_the_caller_knows_stay(void **state)
     assert_int_equal(status, IRIS_ERR_TIMEOUT);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(the_first_turns_read_no_clock, clear),

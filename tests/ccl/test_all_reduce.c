@@ -103,7 +103,7 @@ static void each_count_and_alignment_works(void **state)
     harness_run_all(counts_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(matrix)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_type_and_operation_has_the_bits_of_the_order),

@@ -493,7 +493,7 @@ static void a_member_that_does_not_come_ends_the_wait(void **state)
     unsetenv("IRIS_DEVICE_TIMEOUT_MS");
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_wrong_says_so),

@@ -238,7 +238,7 @@ static void captured_calls_that_differ_are_found(void **state)
     harness_run(3, mismatch_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_captured_call_can_be_replayed),

@@ -306,7 +306,7 @@ static void options_that_differ_are_found(void **state)
     harness_run(2, options_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank, one_node)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_calls_are_accepted),

@@ -309,7 +309,7 @@ static void a_rule_for_the_heap_is_for_gpus(void **state)
     unsetenv("IRIS_CCL_TUNING");
 }
 
-int main(void)
+static int TEST_FILE(rank, one_node)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_root_may_have_its_input_anywhere),

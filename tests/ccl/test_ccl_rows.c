@@ -264,7 +264,7 @@ static void members_have_the_same_strides(void **state)
     harness_run(2, mismatch_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_get_where_they_belong),

@@ -153,7 +153,7 @@ static void averages_are_rounded_once(void **state)
     harness_run(4, range_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_sums_of_floats_have_a_finite_scale),

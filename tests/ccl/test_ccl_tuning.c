@@ -212,7 +212,7 @@ static void members_have_the_same_rules(void **state)
     unsetenv("IRIS_CCL_TUNING");
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rules_come_before_the_table),

@@ -213,7 +213,7 @@ static void what_they_cannot_says_so(void **state)
     harness_run(2, refused_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(integers_are_exact),

@@ -220,7 +220,7 @@ static void members_may_differ_in_where_buffers_are(void **state)
     run_off_heap(PLAY_MIXED);
 }
 
-int main(void)
+static int TEST_FILE(matrix)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_gather_gives_all_parts_in_order),

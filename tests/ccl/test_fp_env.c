@@ -209,7 +209,7 @@ static void nodes_get_the_same_bits_in_any_environment(void **state)
     unsetenv("IRIS_NODES");
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(members_get_the_same_bits_in_any_environment),

@@ -274,7 +274,7 @@ static void a_flag_of_last_time_is_no_flag(void **state)
 }
 #endif
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_follow_each_other_without_barriers),

@@ -463,7 +463,7 @@ static void tiles_are_reduced_when_they_are_ready(void **state)
     harness_run(4, play_ready, NULL);
 }
 
-int main(void)
+static int TEST_FILE(matrix, one_node)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ragged_tiles_have_the_bits_of_streams),

@@ -118,7 +118,7 @@ static void no_round_has_a_forbidden_outcome(void **state)
     }
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_round_has_a_forbidden_outcome),

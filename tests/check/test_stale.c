@@ -225,7 +225,7 @@ static void the_page_has_these_values(void **state)
     }
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_bug_reads_an_old_value),

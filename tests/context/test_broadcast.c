@@ -147,7 +147,7 @@ static void broadcast_refuses_what_makes_no_sense_on_every_member(void **state)
     harness_run_all(refused_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank, one_gpu, sample)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(broadcast_reaches_every_member_from_every_root),

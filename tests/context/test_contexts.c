@@ -212,7 +212,7 @@ static void a_child_of_a_rank_may_exit(void **state)
     harness_run_all(fork_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank, one_gpu, one_node)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(

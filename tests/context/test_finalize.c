@@ -106,7 +106,7 @@ static void finalizing_in_one_order_works_with_others_alive(void **state)
     harness_run(3, in_step, NULL);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finalizing_in_different_orders_is_an_error_at_once),

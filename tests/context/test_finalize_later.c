@@ -363,7 +363,7 @@ static void who_let_go_is_not_held_by_a_rank_that_dies(void **state)
     procs_free(&procs);
 }
 
-int main(void)
+static int TEST_FILE(unit, one_node)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_process_that_let_go_may_end_before_the_others),

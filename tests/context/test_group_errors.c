@@ -154,7 +154,7 @@ static void a_group_destroyed_by_some_members_only_lives_on(void **state)
     harness_run(RANKS, destroy_against_use, NULL);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(groups_that_differ_are_not_made),

@@ -188,7 +188,7 @@ static void members_have_the_order_they_are_listed_in(void **state)
     harness_run_all(order_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(members_are_translated_between_groups),

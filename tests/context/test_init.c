@@ -267,7 +267,7 @@ static void a_heap_too_small_for_the_library_is_refused(void **state)
     assert_int_equal(leaks_found(&before), 0);
 }
 
-int main(void)
+static int TEST_FILE(unit, one_node)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_context_comes_and_goes_without_a_trace),

@@ -198,7 +198,7 @@ static void a_forked_child_may_not_use_it_and_does_no_harm(void **state)
     assert_int_equal(iris_finalize(iris), IRIS_OK);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_call_works_after_finalize),

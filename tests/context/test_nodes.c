@@ -350,7 +350,7 @@ static void a_job_may_insist_on_reaching_all(void **state)
     unsetenv("IRIS_NODES");
 }
 
-int main(void)
+static int TEST_FILE(rank, one_node)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(heaps_that_grow_are_mapped_within_a_node),

@@ -215,7 +215,7 @@ static void under_a_launcher_the_count_must_be_the_launchers(void **state)
     assert_int_equal(leaks_found(&before), 0);
 }
 
-int main(void)
+static int TEST_FILE(unit, sample)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_rank_runs_once_as_a_thread_or_a_process),

@@ -204,7 +204,7 @@ static void a_child_that_exits_is_lost(void **state)
     }
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_functions_number_comes_back_with_its_rank),

@@ -392,7 +392,7 @@ static void two_groups_work_at_once(void **state)
     harness_run_all(two_groups_body, &rounds);
 }
 
-int main(void)
+static int TEST_FILE(matrix, code, one_gpu, sample, valgrind)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_ranks_wrote_is_seen_after_every_kind_of_barrier),

@@ -355,7 +355,7 @@ static void every_wait_warns_and_is_interrupted(void **state)
     run_all(BY_INTERRUPT);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_wait_warns_and_has_a_deadline),
@@ -366,7 +366,7 @@ int main(void)
     return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
 }
 #else
-int main(void)
+static int TEST_FILE(unit)
 {
     return 77;
 }

@@ -307,7 +307,7 @@ static void finalize_against_a_barrier_is_a_mismatch(void **state)
     run(finalize_early, 0, IRIS_ERR_MISMATCH, "iris_finalize()");
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rank_that_never_comes_is_named_with_what_it_does),

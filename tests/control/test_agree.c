@@ -251,7 +251,7 @@ static void a_rank_that_has_come_since_closes_no_circle(void **state)
     assert_int_equal(iris_i_circle_check(&members, "a", 1), IRIS_OK);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_of_any_type_is_agreed_on),

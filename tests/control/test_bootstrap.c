@@ -537,7 +537,7 @@ a_short_secret_is_refused_and_no_message_shows_a_long_one(void **state)
     assert_false(harness_message_has("sss"));
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, clear, clear)
     const struct CMUnitTest tests[] = {

@@ -319,7 +319,7 @@ static void a_listener_without_descriptors_says_so(void **state)
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(strangers_are_refused_with_the_reason),

@@ -287,7 +287,7 @@ static void threads_of_one_spawn_read_what_rank_0_has(void **state)
     }
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_crowd_does_not_hide_a_death),

@@ -255,7 +255,7 @@ static void a_kernel_that_cannot_be_ended_may_be_let_go(void **state)
     harness_run(1, turn_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wait_that_never_ends_says_what_it_waited_for),

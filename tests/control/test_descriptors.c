@@ -217,7 +217,7 @@ static void rank_threads_without_descriptors_all_return(void **state)
     in_child(spawn_with_few_descriptors, NULL);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(init_without_descriptors_says_what_to_raise),

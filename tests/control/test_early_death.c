@@ -144,7 +144,7 @@ static void spawn_does_not_wait_for_a_child_that_died_before_init(void **state)
     assert_int_equal(leaks_found_files(), 0);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rank_may_die_at_any_moment_of_init),

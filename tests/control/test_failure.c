@@ -429,7 +429,7 @@ static void ranks_that_finalize_and_end_are_not_lost(void **state)
     }
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(survivors_learn_who_died_wherever_they_wait),

@@ -348,7 +348,7 @@ static void threads_that_spin_learn_of_a_loss_while_another_waits(void **state)
     procs_free(&procs);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_rank_that_was_lost_is_known_without_a_wait),

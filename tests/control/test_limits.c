@@ -170,7 +170,7 @@ static void a_periodic_signal_disturbs_nothing(void **state)
     in_child(allocate_under_fire, NULL);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_threads_init_says_what_to_raise),

@@ -281,7 +281,7 @@ static void calls_of_different_groups_are_told_at_once(void **state)
     unsetenv("IRIS_SPAWN");
 }
 
-int main(void)
+static int TEST_FILE(rank, sample, valgrind)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_that_differ_are_told_to_all_and_undone),

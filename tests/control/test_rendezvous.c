@@ -321,7 +321,7 @@ static void names_left_in_shared_memory_do_not_matter(void **state)
     }
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forked_processes_meet_by_environment),

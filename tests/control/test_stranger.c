@@ -319,7 +319,7 @@ static void a_rank_0_that_answers_nonsense_does_no_harm(void **state)
     close(sock);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_name_that_is_taken_is_told_with_its_holder),

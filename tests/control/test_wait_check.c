@@ -233,7 +233,7 @@ static void a_rank_that_was_interrupted_is_lost_to_the_others(void **state)
     procs_free(&procs);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rank_that_was_interrupted_is_lost_to_the_others),

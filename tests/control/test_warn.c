@@ -244,7 +244,7 @@ static void an_exchange_says_for_whom_it_waits(void **state)
     free(capture.text);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(init_says_for_whom_it_waits),

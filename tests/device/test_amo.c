@@ -231,7 +231,7 @@ every_atomic_type_order_and_scope_changes_its_element_alone(void **state)
     harness_run_all(play_cells, NULL);
 }
 
-int main(void)
+static int TEST_FILE(matrix, sample)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(

@@ -251,7 +251,7 @@ static void a_lock_on_one_rank_guards_plain_data_on_another(void **state)
     harness_run_all(play_yard, &pair);
 }
 
-int main(void)
+static int TEST_FILE(matrix)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(floods_of_updates_lose_none_and_tear_nothing),

@@ -266,7 +266,7 @@ static void old_values_of_all_contenders_are_one_history(void **state)
     harness_run_all(play_arenas, &rounds);
 }
 
-int main(void)
+static int TEST_FILE(matrix, one_gpu)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(old_values_of_all_contenders_are_one_history),

@@ -131,7 +131,7 @@ static void one_word_may_be_used_at_other_widths_in_turn(void **state)
     harness_run_all(play_words, (void *)mixed_widths);
 }
 
-int main(void)
+static int TEST_FILE(matrix)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(

@@ -251,7 +251,7 @@ static void memory_that_is_allocated_again_is_not_freed(void **state)
     with_check(1, again_body);
 }
 
-int main(void)
+static int TEST_FILE(rank, one_node, standard)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(

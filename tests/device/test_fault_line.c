@@ -223,7 +223,7 @@ static void when_streams_are_gone_so_is_the_handler(void **state)
     assert_int_equal(before.sa_flags, after.sa_flags);
 }
 
-int main(void)
+static int TEST_FILE(rank, one_node, standard)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_fault_writes_a_line_before_the_default_action),

@@ -124,7 +124,7 @@ static void what_is_too_large_is_as_the_types_have_it(void **state)
     assert_int_equal(from_f32(NAN, 2), 0x7f);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_value_is_exact_and_comes_back),

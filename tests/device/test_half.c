@@ -228,7 +228,7 @@ too_large_becomes_infinity_and_every_nan_stays_a_quiet_nan(void **state)
     }
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_pattern_is_what_ieee_says_and_comes_back),

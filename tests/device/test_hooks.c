@@ -283,7 +283,7 @@ static void there_is_a_limit_on_observers(void **state)
     assert_false(iris_i_hooks_watch_device(&hooks));
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(observers_get_the_values_that_operations_exchange),

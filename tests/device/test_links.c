@@ -282,7 +282,7 @@ static void no_signal_overtakes_a_workgroups_put(void **state)
                                 harness_count(50000, 200), 0, 256});
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_released_flag_overtakes_the_stores_before_it),

@@ -107,7 +107,7 @@ static void compare_and_swap_hands_over_data(void **state)
                                 2, FLAGS, 0, 1});
 }
 
-int main(void)
+static int TEST_FILE(rank, one_gpu)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_spin_lock_of_the_users_own_excludes),

@@ -281,7 +281,7 @@ static void all_to_all_cycles_need_no_barrier(void **state)
                                 harness_count(100000, 2000), 0, 64});
 }
 
-int main(void)
+static int TEST_FILE(rank, one_gpu)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(

@@ -284,7 +284,7 @@ static void other_types_and_larger_tiles_leave_the_rest_alone(void **state)
     harness_run(1, play_nothing, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_of_every_layout_are_right_and_in_order_exact),

@@ -107,7 +107,7 @@ static void data_is_seen_after_a_flag_between_streams(void **state)
     harness_run_all(streams_body, &rounds);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(data_is_seen_after_a_flag_between_workgroups),

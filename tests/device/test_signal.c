@@ -175,7 +175,7 @@ static void every_pair_plays_ping_pong(void **state)
     play(rally_every_pair, 1, harness_count(20000, 1000));
 }
 
-int main(void)
+static int TEST_FILE(matrix, one_gpu, sample)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(signals_are_set_added_to_and_fetched_on_every_rank),

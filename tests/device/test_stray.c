@@ -189,7 +189,7 @@ static void large_heaps_take_next_to_nothing_before_they_are_used(void **state)
     assert_true(attempts < ATTEMPTS);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_allocator_survives_a_kernel_that_overwrites_all),

@@ -83,7 +83,7 @@ static void a_ticket_lock_excludes_and_serves_in_order(void **state)
                                 harness_count(20000, 50), 0, 64});
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_ticket_lock_excludes_and_serves_in_order),

@@ -277,7 +277,7 @@ static void blocks_end_with_their_view(void **state)
     check_block(UINT32_MAX, UINT32_MAX, 0, 0);
 }
 
-int main(void)
+static int TEST_FILE(matrix)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tiles_of_every_layout_arrive_and_touch_nothing_else),

@@ -89,7 +89,7 @@ static void a_kernel_that_touches_an_unreachable_rank_ends(void **state)
     unsetenv("IRIS_NODES");
 }
 
-int main(void)
+static int TEST_FILE(rank, standard)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_kernel_that_touches_an_unreachable_rank_ends),

@@ -210,7 +210,7 @@ static void lanes_combine_and_wavefronts_put(void **state)
     harness_run(3, play, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lanes_combine_and_wavefronts_put),

@@ -316,7 +316,7 @@ static void a_block_of_0_bytes_needs_no_address(void **state)
     harness_run_all(play_nothing, NULL);
 }
 
-int main(void)
+static int TEST_FILE(matrix, sample)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_move_whole_at_every_misalignment_and_size),

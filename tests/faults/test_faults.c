@@ -528,8 +528,7 @@ static void all_ways_to_start_survive_a_timer(void **state)
     }
 }
 
-/* An argument chooses tests: "*dies*". */
-int main(int argc, char **argv)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_may_be_cut_short_interrupted_and_delayed),
@@ -539,15 +538,12 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_rank_that_stops_before_any_call_is_named),
     };
 
-    if (argc > 1) {
-        cmocka_set_test_filter(argv[1]);
-    }
     return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
 }
 
 #else
 
-int main(void)
+static int TEST_FILE(unit)
 {
     return 77;
 }

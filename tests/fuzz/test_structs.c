@@ -61,7 +61,7 @@ static void malformed_structs_are_refused_where_bounds_are_checked(void **state)
     unsetenv("IRIS_CHECK");
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(malformed_structs_are_refused),

@@ -2,21 +2,15 @@
  *
  * The heap allocator against a map of its units.
  */
-#ifdef HAVE_CONFIG_H
-#include <config.h>
-#endif
+#include "config.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
+#include "support/harness.h"
 
 #include "heap/heap.h"
 #include "heap/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 #define UNIT ((size_t)IRIS_ALIGNMENT)
 #define UNITS 4096
@@ -37,15 +31,19 @@ static struct iris_alloc *create(size_t bytes)
     return alloc;
 }
 
+static struct iris_alloc *of_test;
+
 static int setup(void **state)
 {
-    *state = create(HEAP);
+    (void)state;
+    of_test = create(HEAP);
     return 0;
 }
 
 static int teardown(void **state)
 {
-    iris_i_alloc_destroy(*state);
+    (void)state;
+    iris_i_alloc_destroy(of_test);
     return 0;
 }
 
@@ -143,9 +141,10 @@ static void random_blocks_are_apart_aligned_and_repeatable(void **state)
     static struct block blocks[SLOTS];
     const char *is_long = getenv("IRIS_TEST_LONG");
     int calls = is_long && !strcmp(is_long, "1") ? 1000000 : 50000;
-    struct iris_alloc *alloc = *state, *twin = create(HEAP);
+    struct iris_alloc *alloc = of_test, *twin = create(HEAP);
     uint64_t seed = 2024;
 
+    (void)state;
     for (int call = 0; call < calls; call++) {
         struct block *block = &blocks[next_random(&seed) % SLOTS];
 
@@ -176,9 +175,10 @@ static void random_blocks_are_apart_aligned_and_repeatable(void **state)
 
 static void exhaustion_leaves_the_state_unchanged(void **state)
 {
-    struct iris_alloc *alloc = *state;
+    struct iris_alloc *alloc = of_test;
     size_t middle;
 
+    (void)state;
     take(alloc, HEAP / 2);
     middle = take(alloc, HEAP / 4);
     refuse(alloc, HEAP / 4 + 1, UNIT, IRIS_ERR_NO_MEMORY);
@@ -195,9 +195,10 @@ static void give_refuses_interior_foreign_and_freed_offsets(void **state)
 {
     static const size_t bad[] = {
         1, UNIT, 3 * UNIT, HEAP, HEAP + UNIT, SIZE_MAX, SIZE_MAX - UNIT + 1};
-    struct iris_alloc *alloc = *state;
+    struct iris_alloc *alloc = of_test;
     size_t offset = take(alloc, 3 * UNIT);
 
+    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         assert_int_equal(iris_i_alloc_give(alloc, bad[i]), IRIS_ERR_INVALID);
     }
@@ -209,8 +210,9 @@ static void give_refuses_interior_foreign_and_freed_offsets(void **state)
 
 static void zero_and_overflowing_sizes_are_refused(void **state)
 {
-    struct iris_alloc *alloc = *state, *tiny = create(UNIT - 1);
+    struct iris_alloc *alloc = of_test, *tiny = create(UNIT - 1);
 
+    (void)state;
     refuse(alloc, 0, UNIT, IRIS_ERR_INVALID);
     refuse(alloc, 1, 0, IRIS_ERR_INVALID);
     refuse(alloc, 1, 3 * UNIT, IRIS_ERR_INVALID);
@@ -224,10 +226,11 @@ static void zero_and_overflowing_sizes_are_refused(void **state)
 
 static void alignment_up_to_the_heap_size_is_honoured(void **state)
 {
-    struct iris_alloc *alloc = *state;
+    struct iris_alloc *alloc = of_test;
     size_t offset = SIZE_MAX;
     iris_status_t status;
 
+    (void)state;
     for (size_t alignment = HEAP; alignment > UNIT; alignment /= 2) {
         status = iris_i_alloc_take(alloc, alignment / 4, alignment, &offset);
         assert_int_equal(status, IRIS_OK);
@@ -262,10 +265,11 @@ static void take_gives_exactly_the_largest_free_bytes(void **state)
 
 static void find_names_the_live_block_around_an_offset(void **state)
 {
-    struct iris_alloc *alloc = *state;
+    struct iris_alloc *alloc = of_test;
     size_t first = take(alloc, 5 * UNIT), second = take(alloc, UNIT + 1);
     size_t start = 0, bytes = 0, end = second + 2 * UNIT;
 
+    (void)state;
     assert_int_equal(iris_i_alloc_find(alloc, end - 1, &start, &bytes),
                      IRIS_OK);
     assert_int_equal(start, second);
@@ -344,7 +348,7 @@ static void the_start_of_an_allocation_is_found_without_a_walk(void **state)
     iris_i_alloc_destroy(alloc);
 }
 
-int main(void)
+static int TEST_FILE(unit, sample, valgrind)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_start_of_an_allocation_is_found_without_a_walk),

@@ -480,7 +480,7 @@ static int use_pool(void **state)
 #define WITH_VMEM(test) \
     cmocka_unit_test_setup_teardown(test, use_vmem, use_what_was)
 
-int main(void)
+static int TEST_FILE(rank, one_node, standard)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_of_the_host_is_copied),

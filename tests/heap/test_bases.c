@@ -275,7 +275,7 @@ static void a_thousand_bases_are_written_too(void **state)
     free(bases);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_rank_writes_its_bases_to_the_byte),

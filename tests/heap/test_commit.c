@@ -251,7 +251,7 @@ static void memory_for_collectives_waits_for_workspaces(void **state)
     harness_run(2, collective_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(unit, one_node)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_that_one_rank_lacks_is_kept_on_none),

@@ -416,7 +416,7 @@ static void shared_memory_of_the_programs_goes_the_same_way(void **state)
     unsetenv("IRIS_ALLOCATOR");
 }
 
-int main(void)
+static int TEST_FILE(rank, standard)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_all_ranks_have_released_goes_in_any_order),

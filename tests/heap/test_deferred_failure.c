@@ -185,7 +185,7 @@ static void after_finalize_nothing_can_be_released(void **state)
     assert_int_equal(iris_free_deferred(iris), IRIS_ERR_STATE);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rank_that_dies_takes_nothing_from_the_others),

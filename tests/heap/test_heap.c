@@ -385,7 +385,7 @@ static void a_heap_that_is_too_small_says_what_would_do(void **state)
     }
 }
 
-int main(void)
+static int TEST_FILE(rank, one_gpu, sample, valgrind)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_calls_give_every_rank_the_same_offsets),

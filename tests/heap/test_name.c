@@ -114,7 +114,7 @@ static void the_bounds_checker_says_the_name(void **state)
     unsetenv("IRIS_CHECK");
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_in_the_list_of_allocations),

@@ -280,7 +280,7 @@ static void alignment_holds_on_every_rank(void **state)
     harness_run(3, aligned, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank, one_node)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(figures_add_up),

@@ -104,7 +104,7 @@ static void a_count_that_overflows_is_refused_and_nothing_written(void **state)
     harness_run(2, errors_body, &(int64_t){0});
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_pointers_type_says_how_much),

@@ -90,7 +90,7 @@ static void memory_is_zeroed_and_aligned_in_one_call(void **state)
     harness_run(2, zeroed_and_aligned, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_program_can_allocate_what_it_asked_for),

@@ -311,7 +311,7 @@ static void a_rank_that_cannot_be_told_of_memory_is_named(void **state)
     setenv("IRIS_TIMEOUT_MS", before, 1);
 }
 
-int main(void)
+static int TEST_FILE(rank, one_gpu)
 {
     const struct CMUnitTest tests[] = {
         /* First: a process that has used a GPU cannot fork ranks. */

@@ -444,7 +444,7 @@ static void a_library_is_found_by_name(void **state)
     run_with("cblas", NULL, &fine);
 }
 
-int main(void)
+static int TEST_FILE(rank, standard)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_its_module_the_plain_loop_multiplies),

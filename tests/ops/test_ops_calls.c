@@ -472,7 +472,7 @@ static void large_shares_that_differ_are_gathered(void **state)
     harness_run(2, large_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_does_not_fit_is_refused),

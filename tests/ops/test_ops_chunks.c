@@ -483,7 +483,7 @@ static void graphs_are_replayed(void **state)
     run(4, graph_body);
 }
 
-int main(void)
+static int TEST_FILE(rank, one_node)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(chunks_do_not_change_the_bits),

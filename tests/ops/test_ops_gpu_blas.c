@@ -359,7 +359,7 @@ static void libraries_multiply(void **state)
     }
 }
 
-int main(void)
+static int TEST_FILE(hip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(libraries_multiply),

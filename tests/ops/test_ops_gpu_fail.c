@@ -152,7 +152,7 @@ static void a_failed_product_ends_the_call_of_processes(void **state)
     unsetenv("IRIS_SPAWN");
 }
 
-int main(void)
+static int TEST_FILE(hip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_failed_product_ends_the_call_of_rank_threads),

@@ -142,7 +142,7 @@ static void a_first_call_compares_chunks(void **state)
     harness_run(2, mismatch_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(hip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rank_threads_go_on_while_a_kernel_is_loaded),

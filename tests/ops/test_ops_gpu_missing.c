@@ -122,7 +122,7 @@ static void auto_keeps_away_where_rank_threads_share_a_gpu(void **state)
     free(level);
 }
 
-int main(void)
+static int TEST_FILE(hip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(auto_goes_on_without_libraries),

@@ -365,7 +365,7 @@ static void a_file_that_cannot_be_read_is_an_error(void **state)
     unsetenv("IRIS_CCL_TUNING");
 }
 
-int main(void)
+static int TEST_FILE(unit, one_node)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_choice_is_never_slower_than_no_chunks),

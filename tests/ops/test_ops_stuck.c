@@ -144,7 +144,7 @@ static void a_library_without_address_space_is_not_called(void **state)
     in_child(be_limited_a_little);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_library_that_never_returns_meets_the_deadline),

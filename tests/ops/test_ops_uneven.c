@@ -107,7 +107,7 @@ static void each_row_is_multiplied_once(void **state)
     }
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_row_is_multiplied_once),

@@ -212,7 +212,7 @@ static void copies_past_a_heap_or_of_impossible_size_are_refused(void **state)
     harness_run_all(ranges_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_reach_host_own_heap_and_peers),

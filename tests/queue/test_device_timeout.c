@@ -247,7 +247,7 @@ static int teardown(void **state)
     return harness_teardown(state);
 }
 
-int main(void)
+static int TEST_FILE(rank, one_gpu)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_of_wait_ends_and_says_what_it_waited_for),

@@ -55,7 +55,7 @@ static void the_edges_of_the_heap_are_guarded(void **state)
     harness_run(2, edges_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_edges_of_the_heap_are_guarded),

@@ -368,7 +368,7 @@ static void a_wait_in_a_graph_has_a_deadline(void **state)
     unsetenv("IRIS_DEVICE_TIMEOUT_MS");
 }
 
-int main(void)
+static int TEST_FILE(rank, one_gpu)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_graph_of_everything_runs_over_and_over),

@@ -279,7 +279,7 @@ static void the_largest_argument_struct_arrives_whole(void **state)
     harness_run_all(large_args_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank, one_gpu, sample)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(as_many_workgroups_as_cus_run_at_once_and_no_more),

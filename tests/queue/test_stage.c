@@ -285,7 +285,7 @@ static void every_byte_is_right_whoever_copies_beside(void **state)
     }
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_byte_is_right_whoever_copies_beside),

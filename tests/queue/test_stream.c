@@ -454,7 +454,7 @@ static void the_default_stream_of_the_cpu_can_be_wrapped(void **state)
     harness_run(2, wrap_default, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank, one_gpu, sample, valgrind)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(launches_copies_and_fills_return_before_they_are_done),

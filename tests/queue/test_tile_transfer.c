@@ -467,7 +467,7 @@ static void tiles_reach_ranks_of_other_nodes(void **state)
     unsetenv("IRIS_NODES");
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tiles_of_any_strides_arrive),

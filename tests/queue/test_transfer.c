@@ -464,7 +464,7 @@ static void bad_arguments_are_named(void **state)
     harness_run(2, errors_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_signal_never_overtakes_a_large_put),

@@ -129,7 +129,7 @@ static void a_slow_program_is_not_called_hung(void **state)
     }
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_slow_program_is_not_called_hung),

@@ -198,7 +198,7 @@ static void only_what_is_harmful_is_escaped(void **state)
     assert_string_equal(added, "abcdef");
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_fifo_is_not_opened),

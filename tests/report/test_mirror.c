@@ -290,7 +290,7 @@ static void an_answer_may_have_any_numbers(void **state)
     drop(hosts);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_answer_reads_like_the_record),

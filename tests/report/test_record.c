@@ -402,7 +402,7 @@ static void a_reader_says_that_the_record_is_of_another_version(void **state)
     drop(rank);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_newest_calls_are_kept),

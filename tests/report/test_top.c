@@ -312,7 +312,7 @@ static void what_cannot_be_shown_is_said(void **state)
     assert_int_equal(output.status, 2);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(

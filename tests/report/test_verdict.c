@@ -306,7 +306,7 @@ static void what_is_no_segment_is_refused(void **state)
     iris_i_segment_release(segment);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_that_wait_for_each_other_are_hung),

@@ -299,7 +299,7 @@ static void tensors_are_text_of_what_they_hold(void **state)
     harness_run(2, texts, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank, one_node)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(formats_are_strides_and_are_preserved),

@@ -382,7 +382,7 @@ static void a_hundred_thousand_leave_the_heap_as_it_was(void **state)
     harness_run(2, make_and_free, NULL);
 }
 
-int main(void)
+static int TEST_FILE(matrix, one_node)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_dtype_and_shape_is_filled_on_every_rank),

@@ -342,7 +342,7 @@ static void what_cannot_be_taken_is_refused_on_every_rank(void **state)
     harness_run(2, errors_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank, one_node)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(structs_are_those_of_the_header),

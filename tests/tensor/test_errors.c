@@ -393,7 +393,7 @@ static void ranks_that_differ_are_told(void **state)
     harness_run(4, differ, NULL);
 }
 
-int main(void)
+static int TEST_FILE(matrix)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(out_is_filled_and_seen_in_the_asked_shape),

@@ -98,7 +98,7 @@ static void what_has_no_kernels_is_refused(void **state)
     harness_run(1, refused_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_rounded),

@@ -105,7 +105,7 @@ static void large_tensors_are_filled_element_by_element(void **state)
     harness_run(1, large_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(large_tensors_are_filled_element_by_element),

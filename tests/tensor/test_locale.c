@@ -102,7 +102,7 @@ static void files_have_a_point(void **state)
     drop_comma();
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_have_a_point),

@@ -271,7 +271,7 @@ static void no_tensor_has_no_elements(void **state)
                      0);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_call_refuses_a_malformed_tensor),

@@ -166,7 +166,7 @@ static void vectors_of_any_width_make_the_same_numbers(void **state)
 }
 #endif
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
 #if IRIS_ON_X86

@@ -59,7 +59,7 @@ static void the_pages_program_does_what_it_says(void **state)
     harness_run(4, run, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank, one_node)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_pages_program_does_what_it_says),

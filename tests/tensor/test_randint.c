@@ -180,7 +180,7 @@ static void what_a_type_cannot_hold_is_refused(void **state)
     harness_run(2, errors_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(integers_are_in_range_and_none_is_likelier),

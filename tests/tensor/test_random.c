@@ -383,7 +383,7 @@ static void ranks_differ_unless_the_generator_is_set(void **state)
     assert_null(iris_default_generator(NULL));
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_are_those_that_random123_publishes),

@@ -324,7 +324,7 @@ static void seeds_and_sequences_are_independent(void **state)
     harness_run(1, sequences_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(uniform_numbers_are_uniform),

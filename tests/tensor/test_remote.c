@@ -410,7 +410,7 @@ static void memory_that_is_shared_again_is_mapped_once(void **state)
     harness_run(4, share_twice, NULL);
 }
 
-int main(void)
+static int TEST_FILE(matrix, one_node)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tensors_of_the_heap_are_symmetric_and_others_not),

@@ -385,7 +385,7 @@ static void tensors_come_from_other_nodes(void **state)
     unsetenv("IRIS_NODES");
 }
 
-int main(void)
+static int TEST_FILE(rank, one_node)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_come_with_their_kind),

@@ -265,7 +265,7 @@ static void values_are_pytorchs_bit_for_bit(void **state)
     harness_run(2, check_all, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_pytorchs_bit_for_bit),

@@ -193,7 +193,7 @@ static void no_elements_and_no_dimensions_have_views(void **state)
     says("dimension 1 of the shape has size -1");
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slices_follow_pythons_rules),

@@ -192,7 +192,7 @@ static void so_it_does_after_its_kernel_was_ended(void **state)
     run_death(1);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_survivor_writes_what_it_has),

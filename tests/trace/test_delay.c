@@ -116,7 +116,7 @@ static void other_texts_are_refused(void **state)
     }
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(operations_of_the_rank_wait),

@@ -187,7 +187,7 @@ static void a_merge_knows_the_worst_clock_or_that_it_does_not(void **state)
     assert_int_equal(outcome.file.device_error_ns, -1);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_of_times_near_2_63_do_not_overflow),

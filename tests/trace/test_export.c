@@ -343,7 +343,7 @@ static void what_cannot_be_written_leaves_nothing(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-int main(void)
+static int TEST_FILE(rank, one_node)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_merged_trace_has_all_and_joins_signals_and_waits),

@@ -353,7 +353,7 @@ static void wrong_arguments_are_refused(void **state)
     harness_run(RANKS, wrong, NULL);
 }
 
-int main(void)
+static int TEST_FILE(matrix, one_node)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_recorded_unless_enabled),

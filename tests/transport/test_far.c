@@ -391,7 +391,7 @@ static void messages_by_mpi_need_a_job_of_mpis(void **state)
     unsetenv("IRIS_NODES");
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_operation_reaches_every_rank),

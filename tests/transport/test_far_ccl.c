@@ -208,7 +208,7 @@ static void sums_have_the_same_bits_on_any_nodes(void **state)
     unsetenv("IRIS_NODES");
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_have_the_same_bits_on_any_nodes),

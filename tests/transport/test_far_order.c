@@ -249,7 +249,7 @@ static void nothing_overtakes_a_release(void **state)
     run(RANKS, "4");
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_overtakes_a_release),

@@ -247,7 +247,7 @@ static void lanes_leave_other_channels_to_the_thread(void **state)
     end();
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lanes_and_the_thread_exclude_each_other),
