@@ -97,6 +97,20 @@ bootstrap() {
     (cd "$root" && autoreconf -i)
 }
 
+# The phases of one compiler share what configure finds out. GPU headers and compilers
+# are looked for again: each platform has its own.
+share_configure() {
+    rm -f "$build"/configure-*.cache
+    cat >"$build/config.site" <<EOF
+    if [ "\$cache_file" = /dev/null ]; then
+        cache_file=$build/configure-\${CC:-cc}.cache
+        [ ! -e "\$cache_file" ] || sed -i "\$cache_file" \\
+            -e '/^ac_cv_\(env_\|path_[HN]\|header_\(hip\|cu\)\|have_decl_hip\)/d'
+    fi
+EOF
+    export CONFIG_SITE=${CONFIG_SITE-$build/config.site}
+}
+
 # Configures (once) and builds in FOLDER, all or $build_what: build_in FOLDER
 # CONFIGURE-ARGUMENT...
 build_in() {

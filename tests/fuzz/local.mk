@@ -15,6 +15,6 @@ fuzz_structs = %D%/structs.c %D%/structs.h %D%/structs_calls.c \
 tests_fuzz_fuzz_structs_SOURCES = %D%/fuzz_structs.c $(fuzz_structs)
 test_programs += %D%/run
 tests_fuzz_run_SOURCES = %D%/test_structs.c $(fuzz_structs)
-EXTRA_DIST += %D%/fuzz.h %D%/fuzz_iriscc.awk %D%/fuzz_iriscc.sh
+EXTRA_DIST += %D%/fuzz.h %D%/fuzz.sh %D%/fuzz_iriscc.awk %D%/fuzz_iriscc.sh
 print-fuzz-programs: ; @echo $(fuzz_programs)
 .PHONY: print-fuzz-programs
