@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# inputs: build
+# inputs: cpu
 #
 # What tests/run makes of tests that pass, fail, die, exit, hang and leave themselves
 # out; and that a file of tests, or a script, that nothing runs is found.

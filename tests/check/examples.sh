@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# inputs: build
+# inputs: cpu
 #
 # Every example and some tests under IRIS_CHECK=race and, by seeds, under race and weak
 # mode: they are silent, and compute what they should. Prints the seconds of all. An

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# inputs: build
+# inputs: cpu
 #
 # The memory model as a program for herd7, iris.bell and iris.cat, agrees with the
 # litmus tests' verdicts, with all outcomes that iris-replay --explore finds, and with

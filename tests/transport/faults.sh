@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# inputs: build
+# inputs: cpu
 #
 # Links between nodes that are cut, split and delayed at random bytes
 # (fault_shim.c), and processes that are stopped: every value of fault_job.c is
