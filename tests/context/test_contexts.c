@@ -167,13 +167,11 @@ static int body(iris_t *iris, void *arg)
 
 static void two_contexts_work_in_turn_and_the_second_may_end_first(void **state)
 {
-    (void)state;
     harness_run_all(body, &(int){1});
 }
 
 static void two_contexts_work_in_turn_and_the_first_may_end_first(void **state)
 {
-    (void)state;
     harness_run_all(body, &(int){0});
 }
 
@@ -205,7 +203,6 @@ static int fork_body(iris_t *iris, void *arg)
 /* What other processes a rank has is for mpirun to be upset by. */
 static void a_child_of_a_rank_may_exit(void **state)
 {
-    (void)state;
     if (getenv("OMPI_COMM_WORLD_RANK") == NULL) {
         skip();
     }

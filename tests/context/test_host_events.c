@@ -153,7 +153,6 @@ static int body(iris_t *iris, void *arg)
 
 static void host_calls_are_seen_before_and_after(void **state)
 {
-    (void)state;
     harness_run(2, body, NULL);
 }
 

@@ -84,7 +84,6 @@ static int barrier_body(iris_t *iris, void *arg)
 
 static void a_collective_call_says_for_whom_it_waits(void **state)
 {
-    (void)state;
     run(barrier_body, "iris_barrier has waited 0 s for rank 1: after 1 "
                       "collective calls it is outside the library since its "
                       "iris_malloc; it waits on until IRIS_TIMEOUT_MS");
@@ -106,7 +105,6 @@ static int stream_body(iris_t *iris, void *arg)
 
 static void a_stream_that_is_not_done_is_said_to(void **state)
 {
-    (void)state;
     run(stream_body, "the host has waited 0 s for a stream: ");
 }
 
@@ -141,7 +139,6 @@ static void init_says_for_whom_it_waits(void **state)
          "ranks or is late itself"},
     };
 
-    (void)state;
     setenv("IRIS_WARN_MS", "20", 1);
     for (int late = 0; late <= 2; late += 2) {
         struct harness_capture capture;
@@ -234,7 +231,6 @@ static void an_exchange_says_for_whom_it_waits(void **state)
     struct harness_capture capture;
     iris_status_t status;
 
-    (void)state;
     harness_capture(&capture);
     status = iris_i_exchange(&exchange, IRIS_OK);
     harness_captured(&capture);

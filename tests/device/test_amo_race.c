@@ -262,7 +262,6 @@ static void old_values_of_all_contenders_are_one_history(void **state)
 {
     size_t rounds = harness_count(50, 3);
 
-    (void)state;
     harness_run_all(play_arenas, &rounds);
 }
 

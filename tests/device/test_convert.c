@@ -107,7 +107,6 @@ static int body(iris_t *iris, void *arg)
 
 static void kernels_convert_as_the_host_does(void **state)
 {
-    (void)state;
     harness_run(1, body, NULL);
 }
 

@@ -387,7 +387,6 @@ static int observed_body(iris_t *iris, void *arg)
 
 static void an_observer_sees_every_operation_and_changes_none(void **state)
 {
-    (void)state;
     harness_run_all(observed_body, NULL);
 }
 

@@ -205,7 +205,6 @@ static int play(iris_t *iris, void *arg)
 
 static void lanes_combine_and_wavefronts_put(void **state)
 {
-    (void)state;
     harness_run(1, play, NULL);
     harness_run(3, play, NULL);
 }

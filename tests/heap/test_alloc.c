@@ -35,14 +35,12 @@ static struct iris_alloc *of_test;
 
 static int setup(void **state)
 {
-    (void)state;
     of_test = create(HEAP);
     return 0;
 }
 
 static int teardown(void **state)
 {
-    (void)state;
     iris_i_alloc_destroy(of_test);
     return 0;
 }
@@ -144,7 +142,6 @@ static void random_blocks_are_apart_aligned_and_repeatable(void **state)
     struct iris_alloc *alloc = of_test, *twin = create(HEAP);
     uint64_t seed = 2024;
 
-    (void)state;
     for (int call = 0; call < calls; call++) {
         struct block *block = &blocks[next_random(&seed) % SLOTS];
 
@@ -178,7 +175,6 @@ static void exhaustion_leaves_the_state_unchanged(void **state)
     struct iris_alloc *alloc = of_test;
     size_t middle;
 
-    (void)state;
     take(alloc, HEAP / 2);
     middle = take(alloc, HEAP / 4);
     refuse(alloc, HEAP / 4 + 1, UNIT, IRIS_ERR_NO_MEMORY);
@@ -198,7 +194,6 @@ static void give_refuses_interior_foreign_and_freed_offsets(void **state)
     struct iris_alloc *alloc = of_test;
     size_t offset = take(alloc, 3 * UNIT);
 
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         assert_int_equal(iris_i_alloc_give(alloc, bad[i]), IRIS_ERR_INVALID);
     }
@@ -212,7 +207,6 @@ static void zero_and_overflowing_sizes_are_refused(void **state)
 {
     struct iris_alloc *alloc = of_test, *tiny = create(UNIT - 1);
 
-    (void)state;
     refuse(alloc, 0, UNIT, IRIS_ERR_INVALID);
     refuse(alloc, 1, 0, IRIS_ERR_INVALID);
     refuse(alloc, 1, 3 * UNIT, IRIS_ERR_INVALID);
@@ -230,7 +224,6 @@ static void alignment_up_to_the_heap_size_is_honoured(void **state)
     size_t offset = SIZE_MAX;
     iris_status_t status;
 
-    (void)state;
     for (size_t alignment = HEAP; alignment > UNIT; alignment /= 2) {
         status = iris_i_alloc_take(alloc, alignment / 4, alignment, &offset);
         assert_int_equal(status, IRIS_OK);
@@ -245,7 +238,6 @@ static void take_gives_exactly_the_largest_free_bytes(void **state)
     struct iris_alloc *alloc = create(HOLES * 1024 * UNIT);
     size_t offsets[HOLES], largest;
 
-    (void)state;
     for (int i = 0; i < HOLES; i++) {
         offsets[i] = take(alloc, (size_t)(1007 - i / 50) * UNIT);
         take(alloc, UNIT);
@@ -269,7 +261,6 @@ static void find_names_the_live_block_around_an_offset(void **state)
     size_t first = take(alloc, 5 * UNIT), second = take(alloc, UNIT + 1);
     size_t start = 0, bytes = 0, end = second + 2 * UNIT;
 
-    (void)state;
     assert_int_equal(iris_i_alloc_find(alloc, end - 1, &start, &bytes),
                      IRIS_OK);
     assert_int_equal(start, second);
@@ -290,7 +281,6 @@ static void metadata_stays_below_64_bytes_for_each_live_block(void **state)
     struct iris_alloc *alloc = create(2 * MANY * UNIT);
     struct iris_heap_stats stats;
 
-    (void)state;
     for (size_t i = 0; i < 2 * MANY; i++) {
         take(alloc, UNIT);
         stats = stats_of(alloc);
@@ -310,7 +300,6 @@ static void heaps_beyond_32_bits_of_units_work(void **state)
     size_t bytes = (size_t)1 << 46, first, second;
     struct iris_alloc *alloc = create(bytes);
 
-    (void)state;
     first = take(alloc, bytes - bytes / 4);
     second = take(alloc, 1);
     assert_int_equal(first, 0);
@@ -330,7 +319,6 @@ static void the_start_of_an_allocation_is_found_without_a_walk(void **state)
     size_t offsets[64], start = 0, bytes = 0;
     uint32_t first;
 
-    (void)state;
     for (size_t i = 0; i < 64; i++) {
         offsets[i] = take(alloc, UNIT);
     }

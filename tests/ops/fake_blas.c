@@ -14,7 +14,6 @@
 
 static void describe(void *state, char *text)
 {
-    (void)state;
     strcpy(text, "a library for tests");
 }
 
@@ -49,7 +48,6 @@ static void multiply(void *state, const struct iris_blas_f32 *what)
 static iris_status_t product(void *state, const struct iris_blas_product *what,
                              void *stream, char *why)
 {
-    (void)state;
     (void)what;
     (void)stream;
     (void)why;

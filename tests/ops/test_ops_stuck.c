@@ -126,7 +126,6 @@ static void in_child(int (*body)(void))
 
 static void a_library_that_never_returns_meets_the_deadline(void **state)
 {
-    (void)state;
     if (!HAVE_CBLAS) {
         skip();
     }
@@ -135,7 +134,6 @@ static void a_library_that_never_returns_meets_the_deadline(void **state)
 
 static void a_library_without_address_space_is_not_called(void **state)
 {
-    (void)state;
     if (!HAVE_CBLAS || IS_SANITIZED) {
         skip();
     }

@@ -224,7 +224,6 @@ static int body(iris_t *iris, void *arg)
 
 static void a_wrong_access_ends_the_kernel_and_says_why(void **state)
 {
-    (void)state;
     harness_run_all(body, NULL);
 }
 

@@ -166,7 +166,6 @@ static int prompt_body(iris_t *iris, void *arg)
 
 static void a_host_that_waits_at_once_runs_it(void **state)
 {
-    (void)state;
     harness_run(2, prompt_body, NULL);
 }
 

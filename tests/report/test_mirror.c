@@ -119,7 +119,6 @@ static void an_answer_reads_like_the_record(void **state)
     struct iris_report_rank rank;
     int slot;
 
-    (void)state;
     for (uint64_t id = 1; id <= 3 * IRIS_RECORD_CALLS; id++) {
         call(hosts, id, "step");
     }
@@ -153,7 +152,6 @@ static void a_call_in_progress_is_sent_however_old_it_is(void **state)
     struct hosts *hosts = make_hosts();
     struct iris_report_rank rank;
 
-    (void)state;
     iris_i_record_begin(hosts->record, &blocked, IRIS_RECORD_NOWHERE, 0);
     for (uint64_t id = 2; id < IRIS_RECORD_CALLS; id++) {
         call(hosts, id, "step");
@@ -176,7 +174,6 @@ static void a_rank_that_does_not_answer_is_not_known(void **state)
     struct hosts *hosts = make_hosts();
     struct iris_report_rank rank;
 
-    (void)state;
     assert_false(look(hosts).known); /* query 1 */
     answer(hosts, 1);
     rank = look(hosts); /* query 2 */
@@ -194,7 +191,6 @@ static void an_answer_with_a_missing_part_does_not_count(void **state)
     uint64_t query = 1;
     size_t whole;
 
-    (void)state;
     call(hosts, 1, "step");
     answer(hosts, query++);
     whole = hosts->sent;
@@ -215,7 +211,6 @@ static void a_rank_whose_connection_has_ended_is_lost(void **state)
     struct hosts *hosts = make_hosts();
     struct iris_report_rank rank;
 
-    (void)state;
     iris_i_mirror_end(&hosts->here->records, FAR, 77, "over-there");
     rank = look(hosts);
     assert_true(iris_i_rank_is_lost(&rank));
@@ -237,7 +232,6 @@ static void a_message_writes_to_the_copy_only(void **state)
     unsigned char *before = malloc(bytes);
     const unsigned char body[8] = {1, 2, 3, 4, 5, 6, 7, 8};
 
-    (void)state;
     assert_non_null(before);
     assert_int_equal(pread(hosts->here->fd, before, bytes, 0), bytes);
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
@@ -272,7 +266,6 @@ static void an_answer_may_have_any_numbers(void **state)
     const int32_t number = INT32_MIN;
     struct hosts *hosts = make_hosts();
 
-    (void)state;
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
         const struct iris_message_answered end = {times[i], 2 * sizeof number};
         struct iris_report_rank rank;

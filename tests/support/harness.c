@@ -36,7 +36,6 @@ int harness_setup(void **state)
     const char *tmp = getenv("TMPDIR");
     char prefix[300];
 
-    (void)state;
     snprintf(folder, sizeof folder, "%.200s/iris-test-XXXXXX",
              tmp == NULL ? "/tmp" : tmp);
     if (mkdtemp(folder) == NULL) {
@@ -65,7 +64,6 @@ int harness_teardown(void **state)
     const char *prefix;
     char path[600];
 
-    (void)state;
     while (dir != NULL && (entry = readdir(dir)) != NULL) {
         if (entry->d_name[0] != '.') {
             snprintf(path, sizeof path, "%s/%.255s", folder, entry->d_name);

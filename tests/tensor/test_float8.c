@@ -65,7 +65,6 @@ static int numbers_body(iris_t *iris, void *arg)
 
 static void numbers_are_rounded(void **state)
 {
-    (void)state;
     harness_run(2, numbers_body, NULL);
 }
 
@@ -94,7 +93,6 @@ static int refused_body(iris_t *iris, void *arg)
 
 static void what_has_no_kernels_is_refused(void **state)
 {
-    (void)state;
     harness_run(1, refused_body, NULL);
 }
 

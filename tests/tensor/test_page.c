@@ -53,7 +53,6 @@ static int run(iris_t *iris, void *arg)
 
 static void the_pages_program_does_what_it_says(void **state)
 {
-    (void)state;
     harness_run(1, run, NULL);
     harness_run(2, run, NULL);
     harness_run(4, run, NULL);

@@ -182,13 +182,11 @@ static void run_death(int is_waiting)
 
 static void a_survivor_writes_what_it_has(void **state)
 {
-    (void)state;
     run_death(0);
 }
 
 static void so_it_does_after_its_kernel_was_ended(void **state)
 {
-    (void)state;
     run_death(1);
 }
 
