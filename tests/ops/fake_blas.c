@@ -14,6 +14,7 @@
 
 static void describe(void *state, char *text)
 {
+    (void)state;
     strcpy(text, "a library for tests");
 }
 
@@ -48,6 +49,7 @@ static void multiply(void *state, const struct iris_blas_f32 *what)
 static iris_status_t product(void *state, const struct iris_blas_product *what,
                              void *stream, char *why)
 {
+    (void)state;
     (void)what;
     (void)stream;
     (void)why;
