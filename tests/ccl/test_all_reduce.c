@@ -101,7 +101,7 @@ static void each_count_and_alignment_works(void **state)
     harness_run_all(counts_body, NULL);
 }
 
-static int TEST_FILE(matrix)
+static int TEST_FILE(matrix, slow)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_type_and_operation_has_the_bits_of_the_order),

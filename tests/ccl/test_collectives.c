@@ -210,7 +210,7 @@ static void members_may_differ_in_where_buffers_are(void **state)
     run_off_heap(PLAY_MIXED);
 }
 
-static int TEST_FILE(matrix)
+static int TEST_FILE(matrix, slow)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_gather_gives_all_parts_in_order),

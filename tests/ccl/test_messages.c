@@ -592,7 +592,7 @@ static void wrong_arguments_are_refused(void **state)
     harness_run(2, refused_body, NULL);
 }
 
-static int TEST_FILE(matrix)
+static int TEST_FILE(matrix, slow)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_of_any_size_come_where_they_belong),

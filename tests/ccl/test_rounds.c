@@ -270,7 +270,7 @@ static void a_flag_of_last_time_is_no_flag(void **state)
 }
 #endif
 
-static int TEST_FILE(rank)
+static int TEST_FILE(rank, slow)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_follow_each_other_without_barriers),

@@ -482,7 +482,7 @@ static void more_workgroups_than_fit_are_refused(void **state)
     harness_run(2, play_refused, NULL);
 }
 
-static int TEST_FILE(matrix, one_node)
+static int TEST_FILE(matrix, one_node, slow)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(workgroups_reduce_and_move_as_streams_do),

@@ -460,7 +460,7 @@ static void tiles_are_reduced_when_they_are_ready(void **state)
     harness_run(4, play_ready, NULL);
 }
 
-static int TEST_FILE(matrix, one_node)
+static int TEST_FILE(matrix, one_node, slow)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ragged_tiles_have_the_bits_of_streams),

@@ -321,7 +321,7 @@ static void a_file_with_other_lines_is_refused(void **state)
     assert_int_equal(iris_spawn(&config, 2, run_bug, &args), IRIS_ERR_CONFIG);
 }
 
-static int TEST_FILE(unit)
+static int TEST_FILE(unit, slow)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_planted_bug_is_found_at_its_lines),

@@ -391,7 +391,7 @@ static void a_peer_that_is_none_does_no_harm_behind_a_test(void **state)
     harness_run_all(guarded_body, NULL);
 }
 
-static int TEST_FILE(matrix, code, sample)
+static int TEST_FILE(matrix, code, sample, slow)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(

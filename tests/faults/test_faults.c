@@ -528,7 +528,7 @@ static void all_ways_to_start_survive_a_timer(void **state)
     }
 }
 
-static int TEST_FILE(unit)
+static int TEST_FILE(unit, slow)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_may_be_cut_short_interrupted_and_delayed),
@@ -543,7 +543,7 @@ static int TEST_FILE(unit)
 
 #else
 
-static int TEST_FILE(unit)
+static int TEST_FILE(unit, slow)
 {
     return 77;
 }

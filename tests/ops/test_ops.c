@@ -487,7 +487,7 @@ static void a_group_has_a_workspace_of_its_own(void **state)
     harness_run(4, pairs_body, NULL);
 }
 
-static int TEST_FILE(matrix)
+static int TEST_FILE(matrix, slow)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_shape_has_the_bits_of_product_and_collective),

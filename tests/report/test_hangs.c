@@ -181,7 +181,7 @@ static void a_signal_prints_the_report_of_the_job(void **state)
     }
 }
 
-static int TEST_FILE(unit, cpu)
+static int TEST_FILE(unit, cpu, slow)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_rank_writes_the_report_once),
