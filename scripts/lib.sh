@@ -97,6 +97,20 @@ bootstrap() {
     (cd "$root" && autoreconf -i)
 }
 
+# The phases of one compiler share what configure finds out. GPU headers and compilers
+# are looked for again: each platform has its own.
+share_configure() {
+    rm -f "$build"/configure-*.cache
+    cat >"$build/config.site" <<EOF
+    if [ "\$cache_file" = /dev/null ]; then
+        cache_file=$build/configure-\${CC:-cc}.cache
+        [ ! -e "\$cache_file" ] || sed -i "\$cache_file" \\
+            -e '/^ac_cv_\(env_\|path_[HN]\|header_\(hip\|cu\)\|have_decl_hip\)/d'
+    fi
+EOF
+    export CONFIG_SITE=${CONFIG_SITE-$build/config.site}
+}
+
 # Configures (once) and builds in FOLDER, all or $build_what: build_in FOLDER
 # CONFIGURE-ARGUMENT...
 build_in() {
@@ -117,6 +131,14 @@ build_in() {
 mpi_environment() {
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     export OMPI_MCA_rmaps_base_oversubscribe=1
+}
+
+# How many tests came out so, by a log of tests/run; of ranks that are processes,
+# each says it.
+tests_that() { # OK|SKIPPED LOG
+    local outcome='^ok [0-9]+ - [^#]+$'
+    [ "$1" = OK ] || outcome='^ok [0-9]+ - .* # SKIP.*$'
+    grep -aoE "^\[ +$1 +\] [a-z_A-Z0-9]+\$|$outcome" "$2" | sort -u | wc -l
 }
 
 # How many GPUs there are, of which kind, and what configure needs for them:

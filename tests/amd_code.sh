@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: sources first
 #
 # Compiles device code for AMD GPUs and reads the result: a kernel's orders,
 # barriers and copies must be the right instructions. It needs no GPU. It prints

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: build
 #
 # Checks that scripts/amd-emu can run: every kernel of the library has cases
 # there, and the CPU's version of each kernel runs with their arguments. With

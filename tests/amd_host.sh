@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: sources
 #
 # Compiles the host half for AMD GPUs against HIP's own headers, like a build
 # with --with-hip-platform=amd, with all warnings as errors. It uses the

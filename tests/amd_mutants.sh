@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: sources first
 #
 # Checks that the rules of amd_code.sh find protocol bugs. Each edit below makes one
 # in a copy of device/, and the named rule must refuse its code for gfx942, gfx950

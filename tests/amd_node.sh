@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: gpus
 #
 # scripts/amd-node without an emulator: its message when there is none. And with
 # a launcher that only starts programs, over the fake HIP runtime: it runs each
@@ -84,7 +85,7 @@ has '^threads-2 +examples/04_atomic_add +FAILED '
 has '; 1 failed$'
 
 # A test program's cell says how many of its tests passed.
-if [ -x tests/device/test_signal ] || "$MAKE" tests/device/test_signal >"$tmp/out" 2>&1; then
+if [ -x tests/device/run ] || "$MAKE" tests/device/run >"$tmp/out" 2>&1; then
     IRIS_TEST_SCALE=1000 node 0 --built --only tests/device/test_signal threads-2 \
         processes-2
     has '^\| `tests/device/test_signal` \| 4 ok \| 4 ok \|$'

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: build
 #
 # iris bench at tiny sizes: every operation runs with right values, each format
 # is well formed, and options work. It checks no times.

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: build
 #
 # iris bench for collectives: its options, columns, peers, tuning file and
 # picture, and scripts/gpu-test --phase ccl over the fake HIP runtime. It checks

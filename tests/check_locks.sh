@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: build
 #
 # Checks the table of locks in docs/architecture.md against the text of src. Each
 # lock is in the table, with the functions that take it and the locks that are

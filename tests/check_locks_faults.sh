@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: build
 #
 # Tests the checker of locks: it reports each fault that is planted in a small
 # tree, or in the table of its page.

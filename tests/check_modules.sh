@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: build
 #
 # Checks that files are modules, by the symbols of their objects: there is no
 # circle of calls between files, each function that others call is in a header of

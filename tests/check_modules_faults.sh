@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: sources
 #
 # Tests the checker of modules. It plants four faults in a small tree: a circle
 # of calls, a function that its file's header lacks, a function in a header of

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: sources
 #
 # Checks the project's rules: includes between folders, the places that test for
 # compilers and use builtins, words in names, and the sizes of functions and

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: sources
 #
 # Tests the checker of the rules. It plants one violation of each rule in a copy
 # of the sources. The checker reports each one at its place, and no others.

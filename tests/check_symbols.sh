@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: gpus
 #
 # The public headers, the symbol map and the library's exports have the same
 # names. A function that a header declares and does not define is exported.

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: sources first
 #
 # configure refuses wrong options, and says why and what to do.
 set -u

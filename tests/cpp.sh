@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: sources
 #
 # <iris/iris.hpp>: its test, under AddressSanitizer if the compiler has it, and
 # examples/15_cpp.cpp run on the CPU. GPU compilers parse both. In the long run

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# inputs: sources first
 #
 # Compiles every function of the device API with every installed compiler: gcc and
 # clang as C and as C++, hipcc, clang for gfx942, and nvcc. Prints one line for

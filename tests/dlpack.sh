@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: build
 #
 # NumPy and PyTorch exchange tensors with the heap by DLPack, in both
 # directions: with this build's library, in a Python that has them, as one rank

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: build
 #
 # Compares pages with the code: links lead to a target, quotations match their
 # files, docs/api.md has every call, and docs/architecture.md has every file of

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: sources
 #
 # Checks the sessions in docs/guide/. A block behind "<!-- file NAME -->" is that file.
 # Each "$ COMMAND" of a console block runs in the same folder, and prints the lines below

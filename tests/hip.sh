@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: gpus
 #
 # The module of the GPU backend from a program's view: working, without a GPU,
 # without its runtime, not installed, or from another build. The build and the

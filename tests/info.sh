@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: build
 #
 # iris info: describes the build and the machine, as text and as JSON, names the
 # reasons for which a program would fail, and prints the table of settings in

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: build first
 #
 # A program that knows only pkg-config can use an installed library, and
 # uninstalling it leaves no files.

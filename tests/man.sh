@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: build
 #
 # Manual pages have the options of --help, iris(7) has the settings of the
 # library, every public call has a page, and groff and mandoc find no faults.

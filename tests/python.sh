@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: build first
 #
 # The Python package: the wheel of this build, installed by itself, runs its
 # example and the tests, with NumPy only and with torch.

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: build
 #
 # Checks the README: its program compiles and runs in all the ways that it describes,
 # and its links lead to a target.

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# inputs: build
 #
 # The kernels that fill tensors and multiply matrices round products before they
 # add them, for any CFLAGS of the user. Where a compiler may use fused

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: sources
 #
 # The samples at the beginning of public headers compile. A sample is the text in the
 # first comment that is indented by five columns or more.

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: build
 #
 # iris sim replays a trace of each example, collective and fused operation to its
 # end. The messages have the bytes that the program itself counted, for each pair

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: sources
 #
 # Tests SECURITY.md's claims about another user of the same machine, each by an
 # experiment with a job of one uid and another user. It needs root to change to

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: sources
 #
 # iris sim with a simulated network: messages that share a link or a port take
 # longer, in one topology and not in the other.

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: sources prose
 #
 # No folder has more lines than its ceiling (scripts/size), and no more functions of
 # src are shown to other files than allowed. In a small tree, the script finds a

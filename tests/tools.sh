@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: sources
 #
 # The command iris: its subcommands have one style of help and one meaning of exit
 # statuses, a misspelled one is told the nearest, run and check start ranks and pass

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: build
 #
 # Examples that record traces. A JSON reader and iris trace read the traces, and
 # the answers are checked. Damaged files give errors.

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: build
 #
 # Programs for upstream's Python package on this library. It tests the additions
 # to torch and to Triton's interpreter by kernels of this project, the examples

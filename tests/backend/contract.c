@@ -176,7 +176,6 @@ static void body_slots(struct iris_backend *backend)
 
 static void every_backend_fills_every_slot(void **state)
 {
-    (void)state;
     contract_walk(body_slots);
 }
 
@@ -207,7 +206,6 @@ static void body_device_info(struct iris_backend *backend)
 
 static void a_device_says_what_it_is(void **state)
 {
-    (void)state;
     contract_walk(body_device_info);
 }
 
@@ -266,7 +264,6 @@ static void body_stream(struct iris_backend *backend)
 
 static void streams_run_kernels_and_copies_in_order(void **state)
 {
-    (void)state;
     contract_walk(body_stream);
 }
 
@@ -287,7 +284,6 @@ static void body_kernel_of_another_target(struct iris_backend *backend)
 
 static void a_kernel_of_another_target_is_refused(void **state)
 {
-    (void)state;
     contract_walk(body_kernel_of_another_target);
 }
 
@@ -338,7 +334,6 @@ static void body_reload(struct iris_backend *backend)
 static void
 a_kernel_in_the_place_of_one_that_went_is_the_one_that_runs(void **state)
 {
-    (void)state;
     contract_walk(body_reload);
 }
 
@@ -393,7 +388,6 @@ static void waits_end_when_the_core_says_so(void **state)
     const struct iris_backend_type *type;
     struct leaks before;
 
-    (void)state;
     leaks_note(&before);
     for (size_t i = 0; (type = usable(i)) != NULL; i++) {
         end_a_wait(type);

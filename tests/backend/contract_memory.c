@@ -49,7 +49,6 @@ static void body_heap(struct iris_backend *backend)
 
 void a_heap_can_be_named_and_mapped_again(void **state)
 {
-    (void)state;
     contract_walk(body_heap);
 }
 
@@ -96,7 +95,6 @@ static void body_rows(struct iris_backend *backend)
 
 void rows_are_copied_from_pitch_to_pitch(void **state)
 {
-    (void)state;
     contract_walk(body_rows);
 }
 
@@ -132,6 +130,5 @@ static void body_failures(struct iris_backend *backend)
 
 void failures_leave_outputs_alone(void **state)
 {
-    (void)state;
     contract_walk(body_failures);
 }

@@ -32,7 +32,6 @@ static void a_backend_is_found_by_name_in_any_case(void **state)
 {
     struct iris_placement placement = {.type = NULL};
 
-    (void)state;
     assert_int_equal(choose("SIM", &placement), IRIS_OK);
     assert_string_equal(placement.name, "sim");
     assert_true(placement.simulation);
@@ -45,7 +44,6 @@ static void an_unknown_backend_leaves_the_output_alone(void **state)
 {
     struct iris_placement placement = {.name = "untouched"};
 
-    (void)state;
     assert_int_equal(choose("quantum", &placement), IRIS_ERR_BACKEND);
     assert_string_equal(placement.name, "untouched");
     assert_true(harness_message_has("\"quantum\""));
@@ -57,7 +55,6 @@ static void hip_by_name_works_or_says_why_not(void **state)
 {
     struct iris_placement placement = {.name = "untouched"};
 
-    (void)state;
     if (choose("hip", &placement) == IRIS_OK) {
         assert_string_equal(placement.name, "hip");
         assert_false(placement.simulation);
@@ -90,7 +87,6 @@ static void init_passes_on_why_a_backend_cannot_run(void **state)
 {
     struct iris_placement placement;
 
-    (void)state;
     refuse_init("quantum", NULL, "unknown");
     if (choose("hip", &placement) != IRIS_OK) {
         refuse_init("hip", NULL, "IRIS_BACKEND=sim");
@@ -130,7 +126,6 @@ static void a_module_of_another_build_is_refused_and_does_nothing(void **state)
     char path[1024];
     void *module;
 
-    (void)state;
     snprintf(path, sizeof path, "%s/iris_hip.so", folder ? folder : "");
     module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (module == NULL) {
@@ -149,7 +144,7 @@ static void a_module_of_another_build_is_refused_and_does_nothing(void **state)
     assert_int_equal(takes(entry, IRIS_MODULE_VERSION, &layout), 1);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_backend_is_found_by_name_in_any_case),

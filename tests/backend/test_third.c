@@ -98,7 +98,6 @@ static void run(const char *spawn, int num_ranks, iris_rank_fn body)
 
 static void rank_threads_put_and_get_on_a_third_backend(void **state)
 {
-    (void)state;
     run("threads", NUM_RANKS, exchange_words);
 }
 
@@ -118,7 +117,6 @@ static int see_no_peer(iris_t *iris, void *arg)
 
 static void a_rank_in_another_process_is_unreachable(void **state)
 {
-    (void)state;
     run("processes", 2, see_no_peer);
 }
 
@@ -158,7 +156,6 @@ static void a_wait_that_takes_too_long_is_a_fault_until_cleared(void **state)
 {
     struct iris_config config;
 
-    (void)state;
     iris_config_init(&config);
     config.backend = "malloc";
     config.spawn = "threads";
@@ -166,7 +163,7 @@ static void a_wait_that_takes_too_long_is_a_fault_until_cleared(void **state)
     assert_int_equal(iris_spawn(&config, 2, wait_in_vain, NULL), IRIS_OK);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rank_threads_put_and_get_on_a_third_backend),

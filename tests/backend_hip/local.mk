@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-hip_tests += %D%/test_hip_access %D%/test_hip_copies %D%/test_hip_devices %D%/test_hip_failure %D%/test_hip_fault \
-	%D%/test_hip_graph %D%/test_hip_heap %D%/test_hip_node %D%/test_hip_note %D%/test_hip_queue \
-	%D%/test_hip_quirks \
-	%D%/test_hip_stream %D%/test_hip_vmem %D%/test_hip_waits
+test_programs += %D%/run
+tests_backend_hip_run_SOURCES = %D%/test_hip_access.c %D%/test_hip_copies.c \
+	%D%/test_hip_devices.c %D%/test_hip_failure.c %D%/test_hip_fault.c \
+	%D%/test_hip_graph.c %D%/test_hip_heap.c %D%/test_hip_node.c \
+	%D%/test_hip_note.c %D%/test_hip_queue.c %D%/test_hip_quirks.c \
+	%D%/test_hip_stream.c %D%/test_hip_vmem.c %D%/test_hip_waits.c

@@ -99,7 +99,6 @@ static int refuse_body(iris_t *iris, void *arg)
 
 static void host_memory_is_refused_for_kernels(void **state)
 {
-    (void)state;
     harness_run(2, refuse_body, NULL);
 }
 
@@ -142,7 +141,6 @@ static int accept_body(iris_t *iris, void *arg)
 
 static void memory_that_kernels_can_access_is_accepted(void **state)
 {
-    (void)state;
     harness_run(2, accept_body, NULL);
 }
 
@@ -160,13 +158,12 @@ static int pageable_body(iris_t *iris, void *arg)
 
 static void a_gpu_with_access_to_host_memory_takes_it(void **state)
 {
-    (void)state;
     setenv("FAKEHIP_PAGEABLE", "1", 1);
     harness_run(2, pageable_body, NULL);
     unsetenv("FAKEHIP_PAGEABLE");
 }
 
-int main(void)
+static int TEST_FILE(hip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(host_memory_is_refused_for_kernels),

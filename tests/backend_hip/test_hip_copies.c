@@ -50,7 +50,6 @@ static int early_body(iris_t *iris, void *arg)
 
 static void a_stream_is_done_when_the_host_has_done_its_part(void **state)
 {
-    (void)state;
     setenv("FAKEHIP_QUIRKS", "query-before-callback", 1);
     setenv("FAKEHIP_LATE", "1", 1);
     harness_run(3, early_body, NULL);
@@ -113,7 +112,6 @@ static int beside_body(iris_t *iris, void *arg)
 
 static void a_put_goes_at_once_beside_gets_to_other_memory(void **state)
 {
-    (void)state;
     harness_run(2, beside_body, NULL);
 }
 
@@ -141,7 +139,6 @@ static int given_up_body(iris_t *iris, void *arg)
 
 static void what_is_given_up_writes_no_more_host_memory(void **state)
 {
-    (void)state;
     harness_run(1, given_up_body, NULL);
 }
 
@@ -172,11 +169,10 @@ static int copy_too_much(iris_t *iris, void *arg)
 
 static void a_copy_of_any_size_is_the_runtime_s_to_refuse(void **state)
 {
-    (void)state;
     harness_run(1, copy_too_much, NULL);
 }
 
-int main(void)
+static int TEST_FILE(hip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stream_is_done_when_the_host_has_done_its_part),

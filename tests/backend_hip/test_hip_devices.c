@@ -65,7 +65,6 @@ static void each_rank_has_a_gpu_of_its_own(void **state)
 {
     int shared = 0;
 
-    (void)state;
     harness_run_all(own_gpu, &shared);
 }
 
@@ -73,7 +72,6 @@ static void in_simulation_ranks_share_one_gpu(void **state)
 {
     int shared = 1;
 
-    (void)state;
     setenv("FAKEHIP_DEVICES", "1", 1);
     setenv("IRIS_BACKEND", "sim", 1);
     harness_run_all(own_gpu, &shared);
@@ -86,7 +84,6 @@ static void in_simulation_ranks_share_one_gpu(void **state)
 
 static void ranks_that_would_share_a_gpu_are_refused(void **state)
 {
-    (void)state;
     setenv("FAKEHIP_DEVICES", "1", 1);
     REFUSE(2, IRIS_ERR_BACKEND, "ranks ", "are both on GPU 0000:10:00.0",
            "IRIS_BACKEND=sim IRIS_SIM_DEVICE=gpu");
@@ -98,7 +95,6 @@ static void ranks_that_would_share_a_gpu_are_refused(void **state)
 
 static void gpus_that_cannot_reach_each_other_are_named(void **state)
 {
-    (void)state;
     setenv("FAKEHIP_NO_PEER", "5-6,1-2", 1);
     harness_run(2, nothing, NULL);
     REFUSE(4, IRIS_ERR_UNREACHABLE, "GPU 1 (0000:11:00.0) of rank 1",
@@ -133,7 +129,6 @@ static void a_reach_that_goes_one_way_is_none_for_both(void **state)
     static const char *const ways[] = {"0>1", "1>0"};
     static const char *const allocators[] = {"pool", "vmem"};
 
-    (void)state;
     for (int i = 0; i < 4; i++) {
         setenv("FAKEHIP_NO_PEER", ways[i / 2], 1);
         setenv("IRIS_ALLOCATOR", allocators[i % 2], 1);
@@ -148,7 +143,6 @@ static void links_without_atomics_are_named_once(void **state)
     struct harness_capture capture;
     const char *said;
 
-    (void)state;
     setenv("FAKEHIP_NO_ATOMICS", "0-2,1-2", 1);
     harness_capture(&capture);
     harness_run(2, nothing, NULL);
@@ -180,7 +174,6 @@ static void a_peer_call_that_fails_is_an_error(void **state)
         {"hipDeviceEnablePeerAccess:2:700", IRIS_ERR_UNREACHABLE},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         (void)fakehip_fail(rows[i].list);
         REFUSE(2, rows[i].status, "rank 0", "rank 1", "0000:1");
@@ -193,7 +186,6 @@ static void without_a_gpu_hip_says_so_and_the_default_is_the_cpu(void **state)
 {
     iris_t *iris;
 
-    (void)state;
     setenv("FAKEHIP_DEVICES", "0", 1);
     REFUSE(2, IRIS_ERR_BACKEND, "finds no GPU", "no ROCm-capable device",
            "rocminfo", "IRIS_BACKEND=sim");
@@ -277,7 +269,6 @@ static void processes_open_each_heap_once(void **state)
 {
     static const struct view same = {.variable = "FAKEHIP_FIRST"};
 
-    (void)state;
     run_view(&same, IRIS_OK, "", RANKS - 1);
 }
 
@@ -285,7 +276,6 @@ static void processes_share_one_gpu_in_simulation(void **state)
 {
     static const struct view one = {"FAKEHIP_DEVICES", {"1", "1", "1"}};
 
-    (void)state;
     setenv("IRIS_BACKEND", "sim", 1);
     run_view(&one, IRIS_OK, "", RANKS - 1);
     setenv("IRIS_BACKEND", "hip", 1);
@@ -296,7 +286,6 @@ static void a_gpu_that_a_rank_does_not_see_is_named(void **state)
 {
     static const struct view own = {"FAKEHIP_FIRST", {"0", "1", "2"}};
 
-    (void)state;
     setenv("FAKEHIP_DEVICES", "1", 1);
     run_view(&own, IRIS_ERR_DEVICE, "HIP_VISIBLE_DEVICES", 0);
     unsetenv("FAKEHIP_DEVICES");
@@ -308,7 +297,6 @@ static void a_rank_that_finds_no_gpu_tells_the_others(void **state)
     static const struct view last = {"FAKEHIP_DEVICES", {NULL, NULL, "0"}};
     static const struct view first = {"FAKEHIP_DEVICES", {"0", NULL, NULL}};
 
-    (void)state;
     unsetenv("IRIS_BACKEND");
     run_view(&last, IRIS_ERR_MISMATCH,
              "rank 2: backend \"hip\" finds no GPU it can use", 0);
@@ -322,14 +310,12 @@ static void a_refused_handle_names_rank_and_gpu(void **state)
     static const struct view refused = {
         "FAKEHIP_FAIL", {NULL, NULL, "hipIpcOpenMemHandle:2+:1"}};
 
-    (void)state;
     run_view(&refused, IRIS_ERR_DEVICE,
              "rank 2, GPU 2: the heap of rank 1, process", 0);
 }
 
 static void pieces_that_make_no_sense_are_named(void **state)
 {
-    (void)state;
     setenv("IRIS_ALLOCATOR", "vmem", 1);
     setenv("FAKEHIP_GRANULARITY", "3145728", 1);
     REFUSE(1, IRIS_ERR_DEVICE, "rank 0", "3145728 bytes", "no power of two",
@@ -338,7 +324,7 @@ static void pieces_that_make_no_sense_are_named(void **state)
     unsetenv("IRIS_ALLOCATOR");
 }
 
-int main(void)
+static int TEST_FILE(hip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_rank_has_a_gpu_of_its_own),

@@ -135,7 +135,6 @@ static void succeed(void)
 
 static void every_call_may_fail_everywhere(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int nth = 1;
 
@@ -177,7 +176,6 @@ static void a_lost_gpu_is_an_error_and_leaves_nothing(void **state)
     static const char *const calls[] = {"work", "hipModuleLaunchKernel",
                                         "hipStreamQuery", "hipMemcpyAsync"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         for (int nth = 1; nth < MOST; nth += 3) {
             lose(calls[i], nth);
@@ -246,7 +244,6 @@ static void leaving_does_not_wait_for_the_kernels_of_others(void **state)
 {
     static const char *const allocators[] = {"pool", "vmem"};
 
-    (void)state;
     alarm(HANG_S);
     for (int i = 0; i < 2; i++) {
         atomic_int go = 0, gone = 0;
@@ -282,7 +279,6 @@ static void the_last_one_leaves_nothing_of_what_was_kept(void **state)
     struct hip_held before;
     iris_t *first, *last;
 
-    (void)state;
     setenv("IRIS_ALLOCATOR", "vmem", 1);
     hip_note(&before);
     first = begin();
@@ -302,7 +298,6 @@ static void visitors_use_the_same_pinned_memory(void **state)
     struct fakehip_counts one, all;
     iris_t *stays;
 
-    (void)state;
     hip_note(&before);
     stays = begin();
     fakehip_count(&one);
@@ -327,7 +322,6 @@ static void a_kernel_that_never_ends_keeps_nobody_from_leaving(void **state)
     char kept[32];
     void *zeros;
 
-    (void)state;
     alarm(HANG_S);
     snprintf(kept, sizeof kept, "%s", getenv("IRIS_TIMEOUT_MS"));
     setenv("IRIS_TIMEOUT_MS", "200", 1);
@@ -378,7 +372,6 @@ static void growth_has_a_deadline_and_leaves_nothing(void **state)
     iris_t *iris;
     void *ptr;
 
-    (void)state;
     snprintf(kept, sizeof kept, "%s", getenv("IRIS_TIMEOUT_MS"));
     setenv("IRIS_TIMEOUT_MS", DEADLINE_MS, 1);
     setenv("IRIS_ALLOCATOR", "vmem", 1);
@@ -461,7 +454,6 @@ static void a_kernel_that_was_given_up_ends_when_it_waits(void **state)
     struct procs procs;
     char kept[32];
 
-    (void)state;
     snprintf(kept, sizeof kept, "%s", getenv("IRIS_TIMEOUT_MS"));
     setenv("IRIS_TIMEOUT_MS", DEADLINE_MS, 1);
     procs_start(&procs, 1, give_up, NULL);
@@ -511,7 +503,6 @@ static void a_failed_launch_ends_the_collective_on_all_members(void **state)
 {
     struct procs procs;
 
-    (void)state;
     procs_start(&procs, 3, launch_in_vain, NULL);
     procs_join(&procs);
     for (int rank = 0; rank < 3; rank++) {
@@ -525,7 +516,7 @@ static void a_failed_launch_ends_the_collective_on_all_members(void **state)
     procs_free(&procs);
 }
 
-int main(void)
+static int TEST_FILE(hip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_failed_launch_ends_the_collective_on_all_members),

@@ -73,7 +73,6 @@ static int same_body(iris_t *iris, void *arg)
 static void
 an_error_is_the_same_from_every_call_until_it_is_cleared(void **state)
 {
-    (void)state;
     report_by_lanes(true);
     harness_run(1, same_body, (void *)(uintptr_t) "(IRIS_DEVICE_TIMEOUT_MS)");
     report_by_lanes(false);
@@ -102,7 +101,6 @@ static int unknown_body(iris_t *iris, void *arg)
 
 static void an_error_of_the_program_s_own_work_is_returned(void **state)
 {
-    (void)state;
     report_by_lanes(true);
     harness_run(1, unknown_body, NULL);
     report_by_lanes(false);
@@ -163,7 +161,6 @@ static int meanwhile_body(iris_t *iris, void *arg)
 
 static void a_wait_that_comes_meanwhile_ends_too(void **state)
 {
-    (void)state;
     harness_run(1, meanwhile_body, NULL);
 }
 
@@ -215,7 +212,6 @@ static int fed_body(iris_t *iris, void *arg)
 
 static void waiting_ends_while_the_program_gives_work(void **state)
 {
-    (void)state;
     harness_run(1, fed_body, NULL);
 }
 
@@ -261,7 +257,6 @@ static int always_more_body(iris_t *iris, void *arg)
 
 static void an_error_is_cleared_while_a_stream_always_gets_more(void **state)
 {
-    (void)state;
     harness_run(1, always_more_body, NULL);
 }
 
@@ -309,7 +304,6 @@ static void an_error_stays_while_something_cannot_be_ended(void **state)
     bool destroy = false;
     struct hip_held before;
 
-    (void)state;
     hip_note(&before);
     harness_run(1, held_body, &destroy);
     assert_int_equal(hip_found(&before), 0);
@@ -320,7 +314,6 @@ static void what_was_destroyed_and_cannot_be_ended_counts(void **state)
 {
     bool destroy = true;
 
-    (void)state;
     harness_run(1, held_body, &destroy);
 }
 
@@ -330,7 +323,6 @@ static void an_error_of_a_lost_gpu_stays(void **state)
     char first[IRIS_MESSAGE_BYTES];
     iris_t *iris;
 
-    (void)state;
     hip_note(&before);
     assert_int_equal(iris_init(NULL, &iris), IRIS_OK);
     (void)fakehip_fail("work:1:lost");
@@ -354,7 +346,7 @@ static int setup(void **state)
     return ret;
 }
 
-int main(void)
+static int TEST_FILE(hip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(

@@ -46,7 +46,6 @@ static void graphs_and_captures_end_with_their_context(void **state)
 {
     struct hip_held before;
 
-    (void)state;
     hip_note(&before);
     harness_run(2, careless_body, NULL);
     assert_int_equal(hip_found(&before), 0);
@@ -112,7 +111,6 @@ static int starve_body(iris_t *iris, void *arg)
 
 static void waiting_for_a_stream_ends_while_others_give_it_work(void **state)
 {
-    (void)state;
     harness_run(1, starve_body, NULL);
 }
 
@@ -149,7 +147,6 @@ static void jobs_and_captures_of_other_threads_do_not_disturb(void **state)
 {
     static const char *const allocators[] = {"pool", "vmem"};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
         struct capture capture = {.error = hipErrorUnknown};
@@ -221,7 +218,6 @@ static int endless_body(iris_t *iris, void *arg)
 
 static void a_wait_in_a_graph_reports_each_time(void **state)
 {
-    (void)state;
     setenv("IRIS_DEVICE_TIMEOUT_MS", "100", 1);
     harness_run(1, endless_body, NULL);
     unsetenv("IRIS_DEVICE_TIMEOUT_MS");
@@ -232,7 +228,6 @@ static void the_cpu_has_no_graphs(void **state)
     struct iris_config config;
     iris_t *iris;
 
-    (void)state;
     iris_config_init(&config);
     config.backend = "sim";
     config.sim_device = "cpu";
@@ -242,7 +237,7 @@ static void the_cpu_has_no_graphs(void **state)
     assert_int_equal(iris_finalize(iris), IRIS_OK);
 }
 
-int main(void)
+static int TEST_FILE(hip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(graphs_and_captures_end_with_their_context),

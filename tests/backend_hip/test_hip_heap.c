@@ -125,7 +125,6 @@ static void a_peer_s_next_heap_is_not_taken_for_its_last(void **state)
     int here[2], there[2], ended;
     pid_t pid;
 
-    (void)state;
     assert_true(pipe(here) == 0 && pipe(there) == 0);
     pid = fork();
     if (pid == 0) {
@@ -201,7 +200,6 @@ static void a_heap_stays_while_another_gpu_s_rank_thread_has_it(void **state)
 {
     static const char *const allocators[] = {"pool", "vmem"};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         struct hip_held before;
 
@@ -237,7 +235,6 @@ static void heaps_grow_by_pieces_that_the_core_can_have(void **state)
     struct hip_held before;
     char bytes[32];
 
-    (void)state;
     hip_note(&before);
     snprintf(bytes, sizeof bytes, "%zu", ODD);
     setenv("IRIS_HEAP_SIZE", bytes, 1);
@@ -272,7 +269,6 @@ static void memory_that_cannot_be_zeroed_is_given_back(void **state)
     static char first[] = "hipMemsetAsync:1+:2";
     static char second[] = "hipMemsetAsync:2+:2";
 
-    (void)state;
     setenv("IRIS_ALLOCATOR", "vmem", 1);
     harness_run(1, fail_to_zero, first);
     harness_run(1, fail_to_zero, second);
@@ -283,7 +279,6 @@ static void a_full_gpu_says_what_is_free_and_what_to_lower(void **state)
 {
     iris_t *iris;
 
-    (void)state;
     setenv("FAKEHIP_MEMORY", "1000000", 1);
     assert_int_equal(iris_init(NULL, &iris), IRIS_ERR_NO_MEMORY);
     assert_true(harness_message_has("rank 0"));
@@ -294,7 +289,7 @@ static void a_full_gpu_says_what_is_free_and_what_to_lower(void **state)
     unsetenv("FAKEHIP_MEMORY");
 }
 
-int main(void)
+static int TEST_FILE(hip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_full_gpu_says_what_is_free_and_what_to_lower),

@@ -64,7 +64,6 @@ static void a_descriptor_that_the_runtime_keeps_is_left_open(void **state)
 {
     struct hip_held before;
 
-    (void)state;
     with_vmem();
     hip_note(&before);
     setenv("IRIS_SPAWN", "processes", 1);
@@ -103,7 +102,6 @@ static int limit_body(iris_t *iris, void *arg)
 
 static void descriptors_that_run_out_are_not_called_memory(void **state)
 {
-    (void)state;
     with_vmem();
     harness_run(1, limit_body, NULL);
     without_vmem();
@@ -122,7 +120,6 @@ static int load_body(iris_t *iris, void *arg)
 
 static void rank_threads_load_code_one_by_one(void **state)
 {
-    (void)state;
     setenv("FAKEHIP_QUIRKS", "load-deadlock", 1);
     alarm(HANG_S);
     harness_run(8, load_body, NULL);
@@ -143,7 +140,6 @@ a_clock_that_the_runtime_does_not_know_is_the_generation_s(void **state)
 {
     int64_t khz = 100000;
 
-    (void)state;
     harness_run(2, clock_body, &khz);
     khz = 25000;
     setenv("FAKEHIP_MI200", "1", 1);
@@ -162,7 +158,6 @@ static void mi200_s_share_no_ordinary_memory(void **state)
 {
     iris_status_t status;
 
-    (void)state;
     with_vmem();
     setenv("FAKEHIP_MI200", "1", 1);
     harness_run(2, nothing_body, NULL);
@@ -179,7 +174,7 @@ static void mi200_s_share_no_ordinary_memory(void **state)
     without_vmem();
 }
 
-int main(void)
+static int TEST_FILE(hip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_descriptor_that_the_runtime_keeps_is_left_open),

@@ -84,7 +84,6 @@ static void a_wait_on_a_gpu_is_in_reports(void **state)
     struct look self = {.ends_wait = 0};
     struct harness_capture capture;
 
-    (void)state;
     setenv("IRIS_TIMEOUT_MS", "2000", 1);
     harness_capture(&capture);
     harness_run(1, body, &self);
@@ -103,13 +102,12 @@ static void a_wait_that_has_ended_is_over(void **state)
 {
     struct look self = {.ends_wait = 1};
 
-    (void)state;
     setenv("IRIS_TIMEOUT_MS", "60000", 1);
     harness_run(1, body, &self);
     assert_non_null(strstr(self.cause, WAIT));
 }
 
-int main(void)
+static int TEST_FILE(hip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wait_on_a_gpu_is_in_reports),

@@ -99,7 +99,6 @@ static int captured_body(iris_t *iris, void *arg)
 
 static void captured_calls_do_not_count(void **state)
 {
-    (void)state;
     setenv("IRIS_TIMEOUT_MS", "5000", 1);
     harness_run(1, captured_body, NULL);
 }
@@ -132,7 +131,6 @@ static int between_body(iris_t *iris, void *arg)
 
 static void calls_between_captures_count(void **state)
 {
-    (void)state;
     setenv("IRIS_TIMEOUT_MS", "1000", 1);
     harness_run(1, between_body, NULL);
 }
@@ -179,7 +177,6 @@ static void a_graph_counts_as_all_its_nodes(void **state)
         .fills = FULL - 7, .nodes = 600, .least = FULL - 7};
     struct graph_plan too_large_beside_any = {.fills = 0, .nodes = MOST + 100};
 
-    (void)state;
     setenv("IRIS_TIMEOUT_MS", "1000", 1);
     alarm(HANG_S);
     harness_run(1, graph_body, &small);
@@ -227,7 +224,6 @@ static int ended_body(iris_t *iris, void *arg)
 
 static void a_call_on_a_full_stream_ends_with_the_others(void **state)
 {
-    (void)state;
     setenv("IRIS_TIMEOUT_MS", "1500", 1);
     harness_run(1, ended_body, NULL);
 }
@@ -266,7 +262,6 @@ static void rank_threads_make_streams_while_others_wait(void **state)
 {
     struct hip_held before;
 
-    (void)state;
     share_one_gpu();
     hip_note(&before);
     alarm(HANG_S);
@@ -287,7 +282,6 @@ static void a_gpu_without_memory_for_streams_is_warned_of(void **state)
     struct harness_capture capture;
     struct hip_held before;
 
-    (void)state;
     share_one_gpu();
     hip_note(&before);
     (void)fakehip_fail("hipStreamCreateWithFlags:100:2");
@@ -324,7 +318,6 @@ static int full_body(iris_t *iris, void *arg)
 
 static void memory_that_runs_out_says_so_while_others_wait(void **state)
 {
-    (void)state;
     share_one_gpu();
     setenv("IRIS_ALLOCATOR", "vmem", 1);
     setenv("IRIS_HEAP_SIZE", "512M", 1);
@@ -342,7 +335,6 @@ static void more_contexts_than_queues_are_warned_of(void **state)
 {
     struct harness_capture capture;
 
-    (void)state;
     share_one_gpu();
     setenv("GPU_MAX_HW_QUEUES", "4", 1);
     harness_capture(&capture);
@@ -375,7 +367,6 @@ static void a_copy_that_waits_for_a_kernel_is_warned_of_once(void **state)
     struct harness_capture capture;
     const char *first;
 
-    (void)state;
     share_one_gpu();
     for (int i = 0; i < 4; i++) {
         setenv("FAKEHIP_QUIRKS", quirks[i], 1);
@@ -395,7 +386,7 @@ static void a_copy_that_waits_for_a_kernel_is_warned_of_once(void **state)
     unsetenv("FAKEHIP_QUIRKS");
 }
 
-int main(void)
+static int TEST_FILE(hip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(captured_calls_do_not_count),

@@ -105,7 +105,6 @@ static void other_memory_than_the_peers_is_mapped_again_or_refused(void **state)
         "the memory that rank ",
         "is other memory: it begins with 0 instead of "};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         with(allocators[i]);
         run_well("wrong-memory:1");
@@ -129,7 +128,6 @@ static void a_heap_that_cannot_be_shared_matters_to_processes_only(void **state)
     static const char *const legacy[] = {
         "unset HSA_ENABLE_IPC_MODE_LEGACY there", NULL};
 
-    (void)state;
     with("pool");
     run_well("no-ipc:2");
     run("no-ipc", IRIS_ERR_DEVICE, why);
@@ -147,7 +145,6 @@ static void a_heap_that_cannot_be_shared_matters_to_processes_only(void **state)
 
 static void what_fails_now_and_then_is_tried_again(void **state)
 {
-    (void)state;
     with("pool");
     run_well("open-fails:3");
     with("vmem");
@@ -160,7 +157,6 @@ static void memory_that_a_runtime_lacks_is_replaced_or_refused(void **state)
     static const char *const refused[] = {"no uncached vmem",
                                           "leave out IRIS_HIP_MEMORY"};
 
-    (void)state;
     with("vmem");
     run_well("no-uncached-granularity");
     setenv("IRIS_HIP_MEMORY", "uncached", 1);
@@ -181,7 +177,6 @@ static void memory_that_is_not_uncached_is_warned_of(void **state)
     struct harness_capture capture;
     const char *text;
 
-    (void)state;
     with("vmem");
     for (int i = 0; i < 2; i++) {
         setenv("FAKEHIP_QUIRKS",
@@ -198,7 +193,6 @@ static void memory_that_is_not_uncached_is_warned_of(void **state)
 
 static void access_that_must_begin_at_the_first_is_set_from_there(void **state)
 {
-    (void)state;
     with("vmem");
     run_well("set-access-from-first");
     without();
@@ -206,7 +200,6 @@ static void access_that_must_begin_at_the_first_is_set_from_there(void **state)
 
 static void all_at_once_do_no_more_harm(void **state)
 {
-    (void)state;
     with("pool");
     run_well("wrong-memory:1,no-ipc:2,open-fails:2");
     with("vmem");
@@ -239,7 +232,6 @@ static void an_error_that_the_program_has_yet_to_ask_for_stays(void **state)
 {
     static const char *const allocators[] = {"pool", "vmem"};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         with(allocators[i]);
         harness_run(1, call_with_an_error_pending, NULL);
@@ -274,7 +266,6 @@ static void what_fails_in_a_call_leaves_no_error_to_the_program(void **state)
         "hipMemCreate:1+:2", "hipExtMallocWithFlags:1+:2"};
     int failed = 0;
 
-    (void)state;
     (void)hipGetLastError();
     assert_int_equal(hip_job(), IRIS_OK); /* its runtime calls fail, too */
     assert_int_equal(hipPeekAtLastError(), hipSuccess);
@@ -287,7 +278,7 @@ static void what_fails_in_a_call_leaves_no_error_to_the_program(void **state)
     assert_true(failed > 1);
 }
 
-int main(void)
+static int TEST_FILE(hip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(

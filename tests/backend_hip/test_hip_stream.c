@@ -104,7 +104,6 @@ static int elsewhere_body(iris_t *iris, void *arg)
 
 static void a_stream_of_another_gpu_is_refused(void **state)
 {
-    (void)state;
     harness_run(2, elsewhere_body, NULL);
 }
 
@@ -112,7 +111,6 @@ static void a_stream_of_the_program_s_own_keeps_one_order(void **state)
 {
     struct hip_held before;
 
-    (void)state;
     harness_run(2, wrapped_body, NULL);
     hip_note(&before);
     harness_run(2, wrapped_body, NULL);
@@ -140,7 +138,6 @@ static int default_body(iris_t *iris, void *arg)
 
 static void the_runtime_s_default_stream_can_be_wrapped(void **state)
 {
-    (void)state;
     harness_run(1, default_body, NULL);
 }
 
@@ -187,7 +184,6 @@ static int ring_body(iris_t *iris, void *arg)
 
 static void a_put_and_its_signal_arrive_in_order(void **state)
 {
-    (void)state;
     harness_run_all(ring_body, NULL);
 }
 
@@ -227,7 +223,6 @@ static int invalid_body(iris_t *iris, void *arg)
 
 static void arguments_that_make_no_sense_are_refused(void **state)
 {
-    (void)state;
     harness_run(2, invalid_body, NULL);
 }
 
@@ -260,7 +255,6 @@ static int order_body(iris_t *iris, void *arg)
 
 static void a_copy_reads_host_memory_when_its_turn_comes(void **state)
 {
-    (void)state;
     harness_run(1, order_body, NULL);
 }
 
@@ -294,7 +288,6 @@ static int failing_body(iris_t *iris, void *arg)
 
 static void copies_that_fail_give_their_stage_back(void **state)
 {
-    (void)state;
     harness_run(1, failing_body, NULL);
 }
 
@@ -327,7 +320,6 @@ static int copy_far(iris_t *iris, void *arg)
 
 static void memory_out_of_a_gpu_s_reach_is_left_to_the_runtime(void **state)
 {
-    (void)state;
     setenv("FAKEHIP_NO_PEER", "0-1", 1);
     harness_run(1, copy_far, NULL);
     unsetenv("FAKEHIP_NO_PEER");
@@ -364,7 +356,6 @@ static void a_stream_that_waits_for_ever_ends_at_a_deadline(void **state)
 {
     char kept[32];
 
-    (void)state;
     snprintf(kept, sizeof kept, "%s", getenv("IRIS_TIMEOUT_MS"));
     setenv("IRIS_TIMEOUT_MS", "200", 1);
     harness_run(1, endless_body, (void *)(uintptr_t) "(IRIS_TIMEOUT_MS)");
@@ -399,7 +390,6 @@ static void survivors_of_a_kill_leave_their_waits(void **state)
 {
     static const char *const backends[] = {"hip", "sim"};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         int64_t death_ns;
         struct procs procs;
@@ -445,7 +435,6 @@ static void a_gpu_that_hangs_is_given_up(void **state)
     struct procs procs;
     char kept[32];
 
-    (void)state;
     snprintf(kept, sizeof kept, "%s", getenv("IRIS_TIMEOUT_MS"));
     setenv("IRIS_TIMEOUT_MS", "200", 1);
     procs_start(&procs, 1, hang, NULL);
@@ -457,7 +446,7 @@ static void a_gpu_that_hangs_is_given_up(void **state)
     setenv("IRIS_TIMEOUT_MS", kept, 1);
 }
 
-int main(void)
+static int TEST_FILE(hip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stream_of_the_program_s_own_keeps_one_order),

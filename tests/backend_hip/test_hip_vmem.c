@@ -69,7 +69,6 @@ static int fail_one(const char *call, int nth, int tolerated)
 
 static void every_call_may_fail(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         int nth = 1;
 
@@ -185,7 +184,6 @@ static void growth_that_fails_on_one_rank_fails_on_all(void **state)
                                        "hipMemExportToShareableHandle",
                                        "hipMemImportFromShareableHandle"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         for (int num_ranks = 1; num_ranks <= 4; num_ranks *= 2) {
             setenv("IRIS_SPAWN", "threads", 1);
@@ -222,7 +220,6 @@ static int use_up(iris_t *iris, void *arg)
 
 static void a_gpu_without_memory_is_an_error_and_no_more(void **state)
 {
-    (void)state;
     setenv("FAKEHIP_MEMORY", "10485760", 1);
     harness_run(1, use_up, NULL);
     harness_run(2, use_up, NULL);
@@ -245,7 +242,6 @@ static void a_start_that_fails_is_an_error(void **state)
                                        "hipMemMap:2:2", "hipMemSetAccess:2:2",
                                        "hipMemExportToShareableHandle:1:2"};
 
-    (void)state;
     setenv("IRIS_SPAWN", "processes", 1);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct hip_held before;
@@ -286,7 +282,6 @@ static void a_rank_that_dies_while_the_heap_grows_is_told_of(void **state)
 {
     size_t trials = harness_count(200, 12);
 
-    (void)state;
     setenv("IRIS_HEAP_SIZE", "200M", 1);
     for (size_t trial = 0; trial < trials; trial++) {
         struct procs procs;
@@ -383,7 +378,6 @@ static int grow_disturbed(iris_t *iris, void *arg)
 
 static void strangers_do_not_disturb(void **state)
 {
-    (void)state;
     setenv("IRIS_SPAWN", "processes", 1);
     setenv("IRIS_LOG_LEVEL", "error", 1);
     harness_run(3, grow_disturbed, NULL);
@@ -442,7 +436,6 @@ static void sharing_that_fails_on_one_rank_leaves_nothing(void **state)
         "hipMemUnmap",
         "hipMemRelease"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         for (int num_ranks = 1; num_ranks <= 4; num_ranks *= 2) {
             struct hip_held before;
@@ -465,7 +458,6 @@ static void descriptors_are_given_as_the_version_takes_them(void **state)
 {
     const char *call = "none";
 
-    (void)state;
     setenv("IRIS_SPAWN", "processes", 1);
     setenv("FAKEHIP_VERSION", "70100000", 1);
     harness_run(4, grow, &call);
@@ -482,7 +474,7 @@ static int vmem_setup(void **state)
     return hip_setup(state);
 }
 
-int main(void)
+static int TEST_FILE(hip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_call_may_fail),

@@ -41,7 +41,6 @@ static int said_body(iris_t *iris, void *arg)
 
 static void a_stream_that_waits_by_itself_says_for_what(void **state)
 {
-    (void)state;
     harness_run(1, said_body, NULL);
 }
 
@@ -89,7 +88,6 @@ static int behind_body(iris_t *iris, void *arg)
 
 static void a_wait_of_another_stream_ends_too(void **state)
 {
-    (void)state;
     atomic_store(&passed, false);
     harness_run(1, behind_body, NULL);
 }
@@ -115,7 +113,6 @@ static int both_body(iris_t *iris, void *arg)
 
 static void waits_of_several_streams_for_one_word_all_end(void **state)
 {
-    (void)state;
     harness_run(1, both_body, NULL);
 }
 
@@ -144,7 +141,6 @@ static int over_body(iris_t *iris, void *arg)
 
 static void a_wait_that_is_over_is_not_ended(void **state)
 {
-    (void)state;
     harness_run(1, over_body, NULL);
 }
 
@@ -157,7 +153,7 @@ static int setup(void **state)
     return ret;
 }
 
-int main(void)
+static int TEST_FILE(hip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stream_that_waits_by_itself_says_for_what),

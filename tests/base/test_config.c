@@ -18,7 +18,6 @@ enum kind { STRING, CHOICE, BYTES, MS, COUNT, RANK, FLAG, LIST = CHOICE };
 
 static int clear(void **state)
 {
-    (void)state;
 #define ROW(field, kind, env, value, choices, help) unsetenv(env);
     IRIS_CONFIG_ROWS(ROW)
 #undef ROW
@@ -37,7 +36,6 @@ static void an_older_programs_struct_ends_earlier(void **state)
     struct iris_settings settings;
     union space space;
 
-    (void)state;
     memset(&space, 0x5a, sizeof space);
     iris_config_init_sized(&space.config, size);
     for (size_t i = size; i < sizeof space; i++) {
@@ -59,7 +57,6 @@ static void a_newer_programs_fields_may_not_be_set(void **state)
     struct iris_settings settings;
     union space space;
 
-    (void)state;
     iris_config_init_sized(&space.config, sizeof space.bytes);
     space.config.rank = 2;
     assert_int_equal(iris_i_settings_load(&space.config, &settings), IRIS_OK);
@@ -81,7 +78,6 @@ static void a_configuration_nobody_made_is_refused(void **state)
     struct iris_settings settings;
     struct iris_config config;
 
-    (void)state;
     iris_config_init_sized(&config, 0);
     memset(&config, 0, sizeof config);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
@@ -148,7 +144,6 @@ static void every_field_has_its_own_name_and_its_variables(void **state)
     struct iris_config config;
     char name[64];
 
-    (void)state;
     iris_config_init(&config);
 #define CHECK_NAME(name, kind, choices, field) \
     check_set(&config, name, kind, choices, field)
@@ -167,7 +162,6 @@ static void a_name_of_no_field_is_answered_with_all(void **state)
                                         "heap size", "size"};
     struct iris_config config, before;
 
-    (void)state;
     iris_config_init(&config);
     before = config;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
@@ -187,7 +181,7 @@ static void a_name_of_no_field_is_answered_with_all(void **state)
     assert_memory_equal(&config, &before, sizeof config);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, clear, clear)
     const struct CMUnitTest tests[] = {

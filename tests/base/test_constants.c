@@ -18,7 +18,6 @@ static void every_element_type_is_a_dtype_of_its_size(void **state)
 {
     int found = 0, rows = 0;
 
-    (void)state;
 #define TYPE(type, c_type, unused)                                  \
     rows++;                                                         \
     for (int i = 0; iris_dtype_size((iris_dtype_t)i) != 0; i++) {   \
@@ -36,7 +35,6 @@ static void every_element_type_is_a_dtype_of_its_size(void **state)
 /* Programs have them compiled in. */
 static void values_stay_what_they_are(void **state)
 {
-    (void)state;
     assert_int_equal(IRIS_DTYPE_BOOL, 0);
     assert_int_equal(IRIS_DTYPE_I64, 4);
     assert_int_equal(IRIS_DTYPE_U8, 5);
@@ -59,7 +57,6 @@ static void what_is_no_type_has_no_size(void **state)
 {
     static const int none[] = {-1, 17, 1 << 20};
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         assert_int_equal(iris_dtype_size((iris_dtype_t)none[i]), 0);
         assert_string_equal(iris_dtype_name((iris_dtype_t)none[i]), "?");
@@ -71,7 +68,6 @@ static void what_is_no_type_has_no_size(void **state)
 
 static void functions_say_what_the_headers_say(void **state)
 {
-    (void)state;
     assert_int_equal(iris_config_size(), sizeof(struct iris_config));
     assert_int_equal(iris_context_words(0), 0);
     assert_int_equal(iris_context_words(-5), 0);
@@ -79,7 +75,7 @@ static void functions_say_what_the_headers_say(void **state)
     assert_int_equal(iris_alignment(), IRIS_ALIGNMENT);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_element_type_is_a_dtype_of_its_size),

@@ -76,7 +76,6 @@ static void expect(const char *name, const char *line)
 
 static void a_misspelt_variable_is_warned_of_once_by_rank_0(void **state)
 {
-    (void)state;
     expect("IRIS_HEAPSIZE",
            "[Iris] [0/3] IRIS_HEAPSIZE is unknown; did you mean "
            "IRIS_HEAP_SIZE?\n");
@@ -86,7 +85,6 @@ static void the_nearest_name_is_offered_or_none(void **state)
 {
     char longest[400] = "IRIS_", cut[80];
 
-    (void)state;
     expect("IRIS_TIMEOUT", "did you mean IRIS_TIMEOUT_MS?");
     expect("IRIS_NUMRANKS", "did you mean IRIS_NUM_RANKS?");
     expect("IRIS_heap_size", "did you mean IRIS_HEAP_SIZE?");
@@ -99,7 +97,6 @@ static void the_nearest_name_is_offered_or_none(void **state)
 
 static void settings_and_the_suites_own_are_known(void **state)
 {
-    (void)state;
     expect("IRIS_NUM_RANKS", "");
     expect("IRIS_TEST_WHATEVER", "");
     expect("IRIS_C_LIBRARY", "");
@@ -108,7 +105,7 @@ static void settings_and_the_suites_own_are_known(void **state)
     expect("IRISH", "");
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_misspelt_variable_is_warned_of_once_by_rank_0),

@@ -79,7 +79,6 @@ static int run_job(const char *way)
 
 static void log_lines_do_not_end_up_on_a_heap(void **state)
 {
-    (void)state;
     assert_int_equal(without_streams(run_job, "threads"), 0);
     assert_int_equal(without_streams(run_job, "processes"), 0);
 }
@@ -102,7 +101,6 @@ static int move_one(const char *unused)
 
 static void a_moved_descriptor_leaves_nothing_behind(void **state)
 {
-    (void)state;
     assert_int_equal(without_streams(move_one, NULL), 0);
     errno = EIO;
     assert_int_equal(iris_i_fd_above_stdio(-1), -1);
@@ -110,7 +108,7 @@ static void a_moved_descriptor_leaves_nothing_behind(void **state)
     assert_int_equal(iris_i_fd_above_stdio(77), 77);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(log_lines_do_not_end_up_on_a_heap),

@@ -156,7 +156,6 @@ static int write_three(void)
 
 static void a_file_is_replaced_whole_with_the_mode_of_the_umask(void **state)
 {
-    (void)state;
     in_child(write_three);
 }
 
@@ -167,7 +166,6 @@ static int write_three_aside(void)
 
 static void without_unnamed_files_it_is_the_same(void **state)
 {
-    (void)state;
     in_child(write_three_aside);
 }
 
@@ -197,7 +195,6 @@ static int copy_interrupted(void)
 
 static void signals_interrupt_no_writer(void **state)
 {
-    (void)state;
     in_child(write_interrupted);
     in_child(write_aside_interrupted);
     in_child(copy_interrupted);
@@ -230,7 +227,6 @@ static int write_aside_among_links(void)
 
 static void links_of_others_lead_nowhere(void **state)
 {
-    (void)state;
     in_child(write_among_links);
     in_child(write_aside_among_links);
 }
@@ -292,7 +288,6 @@ static int write_aside_and_be_killed(void)
 
 static void a_writer_that_is_killed_leaves_nothing_for_long(void **state)
 {
-    (void)state;
     in_child(write_and_be_killed);
     in_child(write_aside_and_be_killed);
 }
@@ -326,7 +321,6 @@ static int write_on_a_full_disk(void)
 
 static void a_full_disk_is_an_error_that_leaves_nothing(void **state)
 {
-    (void)state;
     in_child(write_on_a_full_disk);
 }
 
@@ -334,7 +328,6 @@ static void what_cannot_be_a_file_is_an_error(void **state)
 {
     char path[512], huge[PATH_MAX + 8];
 
-    (void)state;
     path_of("folder", path);
     assert_int_equal(mkdir(path, 0700), 0);
     assert_int_equal(iris_i_file_write(path, "x", 1), EISDIR);
@@ -347,7 +340,7 @@ static void what_cannot_be_a_file_is_an_error(void **state)
     assert_int_equal(count_files(), 0);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_is_replaced_whole_with_the_mode_of_the_umask),

@@ -43,7 +43,6 @@ static int setup(void **state)
 {
     socklen_t bytes = sizeof address;
 
-    (void)state;
     refusal = NULL;
     address = (struct sockaddr_in){.sin_family = AF_INET,
                                    .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -59,7 +58,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     iris_i_gate_close(&gate);
     close(listener);
     return 0;
@@ -138,7 +136,6 @@ static void strangers_hold_up_nobody(void **state)
     struct iris_proof proof;
     int socks[3 * MOST];
 
-    (void)state;
     for (int i = 0; i < 3 * MOST; i++) {
         socks[i] = dial(1);
         if (i % 3 == 1) {
@@ -162,7 +159,6 @@ static void the_oldest_gives_way(void **state)
     struct iris_gate_entry entry;
     int socks[MOST + 1];
 
-    (void)state;
     for (int i = 0; i <= MOST; i++) {
         assert_false(i > 0 && is_closed(socks[0]));
         socks[i] = dial(1);
@@ -182,7 +178,6 @@ static void a_refusal_tells_its_reason(void **state)
 {
     struct iris_proof proof;
 
-    (void)state;
     refusal = "rank 1 is here already";
     assert_int_equal(join(1, &secret, &proof), IRIS_PROOF_FAILED);
     assert_string_equal(iris_i_proof_reason(&proof), refusal);
@@ -197,7 +192,6 @@ static void guesses_from_an_address_wait_and_others_do_not(void **state)
     struct iris_gate_entry entry;
     int sock;
 
-    (void)state;
     assert_int_equal(join(2, &other, &proof), IRIS_PROOF_FAILED);
     assert_int_equal(proof.why, IRIS_PROOF_WRONG);
     assert_true(gate.sources[0].until_ns > 0);
@@ -244,7 +238,6 @@ static void no_connection_is_lost_that_answers_at_once(void **state)
     struct iris_gate_entry entry;
     pthread_t thread;
 
-    (void)state;
     assert_int_equal(pthread_create(&thread, NULL, join_often, NULL), 0);
     for (int i = 0; i < AT_ONCE; i += entry.sock >= 0) {
         assert_int_equal(iris_i_gate_step(&gate, &entry), IRIS_OK);
@@ -263,7 +256,6 @@ static void without_descriptors_strangers_give_way_first(void **state)
     struct iris_proof proof;
     int silent = dial(1), sock, spare;
 
-    (void)state;
     while (gate.num_arrived == 0) {
         assert_int_equal(iris_i_gate_step(&gate, &entry), IRIS_OK);
     }
@@ -298,7 +290,7 @@ static void without_descriptors_strangers_give_way_first(void **state)
     close(silent);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
     const struct CMUnitTest tests[] = {

@@ -48,7 +48,6 @@ static void an_image_is_there_until_it_is_removed(void **state)
     int before = visit_all().count;
     uint64_t removed = iris_i_images_removed();
 
-    (void)state;
     iris_gpu_image_add(&image);
     assert_int_equal(visit_all().count, before + 1);
     assert_int_equal(iris_i_image_serial(image.image), image.serial);
@@ -85,7 +84,6 @@ static void images_may_be_added_while_one_is_visited(void **state)
     struct iris_gpu_image image = {.version = IRIS_GPU_IMAGE_VERSION,
                                    .image = "code"};
 
-    (void)state;
     alarm(HANG_S);
     iris_gpu_image_add(&image);
     iris_i_each_image(visit_and_wait, (void *)(uintptr_t)image.image);
@@ -130,7 +128,6 @@ static void an_image_is_not_removed_while_it_is_visited(void **state)
     struct removal self = {
         .image = {.version = IRIS_GPU_IMAGE_VERSION, .image = "code"}};
 
-    (void)state;
     iris_gpu_image_add(&self.image);
     iris_i_each_image(visit_while_removed, &self);
     pthread_join(self.thread, NULL);
@@ -143,7 +140,6 @@ static void an_image_of_another_version_is_not_touched(void **state)
     int count = visit_all().count;
     struct harness_capture capture;
 
-    (void)state;
     memset(&image, 0x5a, sizeof image);
     image.version = IRIS_GPU_IMAGE_VERSION + 1;
     before = image;
@@ -158,7 +154,7 @@ static void an_image_of_another_version_is_not_touched(void **state)
     assert_memory_equal(&image, &before, sizeof image);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_image_is_there_until_it_is_removed),

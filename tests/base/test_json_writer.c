@@ -58,7 +58,6 @@ static void any_bytes_become_a_string_that_the_reader_takes(void **state)
     struct iris_json_writer json;
     FILE *file;
 
-    (void)state;
     snprintf(path, sizeof path, "%s/texts.json", harness_folder());
     file = fopen(path, "we");
     assert_non_null(file);
@@ -84,7 +83,6 @@ static void a_document_has_commas_where_they_belong(void **state)
     FILE *file = open_memstream(&text, &bytes);
     struct iris_json_writer json = iris_i_json_writer(file);
 
-    (void)state;
     iris_i_json_begin(&json, NULL, '{');
     iris_i_json_begin(&json, "none", '[');
     iris_i_json_end(&json);
@@ -110,7 +108,7 @@ static void a_document_has_commas_where_they_belong(void **state)
     free(text);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_bytes_become_a_string_that_the_reader_takes),

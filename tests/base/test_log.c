@@ -32,7 +32,6 @@ static void a_line_says_who_of_how_many(void **state)
     iris_t *iris = start();
     struct harness_capture capture;
 
-    (void)state;
     harness_capture(&capture);
     iris_warning(iris, "the answer is %d", 42);
     assert_string_equal(harness_captured(&capture),
@@ -53,7 +52,6 @@ static void every_rank_says_its_own_number(void **state)
     struct harness_capture capture;
     const char *text;
 
-    (void)state;
     harness_capture(&capture);
     harness_run(3, say_rank, NULL);
     text = harness_captured(&capture);
@@ -86,7 +84,6 @@ static void a_level_prints_itself_and_what_is_worse(void **state)
     };
     iris_t *iris = start();
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct harness_capture capture;
 
@@ -111,7 +108,6 @@ static void without_a_context_the_environment_says_the_level(void **state)
     const char *before = getenv("IRIS_LOG_LEVEL");
     char kept[32];
 
-    (void)state;
     snprintf(kept, sizeof kept, "%s", before);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct harness_capture capture;
@@ -131,7 +127,6 @@ static void a_context_starts_at_the_level_of_its_settings(void **state)
     struct harness_capture capture;
     iris_t *iris = NULL;
 
-    (void)state;
     iris_config_init(&config);
     config.log_level = "ERROR";
     assert_int_equal(iris_init(&config, &iris), IRIS_OK);
@@ -148,7 +143,6 @@ static void failures_are_logged_at_debug_level(void **state)
     struct harness_capture capture;
     const char *text;
 
-    (void)state;
     iris_log_set_level(iris, IRIS_LOG_DEBUG);
     harness_capture(&capture);
     assert_int_equal(iris_free(iris, &capture), IRIS_ERR_INVALID);
@@ -165,7 +159,6 @@ static void a_line_too_long_is_cut_but_ends(void **state)
     struct harness_capture capture;
     const char *got;
 
-    (void)state;
     memset(text, 'y', sizeof text - 1);
     harness_capture(&capture);
     iris_error(NULL, "%s", text);
@@ -191,7 +184,6 @@ static void lines_of_threads_do_not_mix(void **state)
     int lines = 0, number, length;
     const char *text;
 
-    (void)state;
     harness_capture(&capture);
     for (int i = 0; i < THREADS; i++) {
         pthread_create(&threads[i], NULL, say_many, iris);
@@ -244,7 +236,6 @@ static void a_line_is_written_though_signals_interrupt_it(void **state)
     size_t length = 0;
     ssize_t got;
 
-    (void)state;
     assert_int_equal(pipe(err) | pipe(ticks), 0);
     if (fork() == 0) {
         ticked = ticks[1];
@@ -263,7 +254,7 @@ static void a_line_is_written_though_signals_interrupt_it(void **state)
     wait(NULL);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_line_says_who_of_how_many),

@@ -60,17 +60,15 @@ static void check_children(pid_t (*make)(void))
 
 static void forked_children_have_their_own(void **state)
 {
-    (void)state;
     check_children(fork_by_library);
 }
 
 static void children_of_a_system_call_have_their_own(void **state)
 {
-    (void)state;
     check_children(fork_by_system_call);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forked_children_have_their_own),

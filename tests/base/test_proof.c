@@ -47,7 +47,6 @@ static void sha256_gives_the_published_digests(void **state)
     static char million[1000000];
     unsigned char digest[IRIS_DIGEST_BYTES];
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         iris_i_sha256(rows[i].text, strlen(rows[i].text), digest);
         assert_hex(digest, rows[i].digest);
@@ -90,7 +89,6 @@ static void hmac_gives_the_published_codes(void **state)
     };
     unsigned char mac[IRIS_DIGEST_BYTES];
 
-    (void)state;
     memset(ones, 0x0b, sizeof ones);
     memset(many, 0xaa, sizeof many);
     memset(dd, 0xdd, sizeof dd);
@@ -110,7 +108,6 @@ static void derived_keys_differ_by_label_and_secret(void **state)
     struct iris_secret a, b, one, two, three;
     char name[IRIS_SECRET_NAME_BYTES];
 
-    (void)state;
     assert_int_equal(iris_i_secret_random(&a, sizeof a), IRIS_OK);
     assert_int_equal(iris_i_secret_random(&b, sizeof b), IRIS_OK);
     iris_i_secret_derive(&a, "one", &one);
@@ -228,7 +225,6 @@ static void both_sides_prove_the_secret_and_learn_the_claims(void **state)
     char theirs[sizeof claims];
     struct pair pair;
 
-    (void)state;
     for (size_t most = 1; most < 300; most += most < 8 ? 1 : 97) {
         open_pair(&pair, &secret, &secret);
         run_pair(&pair, most, unspoiled, results);
@@ -251,7 +247,6 @@ static void bytes_behind_the_handshake_stay_unread(void **state)
     char next[8];
     int socks[2];
 
-    (void)state;
     open_pair(&pair, &secret, &secret);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, socks), 0);
     pair.acceptor.sock = socks[0];
@@ -277,7 +272,6 @@ static void another_secret_fails_on_both_sides(void **state)
     enum iris_proof_result results[2];
     struct pair pair;
 
-    (void)state;
     open_pair(&pair, &secret, &other);
     run_pair(&pair, 512, unspoiled, results);
     assert_int_equal(results[0], IRIS_PROOF_FAILED);
@@ -298,7 +292,6 @@ static void a_changed_byte_proves_nothing(void **state)
     enum iris_proof_result results[2];
     struct pair pair;
 
-    (void)state;
     for (int side = 0; side < 2; side++) {
         for (size_t at = 0; at < bytes[side]; at++) {
             size_t spoil[2] = {SIZE_MAX, SIZE_MAX};
@@ -318,7 +311,6 @@ static void a_refusal_is_proven_and_has_a_reason(void **state)
     enum iris_proof_result results[2];
     struct pair pair;
 
-    (void)state;
     open_pair(&pair, &secret, &secret);
     pair.refusal = "rank 1 is here already";
     run_pair(&pair, 512, unspoiled, results);
@@ -356,7 +348,6 @@ static void recorded_and_reflected_messages_prove_nothing(void **state)
     enum iris_proof_why why;
     struct pair pair;
 
-    (void)state;
     open_pair(&pair, &secret, &secret);
     run_pair(&pair, 512, unspoiled, results);
     assert_int_equal(feed_acceptor(&pair.connector.claim, sizeof claim, &why),
@@ -378,7 +369,6 @@ static void garbage_oversized_claims_and_silence_have_reasons(void **state)
     enum iris_proof_why why;
     struct pair pair;
 
-    (void)state;
     memset(&claim, 'x', sizeof claim);
     assert_int_equal(feed_acceptor(&claim, sizeof claim, &why),
                      IRIS_PROOF_FAILED);
@@ -411,7 +401,6 @@ static void the_secret_is_not_among_the_bytes_sent(void **state)
     enum iris_proof_result results[2];
     struct pair pair;
 
-    (void)state;
     open_pair(&pair, &secret, &secret);
     run_pair(&pair, 512, unspoiled, results);
     assert_null(memmem(&pair.connector.claim, sizeof pair.connector.claim,
@@ -421,7 +410,7 @@ static void the_secret_is_not_among_the_bytes_sent(void **state)
     close_pair(&pair);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sha256_gives_the_published_digests),

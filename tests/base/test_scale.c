@@ -10,7 +10,6 @@
 
 static void scale_divides_rounds_and_leaves_one(void **state)
 {
-    (void)state;
     unsetenv("IRIS_TEST_LONG");
     unsetenv("IRIS_TEST_SCALE");
     assert_int_equal(harness_count(5000, 250), 250);
@@ -25,7 +24,6 @@ static void scale_divides_rounds_and_leaves_one(void **state)
 
 static void a_scale_that_is_no_number_changes_nothing(void **state)
 {
-    (void)state;
     unsetenv("IRIS_TEST_LONG");
     setenv("IRIS_TEST_SCALE", "", 1);
     assert_int_equal(harness_count(5000, 250), 250);
@@ -33,7 +31,7 @@ static void a_scale_that_is_no_number_changes_nothing(void **state)
     assert_int_equal(harness_count(5000, 250), 250);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scale_divides_rounds_and_leaves_one),

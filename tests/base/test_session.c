@@ -59,7 +59,6 @@ static void disconnect_sides(void)
 
 static int begin(void **state)
 {
-    (void)state;
     random_state = 88172645463325252u;
     for (int i = 0; i < 2; i++) {
         sides[i] = (struct side){.put = 0};
@@ -71,7 +70,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     disconnect_sides();
     for (int i = 0; i < 2; i++) {
         iris_i_session_close(&sides[i].session);
@@ -184,13 +182,11 @@ static void play(int cuts, uint64_t lends)
 
 static void records_arrive_once_and_in_order(void **state)
 {
-    (void)state;
     play(0, 0);
 }
 
 static void records_arrive_once_and_in_order_over_many_connections(void **state)
 {
-    (void)state;
     play(1, 0);
 }
 
@@ -198,7 +194,6 @@ static void records_arrive_once_and_in_order_over_many_connections(void **state)
 static void
 lent_data_arrives_over_many_connections_and_is_returned(void **state)
 {
-    (void)state;
     play(1, 3);
     for (int i = 0; i < 2; i++) {
         iris_i_session_abandon(&sides[i].session);
@@ -214,7 +209,6 @@ static void lent_data_stays_in_place_until_it_is_acknowledged(void **state)
     unsigned char data[64] = {1};
     const void *back;
 
-    (void)state;
     assert_true(iris_i_session_lend(&sides[0].session, "", 0, data, 64));
     assert_int_equal(sides[0].session.copied, 8);
     assert_int_equal(iris_i_session_send(&sides[0].session), 1);
@@ -237,7 +231,6 @@ static void lent_data_stays_in_place_until_it_is_acknowledged(void **state)
 
 static void an_acknowledgement_frees_what_is_kept(void **state)
 {
-    (void)state;
     put_one(&sides[0]);
     assert_true(iris_i_session_pending(&sides[0].session) > 0);
     assert_int_equal(iris_i_session_send(&sides[0].session), 1);
@@ -252,7 +245,6 @@ static void an_acknowledgement_frees_what_is_kept(void **state)
 
 static void a_side_that_only_receives_acknowledges_too(void **state)
 {
-    (void)state;
     for (int i = 0; i < 20000; i++) {
         put_one(&sides[0]);
         for (int k = 0; k < 2; k++) {
@@ -267,7 +259,6 @@ static void a_side_that_only_receives_acknowledges_too(void **state)
 
 static void nobody_resumes_with_bytes_that_do_not_exist(void **state)
 {
-    (void)state;
     put_one(&sides[0]);
     assert_int_equal(iris_i_session_resume(&sides[0].session, 99, 1), 0);
     assert_int_equal(iris_i_session_send(&sides[0].session), 1);
@@ -283,7 +274,6 @@ static void nonsense_ends_a_session(void **state)
     const void *record;
     size_t bytes;
 
-    (void)state;
     assert_int_equal(write(sides[0].session.sock, large, sizeof large),
                      sizeof large);
     assert_int_equal(write(sides[1].session.sock, ahead, sizeof ahead),
@@ -301,7 +291,6 @@ static void the_other_side_learns_of_the_end(void **state)
     const void *record;
     size_t bytes;
 
-    (void)state;
     put_one(&sides[0]);
     assert_true(iris_i_session_put_end(&sides[0].session));
     assert_int_equal(iris_i_session_send(&sides[0].session), 1);
@@ -314,7 +303,7 @@ static void the_other_side_learns_of_the_end(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         TEST(records_arrive_once_and_in_order),

@@ -44,7 +44,6 @@ static void choice(const char *choices, int last, char *text, size_t bytes)
 
 static int clear(void **state)
 {
-    (void)state;
 #define ROW(field, kind, env, value, choices, help) unsetenv(env);
     IRIS_CONFIG_ROWS(ROW)
 #undef ROW
@@ -75,7 +74,6 @@ static void defaults_are_the_tables(void **state)
     struct iris_settings settings;
     struct iris_config config;
 
-    (void)state;
     iris_config_init(&config);
     for (int pass = 0; pass < 2; pass++) {
         load(pass == 0 ? NULL : &config, &settings);
@@ -141,7 +139,6 @@ static void arguments_go_before_the_environment_before_defaults(void **state)
     static struct iris_settings settings;
     struct iris_config config;
 
-    (void)state;
 #define ROW(field, kind, env, value, choices, help)                        \
     check_row(kind, env, choices, &config, &config.field, &settings.field, \
               &settings);
@@ -153,7 +150,6 @@ static void an_empty_variable_counts_as_unset(void **state)
 {
     struct iris_settings settings;
 
-    (void)state;
 #define ROW(field, kind, env, value, choices, help) setenv(env, "", 1);
     IRIS_CONFIG_ROWS(ROW)
 #undef ROW
@@ -168,7 +164,6 @@ static void simulation_means_the_sim_backend_and_only_that(void **state)
     static const char *const fine[] = {"", "sim", "SIM"};
     struct iris_settings settings;
 
-    (void)state;
     setenv("IRIS_SIMULATION", "1", 1);
     for (size_t i = 0; i < 3; i++) {
         setenv("IRIS_BACKEND", fine[i], 1);
@@ -195,7 +190,6 @@ static void a_list_takes_choices_with_commas(void **state)
                                         "all_reduce=ring broadcast=pull"};
     struct iris_settings settings;
 
-    (void)state;
     setenv("IRIS_CCL", "all_reduce=RING,broadcast=pull", 1);
     load(NULL, &settings);
     assert_string_equal(settings.ccl.text, "all_reduce=ring,broadcast=pull");
@@ -213,7 +207,6 @@ static void help_has_every_row_with_its_origin(void **state)
     struct iris_setting_row row;
     size_t count = 0;
 
-    (void)state;
     setenv("IRIS_RANK", "0", 1);
     load(NULL, &settings);
     for (; iris_i_settings_row(&settings, count, &row); count++) {
@@ -251,7 +244,6 @@ static void choices_are_numbered_as_the_table_has_them(void **state)
 {
     static struct iris_settings settings;
 
-    (void)state;
 #define CHECK_CHOICE(field, NAME, value, word)      \
     set_choice(#field, word);                       \
     load(NULL, &settings);                          \
@@ -261,7 +253,7 @@ static void choices_are_numbered_as_the_table_has_them(void **state)
 #undef CHECK_CHOICE
 }
 
-int main(void)
+static int TEST_FILE(unit, valgrind)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, clear, clear)
     const struct CMUnitTest tests[] = {

@@ -19,7 +19,6 @@ enum kind { STRING, CHOICE, BYTES, MS, COUNT, RANK, FLAG, LIST = CHOICE };
 
 static int clear(void **state)
 {
-    (void)state;
 #define ROW(field, kind, env, value, choices, help) unsetenv(env);
     IRIS_CONFIG_ROWS(ROW)
 #undef ROW
@@ -75,7 +74,6 @@ static void check_bad(enum kind kind, const char *env)
 
 static void every_row_names_itself_when_it_does_not_parse(void **state)
 {
-    (void)state;
 #define ROW(field, kind, env, value, choices, help) check_bad(kind, env);
     IRIS_CONFIG_ROWS(ROW)
 #undef ROW
@@ -85,7 +83,6 @@ static void a_bad_value_leaves_the_default_and_the_rest(void **state)
 {
     struct iris_settings settings;
 
-    (void)state;
     setenv("IRIS_SIM_CUS", "none", 1);
     setenv("IRIS_TIMEOUT_MS", "77", 1);
     assert_int_equal(iris_i_settings_load(NULL, &settings), IRIS_ERR_CONFIG);
@@ -98,7 +95,6 @@ static void of_two_bad_values_the_first_row_is_named(void **state)
 {
     struct iris_settings settings;
 
-    (void)state;
     setenv("IRIS_NUM_RANKS", "many", 1);
     setenv("IRIS_HEAP_SIZE", "big", 1);
     assert_int_equal(iris_i_settings_load(NULL, &settings), IRIS_ERR_CONFIG);
@@ -128,7 +124,6 @@ static void sizes_take_units_in_either_case(void **state)
     };
     struct iris_settings settings;
 
-    (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         setenv("IRIS_HEAP_SIZE", sizes[i].text, 1);
         load(NULL, &settings);
@@ -142,7 +137,6 @@ static void flags_and_choices_ignore_case(void **state)
     static const char *const no[] = {"0", "False", "NO"};
     struct iris_settings settings;
 
-    (void)state;
     setenv("IRIS_LOG_LEVEL", "WARNING", 1);
     for (size_t i = 0; i < 4; i++) {
         setenv("IRIS_REQUIRE_ALL", yes[i], 1);
@@ -162,7 +156,6 @@ static void bad_arguments_are_told_from_the_environment(void **state)
     struct iris_settings settings;
     struct iris_config config;
 
-    (void)state;
     setenv("IRIS_HEAP_SIZE", "1G", 1);
     iris_config_init(&config);
     config.heap_bytes = 0;
@@ -183,7 +176,6 @@ static void a_text_too_long_is_refused(void **state)
     struct iris_settings settings;
     char text[IRIS_SETTING_BYTES + 1];
 
-    (void)state;
     memset(text, 'x', sizeof text);
     text[IRIS_SETTING_BYTES] = '\0';
     setenv("IRIS_HEAP_BASES_PREFIX", text, 1);
@@ -195,7 +187,7 @@ static void a_text_too_long_is_refused(void **state)
     assert_string_equal(settings.heap_bases_prefix.text, text);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, clear, clear)
     const struct CMUnitTest tests[] = {

@@ -145,7 +145,6 @@ static int exhaust(const char *way)
 
 static void malloc_says_that_shared_memory_is_full(void **state)
 {
-    (void)state;
     with_small_shm("size=16m", exhaust);
 }
 
@@ -182,7 +181,6 @@ static int recover(const char *way)
 
 static void malloc_works_again_once_there_is_room(void **state)
 {
-    (void)state;
     with_small_shm("size=16m", recover);
 }
 
@@ -219,7 +217,6 @@ static int init_in_little_room(const char *way)
 
 static void init_says_that_shared_memory_is_full(void **state)
 {
-    (void)state;
     with_small_shm("size=4m", init_in_little_room);
 }
 
@@ -259,7 +256,6 @@ static int exhaust_groups(const char *way)
 
 static void groups_say_that_shared_memory_is_full(void **state)
 {
-    (void)state;
     with_small_shm("size=4m", exhaust_groups);
 }
 
@@ -277,7 +273,6 @@ static int init_without_inodes(const char *way)
 
 static void files_run_out_like_memory(void **state)
 {
-    (void)state;
     with_small_shm("size=4m,nr_inodes=2", init_without_inodes);
 }
 
@@ -295,11 +290,10 @@ static int init_without_shm(const char *way)
 
 static void without_a_tmpfs_the_backend_says_what_it_needs(void **state)
 {
-    (void)state;
     with_small_shm("size=4m", init_without_shm);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(malloc_says_that_shared_memory_is_full),

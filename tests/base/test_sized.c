@@ -104,7 +104,6 @@ static void init_of_a_size_that_is_none_leaves_memory_alone(void **state)
 {
     union space space;
 
-    (void)state;
     for (size_t c = 0; c < NUM_CALLS; c++) {
         calls[c].init(NULL, 64);
         for (size_t i = 0; i < NUM_BAD; i++) {
@@ -149,11 +148,10 @@ static int take_all(iris_t *iris, void *arg)
 
 static void all_calls_take_the_same_sizes(void **state)
 {
-    (void)state;
     harness_run(1, take_all, NULL);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(init_of_a_size_that_is_none_leaves_memory_alone),

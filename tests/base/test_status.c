@@ -12,7 +12,6 @@
 
 static void every_row_has_its_name_value_and_text(void **state)
 {
-    (void)state;
 #define ROW(name, number, text)                                          \
     assert_int_equal(IRIS_##name, number);                               \
     assert_string_equal(iris_status_string(IRIS_##name), "IRIS_" #name); \
@@ -30,7 +29,6 @@ static void values_are_distinct_and_only_success_is_not_negative(void **state)
     };
     size_t count = sizeof values / sizeof values[0];
 
-    (void)state;
     assert_int_equal(values[0], 0);
     for (size_t i = 1; i < count; i++) {
         assert_true(values[i] < 0);
@@ -44,7 +42,6 @@ static void unknown_statuses_have_strings_too(void **state)
 {
     static const int unknown[] = {1, -1000, 12345};
 
-    (void)state;
     for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
         iris_status_t status = (iris_status_t)unknown[i];
 
@@ -55,7 +52,6 @@ static void unknown_statuses_have_strings_too(void **state)
 
 static void the_version_is_the_packages(void **state)
 {
-    (void)state;
     assert_string_equal(iris_version(), PACKAGE_VERSION);
 }
 
@@ -74,7 +70,6 @@ static void the_last_error_belongs_to_its_thread(void **state)
     pthread_t thread;
     int wrong = 1;
 
-    (void)state;
     iris_i_fail(NULL, IRIS_ERR_INVALID, "this thread's");
     pthread_create(&thread, NULL, first_words_of_a_thread, &wrong);
     pthread_join(thread, NULL);
@@ -84,7 +79,6 @@ static void the_last_error_belongs_to_its_thread(void **state)
 
 static void a_success_keeps_the_last_error(void **state)
 {
-    (void)state;
     assert_int_equal(iris_finalize(NULL), IRIS_OK);
     iris_i_fail(NULL, IRIS_ERR_INVALID, "kept");
     assert_int_equal(iris_finalize(NULL), IRIS_OK);
@@ -93,7 +87,6 @@ static void a_success_keeps_the_last_error(void **state)
 
 static void a_failed_system_call_says_which_error(void **state)
 {
-    (void)state;
     assert_int_equal(
         iris_i_fail_errno(NULL, IRIS_ERR_SYSTEM, 2, "no %s", "luck"),
         IRIS_ERR_SYSTEM);
@@ -103,7 +96,6 @@ static void a_failed_system_call_says_which_error(void **state)
 
 static void a_message_may_be_made_from_the_one_before(void **state)
 {
-    (void)state;
     iris_i_fail(NULL, IRIS_ERR_INVALID, "inner");
     iris_i_fail(NULL, IRIS_ERR_INVALID, "outer: %s", iris_last_error());
     assert_string_equal(iris_last_error(), "outer: inner");
@@ -113,7 +105,6 @@ static void a_long_message_is_cut_and_still_a_string(void **state)
 {
     char text[3 * IRIS_MESSAGE_BYTES];
 
-    (void)state;
     memset(text, 'x', sizeof text);
     text[sizeof text - 1] = '\0';
     iris_i_fail_errno(NULL, IRIS_ERR_SYSTEM, 2, "%s", text);
@@ -121,7 +112,7 @@ static void a_long_message_is_cut_and_still_a_string(void **state)
     assert_non_null(strstr(iris_last_error(), "No such file"));
 }
 
-int main(void)
+static int TEST_FILE(unit, valgrind)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_row_has_its_name_value_and_text),

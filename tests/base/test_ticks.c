@@ -22,7 +22,6 @@ static void a_counter_is_trusted_if_it_is_invariant(void **state)
     const uint64_t other[2] = {RATE, RATE + RATE / 100};
     const uint64_t none[2] = {0, 0};
 
-    (void)state;
     assert_int_equal(iris_i_ticks_trusted(1, 1, other), 1);
     assert_int_equal(iris_i_ticks_trusted(1, 0, same), 1);
     assert_int_equal(iris_i_ticks_trusted(1, 0, other), 0);
@@ -35,7 +34,6 @@ static void ticks_are_the_clock_if_the_counter_is_not_trusted(void **state)
     struct iris_ticks_calibration calibration;
     int had_counter;
 
-    (void)state;
     iris_i_ticks_open(&calibration);
     had_counter = iris_i_ticks_count;
     iris_i_ticks_count = 0;
@@ -56,7 +54,6 @@ static void times_are_off_by_less_than_a_millisecond_in_a_second(void **state)
     struct iris_ticks_calibration calibration;
     int64_t begin, before, ns;
 
-    (void)state;
     iris_i_ticks_open(&calibration);
     begin = calibration.scale.ns;
     begin = begin == 0 ? iris_i_now_ns() : begin;
@@ -90,7 +87,6 @@ static void a_calibration_follows_the_clock(void **state)
     /* The first rate is off by 0.3 %. */
     struct iris_ticks_calibration c = {.scale.ns_per_tick = RATE + RATE / 300};
 
-    (void)state;
     give(&c, 1, TICKS_PER_MS);
     assert_in_range(c.span, TICKS_PER_MS * 9 / 10, TICKS_PER_MS * 11 / 10);
     check_near(&c.scale, 0, 0);
@@ -109,7 +105,6 @@ static void a_calibration_follows_a_clock_that_is_slewed(void **state)
     uint64_t ticks = 50000 * TICKS_PER_MS;
     int64_t ns = 50000 * IRIS_NS_PER_MS;
 
-    (void)state;
     give(&c, 1000, TICKS_PER_MS);
     iris_i_ticks_calibrate(&c, ticks, ns);
     for (int i = 0; i < 3; i++) {
@@ -127,7 +122,6 @@ static void a_suspended_machine_keeps_its_rate(void **state)
 {
     static const uint64_t after[] = {3600000 * TICKS_PER_MS, 0};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         struct iris_ticks_calibration c = {.scale.ns_per_tick = RATE};
 
@@ -143,7 +137,6 @@ static void a_machine_that_moved_gets_a_new_rate(void **state)
 {
     struct iris_ticks_calibration c = {.scale.ns_per_tick = RATE};
 
-    (void)state;
     give(&c, 5000, TICKS_PER_MS);
     give(&c, 6000, 2 * TICKS_PER_MS);
     give(&c, 7000, 2 * TICKS_PER_MS);
@@ -159,7 +152,6 @@ static void any_scale_gives_a_time(void **state)
                                        UINT64_MAX};
     volatile int64_t sum = 0;
 
-    (void)state;
     for (int i = 0; i < 5 * 5 * 5; i++) {
         const struct iris_ticks_scale scale = {.ticks = numbers[i % 5],
                                                .ns =
@@ -171,7 +163,7 @@ static void any_scale_gives_a_time(void **state)
     assert_true(iris_i_ticks_ns(&(struct iris_ticks_scale){.ns = 7}, 9) == 7);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_counter_is_trusted_if_it_is_invariant),

@@ -108,7 +108,6 @@ static iris_status_t run(const struct iris_wait_type *what,
 
 static int clear(void **state)
 {
-    (void)state;
     memset(&asked, 0, sizeof asked);
     return 0;
 }
@@ -120,7 +119,6 @@ static void the_first_turns_read_no_clock(void **state)
     const struct iris_waiter waiter = {.timeout_ms = 1};
     struct iris_wait wait;
 
-    (void)state;
     iris_i_wait_begin(&wait, &agreement, &waiter, "iris_test", NULL);
     for (unsigned i = 0; i < pace->looks + pace->pauses + pace->yields; i++) {
         assert_int_equal(iris_i_wait_tick(&wait), IRIS_OK);
@@ -135,7 +133,6 @@ static void a_deadline_names_what_and_whom(void **state)
 {
     const struct iris_waiter waiter = {.timeout_ms = DEADLINE_MS};
 
-    (void)state;
     assert_int_equal(run(&type, &waiter, never), IRIS_ERR_TIMEOUT);
     assert_non_null(strstr(iris_last_error(), "iris_test has waited "));
     assert_non_null(
@@ -150,7 +147,6 @@ static void what_comes_at_the_last_moment_has_come(void **state)
     const struct iris_waiter late = {.timeout_ms = DEADLINE_MS};
     const struct iris_waiter alone = {.fate = answer, .arg = &asked};
 
-    (void)state;
     assert_int_equal(run(&type, &late, when_it_was_to_end), IRIS_OK);
     asked.fate = IRIS_ERR_PEER_LOST;
     assert_int_equal(run(&type, &alone, when_it_was_to_end), IRIS_OK);
@@ -163,7 +159,6 @@ static void a_death_ends_the_wait(void **state)
     const struct iris_waiter waiter = {.fate = answer, .arg = &asked};
     struct iris_wait_type own = type;
 
-    (void)state;
     asked.fate = IRIS_ERR_PEER_LOST;
     assert_int_equal(run(&type, &waiter, never), IRIS_ERR_PEER_LOST);
     assert_string_equal(iris_last_error(), "rank 7 died (in a test)");
@@ -185,7 +180,6 @@ static void interrupts_end_the_wait_unless_it_is_heedless(void **state)
                                  .interrupted = &interrupted,
                                  .heedless = &heedless};
 
-    (void)state;
     assert_int_equal(run(&type, &waiter, never), IRIS_ERR_INTERRUPTED);
     atomic_store(&heedless, 1);
     assert_int_equal(run(&type, &waiter, never), IRIS_ERR_TIMEOUT);
@@ -198,7 +192,6 @@ static void the_wait_check_interrupts(void **state)
                                  .interrupted = &interrupted};
     iris_status_t status, alone;
 
-    (void)state;
     iris_set_wait_check(says_end, NULL);
     status = run(&type, &waiter, never);
     waiter.interrupted = NULL;
@@ -216,7 +209,6 @@ static void one_line_warns_once_somebody_is_to_blame(void **state)
     struct harness_capture capture;
     const char *line;
 
-    (void)state;
     asked.is_silent = 1;
     harness_capture(&capture);
     assert_int_equal(run(&type, &waiter, long_after_the_warning), IRIS_OK);
@@ -234,7 +226,6 @@ static void no_sleep_goes_beyond_the_deadline(void **state)
                                        .sleep = sleep_little};
     const struct iris_waiter waiter = {.timeout_ms = DEADLINE_MS};
 
-    (void)state;
     /* On a busy machine the deadline may pass before the first sleep. */
     for (int i = 0; i < 1000 && asked.sleeps == 0; i++) {
         assert_int_equal(run(&own, &waiter, never), IRIS_ERR_TIMEOUT);
@@ -251,7 +242,6 @@ static void a_descriptor_ends_the_sleep(void **state)
     int64_t begin = iris_i_now_ns();
     int ends[2];
 
-    (void)state;
     assert_int_equal(pipe(ends), 0);
     assert_int_equal(write(ends[1], "x", 1), 1);
     iris_i_wait_begin(&wait, &of_fd, &waiter, "iris_test", NULL);
@@ -270,7 +260,6 @@ static void times_that_the_caller_knows_stay(void **state)
     struct iris_wait wait;
     iris_status_t status = IRIS_OK;
 
-    (void)state;
     iris_i_wait_begin(&wait, &type, &waiter, "iris_test", &asked);
     wait.deadline_ns = 1; /* past: one more look */
     for (int i = 0; i < 2; i++) {
@@ -280,7 +269,7 @@ static void times_that_the_caller_knows_stay(void **state)
     assert_int_equal(status, IRIS_ERR_TIMEOUT);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(the_first_turns_read_no_clock, clear),

@@ -69,7 +69,6 @@ static int types_body(iris_t *iris, void *arg)
 
 static void each_type_and_operation_has_the_bits_of_the_order(void **state)
 {
-    (void)state;
     harness_run_all(types_body, NULL);
     harness_run(3, types_body, NULL);
 }
@@ -99,11 +98,10 @@ static int counts_body(iris_t *iris, void *arg)
 
 static void each_count_and_alignment_works(void **state)
 {
-    (void)state;
     harness_run_all(counts_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(matrix, slow)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_type_and_operation_has_the_bits_of_the_order),

@@ -112,7 +112,6 @@ static int refused_body(iris_t *iris, void *arg)
 
 static void what_is_wrong_says_so(void **state)
 {
-    (void)state;
     harness_run(2, refused_body, NULL);
 }
 
@@ -152,7 +151,6 @@ static int alone_body(iris_t *iris, void *arg)
 
 static void a_group_of_one_refuses_what_others_do(void **state)
 {
-    (void)state;
     harness_run(1, alone_body, NULL);
     harness_run(2, alone_body, NULL);
 }
@@ -208,7 +206,6 @@ static int nans_body(iris_t *iris, void *arg)
 
 static void a_group_of_one_has_one_nan(void **state)
 {
-    (void)state;
     harness_run(1, nans_body, NULL);
     harness_run(3, nans_body, NULL);
 }
@@ -241,7 +238,6 @@ static int host_memory_body(iris_t *iris, void *arg)
 
 static void host_memory_never_ends_the_context(void **state)
 {
-    (void)state;
     harness_run(2, host_memory_body, NULL);
 }
 
@@ -261,7 +257,6 @@ static int nothing_body(iris_t *iris, void *arg)
 
 static void nothing_is_legal(void **state)
 {
-    (void)state;
     harness_run_all(nothing_body, NULL);
 }
 
@@ -296,7 +291,6 @@ static int sizes_body(iris_t *iris, void *arg)
 
 static void options_may_be_of_another_header(void **state)
 {
-    (void)state;
     harness_run(2, sizes_body, NULL);
 }
 
@@ -327,7 +321,6 @@ static int pairs_body(iris_t *iris, void *arg)
 
 static void bools_and_complex_numbers_reduce(void **state)
 {
-    (void)state;
     harness_run_all(pairs_body, NULL);
 }
 
@@ -385,7 +378,6 @@ static int streams_body(iris_t *iris, void *arg)
 
 static void each_stream_has_a_workspace(void **state)
 {
-    (void)state;
     harness_run(2, streams_body, NULL);
     harness_run(4, streams_body, NULL);
 }
@@ -418,7 +410,6 @@ static int prepare_body(iris_t *iris, void *arg)
 
 static void groups_take_turns_with_the_memory(void **state)
 {
-    (void)state;
     harness_run(4, prepare_body, NULL);
 }
 
@@ -455,7 +446,6 @@ static int mismatch_body(iris_t *iris, void *arg)
 
 static void members_that_differ_are_told(void **state)
 {
-    (void)state;
     harness_run(2, mismatch_body, NULL);
 }
 
@@ -487,13 +477,12 @@ static int absent_body(iris_t *iris, void *arg)
 
 static void a_member_that_does_not_come_ends_the_wait(void **state)
 {
-    (void)state;
     setenv("IRIS_DEVICE_TIMEOUT_MS", "100", 1);
     harness_run(2, absent_body, NULL);
     unsetenv("IRIS_DEVICE_TIMEOUT_MS");
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_wrong_says_so),

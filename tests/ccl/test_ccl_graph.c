@@ -78,7 +78,6 @@ static int replay_body(iris_t *iris, void *arg)
 
 static void a_captured_call_can_be_replayed(void **state)
 {
-    (void)state;
     harness_run_all(replay_body, NULL);
 }
 
@@ -107,7 +106,6 @@ static int first_body(iris_t *iris, void *arg)
 
 static void the_first_call_can_be_captured_on_a_stream_of_its_own(void **state)
 {
-    (void)state;
     harness_run(2, first_body, NULL);
 }
 
@@ -168,7 +166,6 @@ static int streams_body(iris_t *iris, void *arg)
 
 static void a_graph_takes_the_workspace_where_it_is_launched(void **state)
 {
-    (void)state;
     harness_run(2, streams_body, NULL);
 }
 
@@ -196,7 +193,6 @@ static int gone_body(iris_t *iris, void *arg)
 
 static void a_graph_does_not_outlive_its_workspace(void **state)
 {
-    (void)state;
     harness_run(2, gone_body, NULL);
 }
 
@@ -233,12 +229,11 @@ static int mismatch_body(iris_t *iris, void *arg)
 
 static void captured_calls_that_differ_are_found(void **state)
 {
-    (void)state;
     harness_run(2, mismatch_body, NULL);
     harness_run(3, mismatch_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_captured_call_can_be_replayed),

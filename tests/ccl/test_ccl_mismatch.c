@@ -192,7 +192,6 @@ static int pairs_body(iris_t *iris, void *arg)
 
 static void any_two_calls_are_told_apart_on_all_ranks(void **state)
 {
-    (void)state;
     harness_run(2, pairs_body, NULL);
     harness_run(3, pairs_body, NULL);
     harness_run(4, pairs_body, NULL);
@@ -218,7 +217,6 @@ static int equal_body(iris_t *iris, void *arg)
 
 static void equal_calls_are_accepted(void **state)
 {
-    (void)state;
     harness_run(2, equal_body, NULL);
     harness_run(3, equal_body, NULL);
 }
@@ -264,7 +262,6 @@ static int extra_body(iris_t *iris, void *arg)
 
 static void an_extra_call_is_found(void **state)
 {
-    (void)state;
     harness_run(2, extra_body, NULL);
     harness_run(4, extra_body, NULL);
 }
@@ -302,11 +299,10 @@ static int options_body(iris_t *iris, void *arg)
 
 static void options_that_differ_are_found(void **state)
 {
-    (void)state;
     harness_run(2, options_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank, one_node)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_calls_are_accepted),

@@ -147,7 +147,6 @@ static int broadcast_body(iris_t *iris, void *arg)
 
 static void a_root_may_have_its_input_anywhere(void **state)
 {
-    (void)state;
     harness_run(2, broadcast_body, NULL);
     harness_run(3, broadcast_body, NULL);
 }
@@ -177,7 +176,6 @@ static int alike_body(iris_t *iris, void *arg)
 
 static void buffers_may_be_anywhere_on_all_members_alike(void **state)
 {
-    (void)state;
     harness_run(2, alike_body, NULL);
     harness_run(3, alike_body, NULL);
 }
@@ -283,7 +281,6 @@ static int different_body(iris_t *iris, void *arg)
 
 static void members_may_differ_where_places_do_not_matter(void **state)
 {
-    (void)state;
     harness_run(2, different_body, NULL);
     harness_run(3, different_body, NULL);
 }
@@ -295,7 +292,6 @@ static void a_rule_for_the_heap_is_for_gpus(void **state)
     FILE *file;
     int tuned = 1;
 
-    (void)state;
     snprintf(path, sizeof path, "%s/one_shot", harness_folder());
     file = fopen(path, "w");
     assert_non_null(file);
@@ -309,7 +305,7 @@ static void a_rule_for_the_heap_is_for_gpus(void **state)
     unsetenv("IRIS_CCL_TUNING");
 }
 
-int main(void)
+static int TEST_FILE(rank, one_node)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_root_may_have_its_input_anywhere),

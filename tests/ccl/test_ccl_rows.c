@@ -183,7 +183,6 @@ static int shapes_body(iris_t *iris, void *arg)
 
 static void rows_get_where_they_belong(void **state)
 {
-    (void)state;
     harness_run_all(shapes_body, NULL);
     harness_run(3, shapes_body, NULL);
 }
@@ -196,7 +195,6 @@ static int nodes_body(iris_t *iris, void *arg)
 
 static void rows_reach_ranks_of_other_nodes(void **state)
 {
-    (void)state;
     setenv("IRIS_NODES", "2", 1);
     harness_run(4, nodes_body, NULL);
     setenv("IRIS_NODES", "3", 1);
@@ -235,7 +233,6 @@ static int refused_body(iris_t *iris, void *arg)
 
 static void what_is_out_of_range_says_so(void **state)
 {
-    (void)state;
     harness_run(2, refused_body, NULL);
 }
 
@@ -260,11 +257,10 @@ static int mismatch_body(iris_t *iris, void *arg)
 
 static void members_have_the_same_strides(void **state)
 {
-    (void)state;
     harness_run(2, mismatch_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_get_where_they_belong),

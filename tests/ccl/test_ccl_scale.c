@@ -63,7 +63,6 @@ static int refused_body(iris_t *iris, void *arg)
 
 static void only_sums_of_floats_have_a_finite_scale(void **state)
 {
-    (void)state;
     harness_run(1, refused_body, NULL);
     harness_run(2, refused_body, NULL);
 }
@@ -109,7 +108,6 @@ static int alone_body(iris_t *iris, void *arg)
 
 static void a_group_of_one_scales_its_own(void **state)
 {
-    (void)state;
     harness_run(1, alone_body, NULL);
     harness_run(2, alone_body, NULL);
 }
@@ -148,12 +146,11 @@ static int range_body(iris_t *iris, void *arg)
 
 static void averages_are_rounded_once(void **state)
 {
-    (void)state;
     harness_run(3, range_body, NULL);
     harness_run(4, range_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_sums_of_floats_have_a_finite_scale),

@@ -87,7 +87,6 @@ static int rules_body(iris_t *iris, void *arg)
 
 static void rules_come_before_the_table(void **state)
 {
-    (void)state;
     tune("rules", rules);
     harness_run(2, rules_body, NULL);
     unsetenv("IRIS_CCL_TUNING");
@@ -123,7 +122,6 @@ static int exact_body(iris_t *iris, void *arg)
 
 static void rules_are_for_what_was_measured(void **state)
 {
-    (void)state;
     tune("exact", exact);
     harness_run(2, exact_body, NULL);
     harness_run(3, exact_body, NULL);
@@ -162,7 +160,6 @@ static void what_is_wrong_says_where(void **state)
         {"all_reduce gpu 2 any two_shot 0 0\n", "7 words", "a rule has"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tune("wrong", cases[i][0]);
         harness_run(2, wrong_body, (void *)&cases[i][1]);
@@ -195,7 +192,6 @@ static int differing_body(iris_t *iris, void *arg)
 
 static void members_have_the_same_rules(void **state)
 {
-    (void)state;
     tune("rules", rules);
     harness_run(2, differing_body, NULL);
     unsetenv("IRIS_CCL_TUNING");
@@ -215,14 +211,13 @@ static int setting_body(iris_t *iris, void *arg)
 
 static void the_setting_names_a_variant_for_each_collective(void **state)
 {
-    (void)state;
     setenv("IRIS_CCL",
            "all_reduce=ring,broadcast=pull,all_reduce=two_shot_packet", 1);
     harness_run(1, setting_body, NULL);
     unsetenv("IRIS_CCL");
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rules_come_before_the_table),

@@ -63,7 +63,6 @@ static int integers_body(iris_t *iris, void *arg)
 
 static void integers_are_exact(void **state)
 {
-    (void)state;
     harness_run_all(integers_body, NULL);
     harness_run(3, integers_body, NULL);
 }
@@ -181,7 +180,6 @@ static int floats_body(iris_t *iris, void *arg)
 
 static void floats_are_close(void **state)
 {
-    (void)state;
     harness_run_all(floats_body, NULL);
     harness_run(3, floats_body, NULL);
 }
@@ -209,11 +207,10 @@ static int refused_body(iris_t *iris, void *arg)
 
 static void what_they_cannot_says_so(void **state)
 {
-    (void)state;
     harness_run(2, refused_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(integers_are_exact),

@@ -66,43 +66,36 @@ static void run_ways(enum play_op op)
 
 static void all_gather_gives_all_parts_in_order(void **state)
 {
-    (void)state;
     run_ways(PLAY_ALL_GATHER);
 }
 
 static void reduce_scatter_gives_each_its_part(void **state)
 {
-    (void)state;
     run_ways(PLAY_REDUCE_SCATTER);
 }
 
 static void all_to_all_transposes(void **state)
 {
-    (void)state;
     run_ways(PLAY_ALL_TO_ALL);
 }
 
 static void broadcast_gives_all_the_roots(void **state)
 {
-    (void)state;
     run_ways(PLAY_BROADCAST);
 }
 
 static void reduce_gives_the_root_the_sum(void **state)
 {
-    (void)state;
     run_ways(PLAY_REDUCE);
 }
 
 static void gather_gives_the_root_all_parts(void **state)
 {
-    (void)state;
     run_ways(PLAY_GATHER);
 }
 
 static void scatter_gives_each_its_part_of_the_roots(void **state)
 {
-    (void)state;
     run_ways(PLAY_SCATTER);
 }
 
@@ -167,7 +160,6 @@ static int groups_body(iris_t *iris, void *arg)
 
 static void groups_of_any_shape_work(void **state)
 {
-    (void)state;
     harness_run(4, groups_body, NULL);
     harness_run(8, groups_body, NULL);
 }
@@ -210,17 +202,15 @@ static void run_off_heap(enum play_memory memory)
 
 static void memory_off_the_heap_works(void **state)
 {
-    (void)state;
     run_off_heap(PLAY_OFF_HEAP);
 }
 
 static void members_may_differ_in_where_buffers_are(void **state)
 {
-    (void)state;
     run_off_heap(PLAY_MIXED);
 }
 
-int main(void)
+static int TEST_FILE(matrix, slow)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_gather_gives_all_parts_in_order),

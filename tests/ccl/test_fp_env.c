@@ -188,7 +188,6 @@ static int mode_body(iris_t *iris, void *arg)
 
 static void members_get_the_same_bits_in_any_environment(void **state)
 {
-    (void)state;
     for (int mode = 0; mode < MODES; mode++) {
         enum mode one = (enum mode)mode;
 
@@ -199,7 +198,6 @@ static void members_get_the_same_bits_in_any_environment(void **state)
 
 static void nodes_get_the_same_bits_in_any_environment(void **state)
 {
-    (void)state;
     setenv("IRIS_NODES", "2", 1);
     for (int mode = 1; mode < MODES; mode++) {
         enum mode one = (enum mode)mode;
@@ -209,7 +207,7 @@ static void nodes_get_the_same_bits_in_any_environment(void **state)
     unsetenv("IRIS_NODES");
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(members_get_the_same_bits_in_any_environment),

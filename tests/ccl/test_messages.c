@@ -243,7 +243,6 @@ static void parts_of_any_size_come_where_they_belong(void **state)
 {
     int off_heap = 0;
 
-    (void)state;
     harness_run_all(rounds_body, &off_heap);
     harness_run(3, rounds_body, &off_heap);
 }
@@ -252,7 +251,6 @@ static void memory_off_the_heap_comes_in_pieces(void **state)
 {
     int off_heap = 1;
 
-    (void)state;
     harness_run(3, rounds_body, &off_heap);
     setenv("IRIS_CCL_SIZE", "64K", 1);
     harness_run(2, rounds_body, &off_heap);
@@ -261,7 +259,6 @@ static void memory_off_the_heap_comes_in_pieces(void **state)
 
 static void ranks_of_other_nodes_are_reached(void **state)
 {
-    (void)state;
     setenv("IRIS_NODES", "2", 1);
     for (int off_heap = 0; off_heap < 2; off_heap++) {
         harness_run(4, rounds_body, &off_heap);
@@ -309,7 +306,6 @@ static int order_body(iris_t *iris, void *arg)
 
 static void messages_match_in_the_order_of_the_calls(void **state)
 {
-    (void)state;
     harness_run(2, order_body, NULL);
     harness_run(4, order_body, NULL);
 }
@@ -346,7 +342,6 @@ static int graph_body(iris_t *iris, void *arg)
 
 static void captured_messages_move_again(void **state)
 {
-    (void)state;
     harness_run(2, graph_body, NULL);
 }
 
@@ -409,7 +404,6 @@ static int fault_body(iris_t *iris, void *arg)
 
 static void members_that_differ_are_told(void **state)
 {
-    (void)state;
     for (int fault = 0; fault < NUM_FAULTS; fault++) {
         enum fault one = (enum fault)fault;
 
@@ -508,7 +502,6 @@ static int empty_body(iris_t *iris, void *arg)
 
 static void nothing_against_one_element_is_told(void **state)
 {
-    (void)state;
     setenv("IRIS_TIMEOUT_MS", "3000", 1);
     for (int nodes = 1; nodes <= 2; nodes++) {
         if (nodes == 2) {
@@ -554,7 +547,6 @@ static int counts_body(iris_t *iris, void *arg)
 
 static void a_message_names_the_two_counts_that_differ(void **state)
 {
-    (void)state;
     harness_run(3, counts_body, NULL);
 }
 
@@ -597,11 +589,10 @@ static int refused_body(iris_t *iris, void *arg)
 
 static void wrong_arguments_are_refused(void **state)
 {
-    (void)state;
     harness_run(2, refused_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(matrix, slow)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_of_any_size_come_where_they_belong),

@@ -175,7 +175,6 @@ static void calls_follow_each_other_without_barriers(void **state)
 {
     int async = 0;
 
-    (void)state;
     harness_run_all(rounds_body, &async);
     harness_run(3, rounds_body, &async);
 }
@@ -184,7 +183,6 @@ static void calls_without_a_barrier_at_the_end_do(void **state)
 {
     int async = 1;
 
-    (void)state;
     harness_run(4, rounds_body, &async);
 }
 
@@ -219,7 +217,6 @@ static int wrap_body(iris_t *iris, void *arg)
 
 static void flags_wrap_around(void **state)
 {
-    (void)state;
     harness_run(2, wrap_body, NULL);
     harness_run(4, wrap_body, NULL);
     setenv("IRIS_NODES", "2", 1); /* steps are counted in a word there */
@@ -268,13 +265,12 @@ static int stale_body(iris_t *iris, void *arg)
 
 static void a_flag_of_last_time_is_no_flag(void **state)
 {
-    (void)state;
     harness_run(2, stale_body, NULL);
     harness_run(4, stale_body, NULL);
 }
 #endif
 
-int main(void)
+static int TEST_FILE(rank, slow)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_follow_each_other_without_barriers),

@@ -300,7 +300,6 @@ static int play_all(iris_t *iris, void *arg)
 
 static void workgroups_reduce_and_move_as_streams_do(void **state)
 {
-    (void)state;
     harness_run_all(play_all, NULL);
 }
 
@@ -410,7 +409,6 @@ static void twenty_thousand_in_a_row_need_no_reset(void **state)
 {
     size_t calls = 20000;
 
-    (void)state;
     harness_run(2, play_row, &calls);
     calls = 600;
     harness_run(3, play_row, &calls);
@@ -444,7 +442,6 @@ static int play_mismatch(iris_t *iris, void *arg)
 
 static void members_that_differ_find_out(void **state)
 {
-    (void)state;
     harness_run_sim(2, play_mismatch, NULL);
 }
 
@@ -477,7 +474,6 @@ static int play_empty(iris_t *iris, void *arg)
 
 static void a_member_without_elements_is_found(void **state)
 {
-    (void)state;
     harness_run_sim(2, play_empty, NULL);
     harness_run_sim(3, play_empty, NULL);
 }
@@ -512,11 +508,10 @@ static int play_refused(iris_t *iris, void *arg)
 
 static void more_workgroups_than_fit_are_refused(void **state)
 {
-    (void)state;
     harness_run(2, play_refused, NULL);
 }
 
-int main(void)
+static int TEST_FILE(matrix, one_node, slow)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(workgroups_reduce_and_move_as_streams_do),

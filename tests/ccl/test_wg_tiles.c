@@ -337,7 +337,6 @@ static int play_all(iris_t *iris, void *arg)
 
 static void ragged_tiles_have_the_bits_of_streams(void **state)
 {
-    (void)state;
     harness_run(3, play_all, NULL);
     harness_run_all(play_all, NULL);
 }
@@ -367,7 +366,6 @@ static int play_shots(iris_t *iris, void *arg)
 
 static void all_reduce_takes_two_shots_for_many_bytes(void **state)
 {
-    (void)state;
     harness_run_sim(3, play_shots, NULL);
 }
 
@@ -458,12 +456,11 @@ static int play_ready(iris_t *iris, void *arg)
 
 static void tiles_are_reduced_when_they_are_ready(void **state)
 {
-    (void)state;
     harness_run(2, play_ready, NULL);
     harness_run(4, play_ready, NULL);
 }
 
-int main(void)
+static int TEST_FILE(matrix, one_node, slow)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ragged_tiles_have_the_bits_of_streams),

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: cpu
 #
 # Every example and some tests under IRIS_CHECK=race and, by seeds, under race and weak
 # mode: they are silent, and compute what they should. Prints the seconds of all. An
@@ -58,13 +59,13 @@ if [ "${IRIS_TEST_LONG:-0}" != 0 ]; then
     runs=0 SECONDS=0
     for test in device/test_amo device/test_signal device/test_wg queue/test_stream \
         context/test_sync; do
-        [ -x "tests/$test" ] || continue # of a build for part of the tests
-        one "$test" env -u IRIS_TEST_LONG IRIS_CHECK=race "tests/$test"
+        [ -x "tests/${test%/*}/run" ] || continue # of a build for part of the tests
+        one "$test" env -u IRIS_TEST_LONG IRIS_CHECK=race "tests/${test%/*}/run" "${test##*/}"
         # By a seed, hosts that poll or wait for each other's streams are slow.
         case $test in context/* | queue/*) continue ;; esac
         for seed in 1 2; do
             one "$test, seed $seed" env -u IRIS_TEST_LONG IRIS_CHECK=weak IRIS_SEED=$seed \
-                "tests/$test"
+                "tests/${test%/*}/run" "${test##*/}"
         done
     done
     echo "$runs runs of tests: $SECONDS s"

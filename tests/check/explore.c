@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What tests/check/explore.sh explores: one round of a litmus test.
+ * What tests/check/run_explore.sh explores: one round of a litmus test.
  *
  * TEST may also be poll, lock, ring, or one of them with +relaxed.
  *

@@ -2,7 +2,7 @@
  *
  * Races by ordinary accesses, which `iriscc --check` has the compiler report:
  * `plain N` shows bug N at the lines that say so, `plain -N` is its correct
- * twin. Of tests/check/plain.sh.
+ * twin. Of tests/check/run_plain.sh.
  */
 #include <iris/device.h>
 #include <iris/iris.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What tests/check/replay.sh runs under schedules: a message without its
+ * What tests/check/run_replay.sh runs under schedules: a message without its
  * release, among other work, and the same with it.
  *
  *     replay BUG RANKS [FILE]

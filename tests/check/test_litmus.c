@@ -111,14 +111,13 @@ static int run_rank(iris_t *iris, void *arg)
 
 static void no_round_has_a_forbidden_outcome(void **state)
 {
-    (void)state;
     for (int i = 0; i < NUM_LITMUS; i++) {
         harness_run(litmus_ranks(&litmus_tests[i]), run_rank,
                     (void *)(uintptr_t)&litmus_tests[i]);
     }
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_round_has_a_forbidden_outcome),

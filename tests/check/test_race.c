@@ -187,7 +187,6 @@ static void a_planted_bug_is_found_at_its_lines(void **state)
 {
     int num_missed = 0;
 
-    (void)state;
     for (int bug = 0; bug < NUM_BUGS; bug++) {
         for (int ranks = bugs[bug].ranks; ranks <= last_ranks(bug); ranks++) {
             num_missed += !is_found(bug, ranks);
@@ -201,7 +200,6 @@ static void the_correct_twin_is_silent(void **state)
 {
     int num_loud = 0;
 
-    (void)state;
     for (int bug = 0; bug < NUM_BUGS; bug++) {
         for (int ranks = bugs[bug].ranks; ranks <= last_ranks(bug); ranks++) {
             iris_status_t status = run_as("threads", bug, 0, ranks);
@@ -231,7 +229,6 @@ static void ranks_may_be_processes(void **state)
 {
     int bug = number_of("release_of_agent");
 
-    (void)state;
     assert_int_equal(run_as("processes", bug, 0, 3), IRIS_OK);
     assert_int_equal(run_as("processes", bug, 1, 3), IRIS_ERR_RACE);
     assert_true(has("bugs_order.h:"));
@@ -244,7 +241,6 @@ static void seeds_find_bugs_and_leave_twins_alone(void **state)
     int is_long = getenv("IRIS_TEST_LONG") != NULL, num_wrong = 0;
     int last = is_long ? 20 : 1;
 
-    (void)state;
     for (int bug = 0; bug < NUM_BUGS; bug += is_long ? 1 : 10) {
         for (seed = 1; seed <= last; seed++) {
             iris_status_t status;
@@ -268,7 +264,6 @@ static void a_seed_finds_the_same_race_each_time(void **state)
     static char first[sizeof found];
     int runs = getenv("IRIS_TEST_LONG") != NULL ? 100 : 3;
 
-    (void)state;
     seed = 5;
     for (int run = 0; run < runs; run++) {
         assert_int_equal(run_as("threads", number_of("puts_overlap"), 1, 3),
@@ -301,7 +296,6 @@ static iris_status_t run_with(const char *text)
 
 static void a_race_that_a_file_names_is_no_error(void **state)
 {
-    (void)state;
     assert_int_equal(
         run_with("# known\n  race:load by rank 1, kernel show_*\n"), IRIS_OK);
     assert_true(has("\"suppressed\": true"));
@@ -315,7 +309,6 @@ static void a_file_with_other_lines_is_refused(void **state)
     struct iris_config config;
     struct bug_args args = {.bug = 0};
 
-    (void)state;
     iris_config_init(&config);
     config.spawn = "threads";
     config.backend = "sim";
@@ -328,7 +321,7 @@ static void a_file_with_other_lines_is_refused(void **state)
     assert_int_equal(iris_spawn(&config, 2, run_bug, &args), IRIS_ERR_CONFIG);
 }
 
-int main(void)
+static int TEST_FILE(unit, slow)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_planted_bug_is_found_at_its_lines),

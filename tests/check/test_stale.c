@@ -175,7 +175,6 @@ static int value_under(int bug, int wrong, int seed)
 
 static void a_bug_reads_an_old_value(void **state)
 {
-    (void)state;
     for (int bug = 0; bug < NUM_BUGS; bug++) {
         int seed = 1;
 
@@ -189,7 +188,6 @@ static void a_bug_reads_an_old_value(void **state)
 
 static void without_the_bug_all_is_right(void **state)
 {
-    (void)state;
     for (int bug = 0; bug < NUM_BUGS; bug++) {
         for (int seed = 1; seed <= SEEDS; seed++) {
             assert_int_equal(value_under(bug, 0, seed), bugs[bug].right);
@@ -204,7 +202,6 @@ static void the_page_has_these_values(void **state)
     char text[512];
     FILE *file;
 
-    (void)state;
     if (folder == NULL) {
         print_message("left out: srcdir is not set\n");
         skip();
@@ -225,7 +222,7 @@ static void the_page_has_these_values(void **state)
     }
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_bug_reads_an_old_value),

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-unit_tests += %D%/test_finalize %D%/test_finalize_later %D%/test_group_errors %D%/test_host_events \
-	%D%/test_init %D%/test_misuse %D%/test_spawn %D%/test_spawn_errors \
-	%D%/test_waits
-matrix_tests += %D%/test_sync
-rank_tests += %D%/test_broadcast %D%/test_contexts %D%/test_groups \
-	%D%/test_nodes
+# inputs: gpus hosts nodes
+test_programs += %D%/run
+tests_context_run_SOURCES = %D%/test_broadcast.c %D%/test_contexts.c \
+	%D%/test_finalize.c %D%/test_finalize_later.c %D%/test_group_errors.c \
+	%D%/test_groups.c %D%/test_host_events.c %D%/test_init.c %D%/test_misuse.c \
+	%D%/test_nodes.c %D%/test_spawn.c %D%/test_spawn_errors.c %D%/test_sync.c \
+	%D%/test_waits.c

@@ -74,7 +74,6 @@ static int sizes_body(iris_t *iris, void *arg)
 
 static void broadcast_reaches_every_member_from_every_root(void **state)
 {
-    (void)state;
     harness_run_all(sizes_body, NULL);
 }
 
@@ -114,7 +113,6 @@ static void collectives_need_no_barrier_in_between(void **state)
 {
     size_t rounds = harness_count(4000, 500);
 
-    (void)state;
     harness_run_all(back_to_back_body, &rounds);
 }
 
@@ -143,11 +141,10 @@ static int refused_body(iris_t *iris, void *arg)
 
 static void broadcast_refuses_what_makes_no_sense_on_every_member(void **state)
 {
-    (void)state;
     harness_run_all(refused_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank, one_gpu, sample)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(broadcast_reaches_every_member_from_every_root),

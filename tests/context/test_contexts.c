@@ -170,13 +170,11 @@ static int body(iris_t *iris, void *arg)
 
 static void two_contexts_work_in_turn_and_the_second_may_end_first(void **state)
 {
-    (void)state;
     harness_run_all(body, &(int){1});
 }
 
 static void two_contexts_work_in_turn_and_the_first_may_end_first(void **state)
 {
-    (void)state;
     harness_run_all(body, &(int){0});
 }
 
@@ -208,14 +206,13 @@ static int fork_body(iris_t *iris, void *arg)
 /* What other processes a rank has is for mpirun to be upset by. */
 static void a_child_of_a_rank_may_exit(void **state)
 {
-    (void)state;
     if (getenv("OMPI_COMM_WORLD_RANK") == NULL) {
         skip();
     }
     harness_run_all(fork_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank, one_gpu, one_node)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(

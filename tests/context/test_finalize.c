@@ -95,18 +95,16 @@ static int in_step(iris_t *iris, void *arg)
 
 static void finalizing_in_different_orders_is_an_error_at_once(void **state)
 {
-    (void)state;
     harness_run(2, crossed, NULL);
     harness_run(3, turned, NULL);
 }
 
 static void finalizing_in_one_order_works_with_others_alive(void **state)
 {
-    (void)state;
     harness_run(3, in_step, NULL);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finalizing_in_different_orders_is_an_error_at_once),

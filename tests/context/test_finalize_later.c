@@ -76,7 +76,6 @@ static int turned(iris_t *iris, void *arg)
 
 static void contexts_can_be_let_go_of_in_any_order(void **state)
 {
-    (void)state;
     harness_run(2, turned, NULL);
     harness_run(4, turned, NULL);
 }
@@ -120,7 +119,6 @@ static int used_on(iris_t *iris, void *arg)
 
 static void a_heap_stays_until_every_rank_has_left(void **state)
 {
-    (void)state;
     harness_run(2, used_on, NULL);
 }
 
@@ -145,7 +143,6 @@ static int refused(iris_t *iris, void *arg)
 
 static void what_was_let_go_of_is_gone_for_this_rank(void **state)
 {
-    (void)state;
     harness_run(1, refused, NULL);
     harness_run(3, refused, NULL);
 }
@@ -196,7 +193,6 @@ static void the_deadline_is_waited_for_once(void **state)
 {
     struct harness_capture capture;
 
-    (void)state;
     harness_capture(&capture);
     harness_run(1, overdue, NULL);
     assert_non_null(strstr(harness_captured(&capture),
@@ -269,7 +265,6 @@ static void run_end_early(int killed)
 /* Rank 0, too, if the ranks do not reach each other by way of it. */
 static void a_process_that_let_go_may_end_before_the_others(void **state)
 {
-    (void)state;
     run_end_early(0);
     run_end_early(1);
 }
@@ -316,7 +311,6 @@ static void rank_0_stays_while_the_others_need_its_connections(void **state)
 {
     struct procs procs;
 
-    (void)state;
     setenv("IRIS_NODES", "2", 1);
     procs_start(&procs, 3, end_as_hub, NULL);
     procs_join(&procs);
@@ -351,7 +345,6 @@ static void who_let_go_is_not_held_by_a_rank_that_dies(void **state)
 {
     struct procs procs;
 
-    (void)state;
     procs_start(&procs, 2, outlive, NULL);
     procs_await(&procs, 0, LET_GO);
     procs_await(&procs, 1, LET_GO);
@@ -362,7 +355,7 @@ static void who_let_go_is_not_held_by_a_rank_that_dies(void **state)
     procs_free(&procs);
 }
 
-int main(void)
+static int TEST_FILE(unit, one_node)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_process_that_let_go_may_end_before_the_others),

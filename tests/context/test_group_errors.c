@@ -54,7 +54,6 @@ static int different_groups(iris_t *iris, void *arg)
 
 static void groups_that_differ_are_not_made(void **state)
 {
-    (void)state;
     harness_run(RANKS, different_groups, NULL);
 }
 
@@ -81,7 +80,6 @@ static int too_many_groups(iris_t *iris, void *arg)
 
 static void groups_run_out_and_come_back(void **state)
 {
-    (void)state;
     harness_run(RANKS, too_many_groups, NULL);
 }
 
@@ -118,7 +116,6 @@ static int other_members_groups(iris_t *iris, void *arg)
 
 static void what_is_no_group_is_refused(void **state)
 {
-    (void)state;
     harness_run(RANKS, other_members_groups, &(int){0});
 }
 
@@ -150,11 +147,10 @@ static int destroy_against_use(iris_t *iris, void *arg)
 
 static void a_group_destroyed_by_some_members_only_lives_on(void **state)
 {
-    (void)state;
     harness_run(RANKS, destroy_against_use, NULL);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(groups_that_differ_are_not_made),

@@ -67,7 +67,6 @@ static int translate_body(iris_t *iris, void *arg)
 
 static void members_are_translated_between_groups(void **state)
 {
-    (void)state;
     harness_run_all(translate_body, NULL);
 }
 
@@ -130,7 +129,6 @@ static int apart_body(iris_t *iris, void *arg)
 
 static void disjoint_groups_work_at_the_same_time(void **state)
 {
-    (void)state;
     for (int num_ranks = 2; num_ranks <= 8; num_ranks *= 2) {
         harness_run(num_ranks, apart_body, NULL);
     }
@@ -153,7 +151,6 @@ static int alone_body(iris_t *iris, void *arg)
 
 static void a_group_of_one_waits_for_nobody(void **state)
 {
-    (void)state;
     harness_run_all(alone_body, NULL);
 }
 
@@ -184,11 +181,10 @@ static int order_body(iris_t *iris, void *arg)
 
 static void members_have_the_order_they_are_listed_in(void **state)
 {
-    (void)state;
     harness_run_all(order_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(members_are_translated_between_groups),

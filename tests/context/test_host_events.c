@@ -153,11 +153,10 @@ static int body(iris_t *iris, void *arg)
 
 static void host_calls_are_seen_before_and_after(void **state)
 {
-    (void)state;
     harness_run(2, body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(unit, one_node)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(host_calls_are_seen_before_and_after),

@@ -34,7 +34,6 @@ static void a_context_comes_and_goes_without_a_trace(void **state)
     struct leaks before;
     iris_t *iris;
 
-    (void)state;
     leaks_note(&before);
     iris = start();
     assert_int_equal(iris_rank(iris), 0);
@@ -53,7 +52,6 @@ static void init_may_follow_finalize_again_and_again(void **state)
     struct leaks before;
     void *ptr;
 
-    (void)state;
     assert_int_equal(iris_finalize(start()), IRIS_OK);
     leaks_note(&before);
     for (size_t round = 0; round < rounds; round++) {
@@ -76,7 +74,6 @@ static void jobs_may_follow_each_other_again_and_again(void **state)
     size_t rounds = harness_count(MANY / 10, SAMPLE / 10);
     struct leaks before;
 
-    (void)state;
     harness_run(4, nothing, NULL);
     leaks_note(&before);
     for (size_t round = 0; round < rounds; round++) {
@@ -91,7 +88,6 @@ static void several_contexts_live_side_by_side(void **state)
     iris_t *contexts[5];
     uint64_t *words[5], seen;
 
-    (void)state;
     leaks_note(&before);
     for (int i = 0; i < 5; i++) {
         contexts[i] = start();
@@ -189,14 +185,12 @@ static int set_tracing(iris_t *iris, void *arg)
 
 static void the_words_about_tracing_can_be_set(void **state)
 {
-    (void)state;
     harness_run(1, set_tracing, NULL);
     harness_run(4, set_tracing, NULL);
 }
 
 static void the_device_context_has_its_public_layout(void **state)
 {
-    (void)state;
     harness_run_all(check_context, NULL);
 }
 
@@ -206,7 +200,6 @@ static void too_many_ranks_are_refused_by_name(void **state)
     struct leaks before;
     iris_t *iris = NULL;
 
-    (void)state;
     leaks_note(&before);
     iris_config_init(&config);
     config.bootstrap = "env";
@@ -242,7 +235,6 @@ static void a_heap_too_small_for_the_library_is_refused(void **state)
     struct leaks before;
     iris_t *iris = NULL;
 
-    (void)state;
     leaks_note(&before);
     iris_config_init(&config);
     config.heap_bytes = 4096;
@@ -263,7 +255,7 @@ static void a_heap_too_small_for_the_library_is_refused(void **state)
     assert_int_equal(leaks_found(&before), 0);
 }
 
-int main(void)
+static int TEST_FILE(unit, one_node)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_context_comes_and_goes_without_a_trace),

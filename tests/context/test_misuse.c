@@ -101,7 +101,6 @@ static void no_call_works_after_finalize(void **state)
 {
     iris_t *iris = start();
 
-    (void)state;
     assert_int_equal(iris_finalize(iris), IRIS_OK);
     assert_int_equal(
         refuses_all(iris, IRIS_ERR_STATE, "no call may follow iris_finalize"),
@@ -118,7 +117,6 @@ static void a_finalized_context_is_never_another(void **state)
 {
     iris_t *old[MANY], *live;
 
-    (void)state;
     for (int i = 0; i < MANY; i++) {
         old[i] = start();
         assert_int_equal(iris_finalize(old[i]), IRIS_OK);
@@ -138,7 +136,6 @@ static void a_finalized_context_is_never_another(void **state)
 
 static void no_call_works_without_a_context(void **state)
 {
-    (void)state;
     assert_int_equal(
         refuses_all(NULL, IRIS_ERR_INVALID, "call iris_init first"), 0);
     assert_int_equal(iris_finalize(NULL), IRIS_OK);
@@ -146,7 +143,6 @@ static void no_call_works_without_a_context(void **state)
 
 static void init_needs_somewhere_to_put_the_context(void **state)
 {
-    (void)state;
     assert_int_equal(iris_init(NULL, NULL), IRIS_ERR_INVALID);
     assert_true(harness_message_has("iris_p is NULL; pass where to put"));
 }
@@ -178,7 +174,6 @@ static void a_forked_child_may_not_use_it_and_does_no_harm(void **state)
     int how;
     pid_t pid;
 
-    (void)state;
     assert_int_equal(iris_calloc(iris, 1, sizeof *word, (void **)&word),
                      IRIS_OK);
     assert_int_equal(harness_write(iris, word, &seen, sizeof seen), IRIS_OK);
@@ -198,7 +193,7 @@ static void a_forked_child_may_not_use_it_and_does_no_harm(void **state)
     assert_int_equal(iris_finalize(iris), IRIS_OK);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_call_works_after_finalize),

@@ -295,25 +295,21 @@ static void run(int num_ranks, iris_rank_fn body)
 
 static void host_calls_name_the_rank_they_cannot_reach(void **state)
 {
-    (void)state;
     run(RANKS, host_body);
 }
 
 static void groups_of_reachable_ranks_work(void **state)
 {
-    (void)state;
     run(RANKS, groups_body);
 }
 
 static void a_kernel_that_touches_another_node_ends(void **state)
 {
-    (void)state;
     run(RANKS, kernels_body);
 }
 
 static void heaps_that_grow_are_mapped_within_a_node(void **state)
 {
-    (void)state;
     if (!harness_has_gpu()) {
         print_message("left out: IRIS_ALLOCATOR=vmem needs a GPU\n");
         skip();
@@ -333,7 +329,6 @@ static int never(iris_t *iris, void *arg)
 
 static void a_job_may_insist_on_reaching_all(void **state)
 {
-    (void)state;
     if (!harness_fits(RANKS)) {
         skip();
     }
@@ -346,7 +341,7 @@ static void a_job_may_insist_on_reaching_all(void **state)
     unsetenv("IRIS_NODES");
 }
 
-int main(void)
+static int TEST_FILE(rank, one_node)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(heaps_that_grow_are_mapped_within_a_node),

@@ -78,7 +78,6 @@ static void every_rank_runs_once_as_a_thread_or_a_process(void **state)
     struct seen *seen = mmap(NULL, sizeof *seen, PROT_READ | PROT_WRITE,
                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-    (void)state;
     for (int way = 0; way < 2; way++) {
         for (int num_ranks = 1; num_ranks <= 8; num_ranks++) {
             memset(seen, 0, sizeof *seen);
@@ -107,7 +106,6 @@ static void zero_ranks_means_what_the_environment_says(void **state)
 {
     struct iris_config config;
 
-    (void)state;
     setenv("IRIS_NUM_RANKS", "3", 1);
     expect(0, is_three, NULL, IRIS_OK, "");
     unsetenv("IRIS_NUM_RANKS");
@@ -120,7 +118,6 @@ static void wrong_arguments_are_refused(void **state)
 {
     struct iris_config config;
 
-    (void)state;
     assert_int_equal(iris_spawn(NULL, 2, NULL, NULL), IRIS_ERR_INVALID);
     assert_true(harness_message_has("fn is NULL"));
     assert_int_equal(iris_spawn(NULL, -1, is_three, NULL), IRIS_ERR_INVALID);
@@ -150,7 +147,6 @@ static void jobs_within_jobs_are_jobs_of_their_own(void **state)
 {
     int depth = 3;
 
-    (void)state;
     expect(2, nest, &depth, IRIS_OK, "");
 }
 
@@ -165,7 +161,6 @@ static void jobs_side_by_side_do_not_meet(void **state)
     pthread_t threads[4];
     void *result;
 
-    (void)state;
     for (int i = 0; i < 4; i++) {
         assert_int_equal(
             pthread_create(&threads[i], NULL, spawn_in_thread, NULL), 0);
@@ -181,7 +176,6 @@ static void children_of_the_program_are_left_to_it(void **state)
     pid_t child = fork();
     int how;
 
-    (void)state;
     if (child == 0) {
         _exit(5);
     }
@@ -201,7 +195,6 @@ static void under_a_launcher_the_count_must_be_the_launchers(void **state)
 {
     struct leaks before;
 
-    (void)state;
     leaks_note(&before);
     setenv("IRIS_RANK", "0", 1);
     setenv("IRIS_NUM_RANKS", "1", 1);
@@ -215,7 +208,7 @@ static void under_a_launcher_the_count_must_be_the_launchers(void **state)
     assert_int_equal(leaks_found(&before), 0);
 }
 
-int main(void)
+static int TEST_FILE(unit, sample)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_rank_runs_once_as_a_thread_or_a_process),

@@ -62,7 +62,6 @@ static void a_functions_number_comes_back_with_its_rank(void **state)
 {
     int code = 42;
 
-    (void)state;
     expect(3, fail_with, &code, IRIS_ERR_PEER_LOST,
            "[1/3] the function of rank 1 returned 42");
 }
@@ -86,7 +85,6 @@ static int fail_in_library(iris_t *iris, void *arg)
 
 static void a_librarys_status_comes_back_with_its_message(void **state)
 {
-    (void)state;
     expect(3, fail_in_library, NULL, IRIS_ERR_INVALID,
            "[2/3] rank 77 is out of range");
     expect(3, fail_in_library, NULL, IRIS_ERR_INVALID,
@@ -99,7 +97,6 @@ static void a_status_of_its_own_comes_with_no_old_message(void **state)
     int code = IRIS_ERR_LIMIT;
     char key[32];
 
-    (void)state;
     expect(3, fail_with, &code, IRIS_ERR_LIMIT,
            "[1/3] the function of rank 1 returned IRIS_ERR_LIMIT (-12)");
     assert_null(strchr(strchr(iris_last_error(), ')'), ':'));
@@ -127,7 +124,6 @@ static void a_function_that_finalizes_has_failed_once(void **state)
 {
     int code = 0;
 
-    (void)state;
     expect(2, end_it_myself, &code, IRIS_ERR_STATE,
            "finalized its context; leave that to iris_spawn");
     code = 5;
@@ -150,7 +146,6 @@ static void ranks_that_cannot_start_run_nothing(void **state)
     const char *before = getenv("IRIS_BACKEND");
     char saved[64];
 
-    (void)state;
     snprintf(saved, sizeof saved, "%s", before == NULL ? "" : before);
     setenv("IRIS_BACKEND", "quantum", 1);
     expect(4, never, NULL, IRIS_ERR_BACKEND, "\"quantum\"");
@@ -170,7 +165,6 @@ static void a_killed_child_is_named_with_its_signal(void **state)
     static const int signals[] = {SIGKILL, SIGTERM, SIGABRT};
     char text[64];
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         int number = signals[i];
         struct leaks before;
@@ -196,7 +190,6 @@ static int leave(iris_t *iris, void *arg)
 
 static void a_child_that_exits_is_lost(void **state)
 {
-    (void)state;
     for (int rank = 0; rank < 2; rank++) {
         assert_int_equal(spawn_as("processes", 2, leave, &rank),
                          IRIS_ERR_PEER_LOST);
@@ -204,7 +197,7 @@ static void a_child_that_exits_is_lost(void **state)
     }
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_functions_number_comes_back_with_its_rank),

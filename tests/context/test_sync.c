@@ -202,7 +202,6 @@ static void what_ranks_wrote_is_seen_after_every_kind_of_barrier(void **state)
 {
     size_t rounds = harness_count(5000, 100);
 
-    (void)state;
     harness_run_all(world_body, &rounds);
 }
 
@@ -230,7 +229,6 @@ static void barriers_follow_each_other_at_once(void **state)
 {
     size_t count = harness_count(100000, 1000);
 
-    (void)state;
     harness_run_all(back_to_back_body, &count);
 }
 
@@ -254,7 +252,6 @@ static void workgroups_may_take_turns(void **state)
 {
     size_t rounds = harness_count(10000, 300);
 
-    (void)state;
     harness_run_all(turns_body, &rounds);
 }
 
@@ -347,7 +344,6 @@ static void groups_of_every_shape_come_work_and_go(void **state)
 {
     int chains = (int)harness_count(2000, 50);
 
-    (void)state;
     harness_run_all(groups_body, &chains);
 }
 
@@ -388,11 +384,10 @@ static void two_groups_work_at_once(void **state)
 {
     size_t rounds = harness_count(10000, 100);
 
-    (void)state;
     harness_run_all(two_groups_body, &rounds);
 }
 
-int main(void)
+static int TEST_FILE(matrix, code, one_gpu, sample, valgrind)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_ranks_wrote_is_seen_after_every_kind_of_barrier),

@@ -340,23 +340,20 @@ static void run_all(enum ending ending)
 
 static void every_wait_warns_and_has_a_deadline(void **state)
 {
-    (void)state;
     run_all(BY_DEADLINE);
 }
 
 static void every_wait_warns_and_sees_a_death(void **state)
 {
-    (void)state;
     run_all(BY_DEATH);
 }
 
 static void every_wait_warns_and_is_interrupted(void **state)
 {
-    (void)state;
     run_all(BY_INTERRUPT);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_wait_warns_and_has_a_deadline),
@@ -367,7 +364,7 @@ int main(void)
     return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
 }
 #else
-int main(void)
+static int TEST_FILE(unit)
 {
     return 77;
 }

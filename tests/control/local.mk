@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
-unit_tests += %D%/test_absent %D%/test_agree %D%/test_bootstrap %D%/test_crowd \
-	%D%/test_deadline \
-	%D%/test_descriptors %D%/test_early_death %D%/test_failure \
-	%D%/test_hub %D%/test_interrupt %D%/test_leader %D%/test_limits %D%/test_rendezvous \
-	%D%/test_stranger %D%/test_wait_check %D%/test_warn
-rank_tests += %D%/test_mismatch
+# inputs: threads
+test_programs += %D%/run
+tests_control_run_SOURCES = %D%/test_absent.c %D%/test_agree.c %D%/test_bootstrap.c \
+	%D%/test_crowd.c %D%/test_deadline.c \
+	%D%/test_descriptors.c %D%/test_early_death.c %D%/test_failure.c \
+	%D%/test_hub.c %D%/test_interrupt.c %D%/test_leader.c %D%/test_limits.c %D%/test_mismatch.c \
+	%D%/test_rendezvous.c %D%/test_stranger.c %D%/test_wait_check.c \
+	%D%/test_warn.c
 include tests/faults/local.mk

@@ -104,7 +104,6 @@ static int never_comes(iris_t *iris, void *arg)
 
 static void a_rank_that_never_comes_is_named_with_what_it_does(void **state)
 {
-    (void)state;
     run(never_comes, 0, IRIS_ERR_TIMEOUT, "rank 1");
 }
 
@@ -157,7 +156,6 @@ static int stuck(iris_t *iris, void *arg)
 
 static void a_rank_that_waits_for_its_stream_is_said_to(void **state)
 {
-    (void)state;
     run(stuck, 0, IRIS_ERR_TIMEOUT, "rank 1");
     run(stuck, 1, IRIS_ERR_TIMEOUT, "rank 1");
 }
@@ -193,7 +191,6 @@ static void a_rank_in_another_groups_call_is_said_to_be_there(void **state)
     struct shared *shared = share();
     struct procs procs;
 
-    (void)state;
     procs_start(&procs, RANKS, elsewhere, shared);
     procs_join(&procs);
     assert_int_equal(procs.reports[0].status, IRIS_ERR_TIMEOUT);
@@ -234,7 +231,6 @@ static int one_fails(iris_t *iris, void *arg)
 
 static void a_rank_whose_function_fails_is_lost_to_the_others(void **state)
 {
-    (void)state;
     run(one_fails, 7, IRIS_ERR_PEER_LOST, "the function of rank 1 returned 7");
     run(one_fails, IRIS_ERR_NO_MEMORY, IRIS_ERR_NO_MEMORY, "IRIS_HEAP_SIZE");
 }
@@ -260,7 +256,6 @@ static int chain(iris_t *iris, void *arg)
 
 static void the_rank_where_it_began_is_named_through_others(void **state)
 {
-    (void)state;
     run(chain, 0, IRIS_ERR_PEER_LOST, "the function of rank 1 returned 9");
 }
 
@@ -285,7 +280,6 @@ static int busy(iris_t *iris, void *arg)
 
 static void a_loss_is_noticed_while_waiting_for_another_rank(void **state)
 {
-    (void)state;
     run(busy, 0, IRIS_ERR_PEER_LOST, "the function of rank 1 returned 5");
 }
 
@@ -303,11 +297,10 @@ static int finalize_early(iris_t *iris, void *arg)
 
 static void finalize_against_a_barrier_is_a_mismatch(void **state)
 {
-    (void)state;
     run(finalize_early, 0, IRIS_ERR_MISMATCH, "iris_finalize()");
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rank_that_never_comes_is_named_with_what_it_does),

@@ -63,7 +63,6 @@ static int equal_body(iris_t *iris, void *arg)
 
 static void a_call_of_any_type_is_agreed_on(void **state)
 {
-    (void)state;
     harness_run(2, equal_body, NULL);
     harness_run(4, equal_body, NULL);
 }
@@ -93,7 +92,6 @@ static int different_body(iris_t *iris, void *arg)
 
 static void calls_that_differ_are_printed_with_their_text(void **state)
 {
-    (void)state;
     harness_run(2, different_body, NULL);
 }
 
@@ -120,7 +118,6 @@ static int failing_body(iris_t *iris, void *arg)
 
 static void a_failed_preparation_fails_every_rank(void **state)
 {
-    (void)state;
     harness_run(3, failing_body, NULL);
 }
 
@@ -148,7 +145,6 @@ static int full_body(iris_t *iris, void *arg)
 
 static void a_payload_may_fill_its_place(void **state)
 {
-    (void)state;
     harness_run(2, full_body, NULL);
 }
 
@@ -186,7 +182,6 @@ static void a_caller_may_end_its_wait(void **state)
     struct iris_config config;
     atomic_int over = 0;
 
-    (void)state;
     iris_config_init(&config);
     config.spawn = "threads";
     assert_int_equal(iris_spawn(&config, 2, impatient_body, &over),
@@ -208,7 +203,6 @@ static void a_rank_that_has_come_since_closes_no_circle(void **state)
     struct iris_members members = {
         .control = &control, .ranks = ranks, .count = 2, .seq = 1};
 
-    (void)state;
     atomic_init(&log.level, IRIS_LOG_OFF);
     assert_int_equal(iris_i_segment_create(2, &control.segment), IRIS_OK);
     control.records = &control.segment->records;
@@ -221,7 +215,7 @@ static void a_rank_that_has_come_since_closes_no_circle(void **state)
     iris_i_segment_release(control.segment);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_of_any_type_is_agreed_on),

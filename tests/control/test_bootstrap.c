@@ -71,7 +71,6 @@ static const char *const foreign[] = {
 
 static int clear(void **state)
 {
-    (void)state;
 #define ROW(field, kind, env, value, choices, help) unsetenv(env);
     IRIS_CONFIG_ROWS(ROW)
 #undef ROW
@@ -127,7 +126,6 @@ static void a_program_by_itself_is_alone(void **state)
 {
     struct iris_bootstrap one = find_ok(), other = find_ok();
 
-    (void)state;
     assert_string_equal(one.how, "alone");
     assert_int_equal(one.rank, 0);
     assert_int_equal(one.num_ranks, 1);
@@ -142,7 +140,6 @@ static void our_own_variables_say_who_we_are(void **state)
                                            {NULL, NULL}};
     struct iris_bootstrap bootstrap;
 
-    (void)state;
     set_all(pairs);
     bootstrap = find_ok();
     assert_string_equal(bootstrap.how, "env");
@@ -157,7 +154,6 @@ static void without_a_job_id_the_parent_is_the_job(void **state)
     struct iris_bootstrap bootstrap;
     char key[IRIS_KEY_BYTES];
 
-    (void)state;
     setenv("IRIS_RANK", "0", 1);
     setenv("IRIS_NUM_RANKS", "2", 1);
     bootstrap = find_ok();
@@ -176,7 +172,6 @@ static void torchrun_is_understood(void **state)
     struct iris_bootstrap bootstrap;
     char key[IRIS_KEY_BYTES];
 
-    (void)state;
     set_all(pairs);
     bootstrap = find_ok();
     assert_string_equal(bootstrap.how, "env");
@@ -204,7 +199,6 @@ static void open_mpis_variables_do_without_mpi(void **state)
         {"PMIX_NAMESPACE", "12345"},   {NULL, NULL}};
     struct iris_bootstrap bootstrap;
 
-    (void)state;
     set_all(pairs);
     bootstrap = find_ok();
     assert_int_equal(bootstrap.rank, 1);
@@ -224,7 +218,6 @@ static void our_own_variables_go_before_a_launchers(void **state)
                                            {NULL, NULL}};
     struct iris_bootstrap bootstrap;
 
-    (void)state;
     set_all(pairs);
     bootstrap = find_ok();
     assert_int_equal(bootstrap.rank, 0);
@@ -233,7 +226,6 @@ static void our_own_variables_go_before_a_launchers(void **state)
 
 static void half_a_launcher_is_none(void **state)
 {
-    (void)state;
     setenv("RANK", "2", 1);
     assert_string_equal(find_ok().how, "alone");
     setenv("IRIS_BOOTSTRAP", "env", 1);
@@ -247,7 +239,6 @@ static void a_rank_out_of_range_names_the_variables(void **state)
     static const char *const torchs[][2] = {
         {"RANK", "9"}, {"WORLD_SIZE", "2"}, {NULL, NULL}};
 
-    (void)state;
     set_all(ours);
     refuse(IRIS_ERR_BOOTSTRAP, "rank 4 is out of range: the job has 4 ranks",
            "IRIS_RANK and IRIS_NUM_RANKS");
@@ -289,7 +280,6 @@ static void ranks_on_several_hosts_need_rank_0s_address(void **state)
                                             {NULL, NULL}};
     struct iris_bootstrap bootstrap;
 
-    (void)state;
     set_all(torchs);
     refuse(IRIS_ERR_BOOTSTRAP, "torchrun has started ranks on several hosts",
            "set IRIS_ROOT to rank 0's host and a free port");
@@ -317,7 +307,6 @@ static void steps_of_slurm_are_understood(void **state)
                                            {NULL, NULL}};
     struct iris_bootstrap bootstrap;
 
-    (void)state;
     set_all(steps);
     refuse(IRIS_ERR_BOOTSTRAP, "srun has started ranks on several hosts",
            "set IRIS_ROOT");
@@ -342,7 +331,6 @@ static void an_ipv6_address_of_rank_0_stands_in_brackets(void **state)
                                             {NULL, NULL}};
     struct iris_bootstrap bootstrap;
 
-    (void)state;
     if (access("/proc/net/if_inet6", R_OK) != 0) {
         skip(); /* this system has no IPv6 */
     }
@@ -359,7 +347,6 @@ static void a_link_local_address_is_not_chosen_from_several(void **state)
 {
     struct iris_bootstrap bootstrap;
 
-    (void)state;
     if (access("/proc/net/if_inet6", R_OK) != 0) {
         skip(); /* this system has no IPv6 */
     }
@@ -397,7 +384,6 @@ static void a_malformed_address_of_rank_0_is_refused(void **state)
         {"[fe80::1]:4000", "a link-local address has a meaning on one host"},
     };
 
-    (void)state;
     setenv("IRIS_RANK", "0", 1);
     setenv("IRIS_NUM_RANKS", "2", 1);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -420,7 +406,6 @@ static void a_launchers_variable_that_does_not_parse_is_named(void **state)
         {"0", "2", "here", "LOCAL_RANK=\"here\""},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         setenv("RANK", rows[i].rank, 1);
         setenv("WORLD_SIZE", rows[i].size, 1);
@@ -431,7 +416,6 @@ static void a_launchers_variable_that_does_not_parse_is_named(void **state)
 
 static void more_ranks_than_a_job_can_have_are_refused(void **state)
 {
-    (void)state;
     setenv("IRIS_RANK", "0", 1);
     setenv("IRIS_NUM_RANKS", "1000", 1);
     assert_int_equal(find_ok().num_ranks, 1000);
@@ -444,7 +428,6 @@ static void init_blames_the_value_before_the_rank(void **state)
 {
     iris_t *iris = NULL;
 
-    (void)state;
     setenv("IRIS_RANK", "1", 1);
     setenv("IRIS_NUM_RANKS", "two", 1);
     setenv("IRIS_TIMEOUT_MS", "100", 1); /* for a rank 0 that is not there */
@@ -457,7 +440,6 @@ static void long_job_ids_make_keys_that_differ_as_they_do(void **state)
 {
     char id[300], key[IRIS_KEY_BYTES];
 
-    (void)state;
     memset(id, 'j', sizeof id);
     id[sizeof id - 1] = '\0';
     setenv("IRIS_RANK", "0", 1);
@@ -486,7 +468,6 @@ static void a_secret_comes_from_a_variable_or_a_private_file(void **state)
     struct iris_bootstrap plain, locked;
     int fd = mkstemp(path);
 
-    (void)state;
     setenv("IRIS_RANK", "0", 1);
     setenv("IRIS_NUM_RANKS", "2", 1);
     setenv("IRIS_JOB_ID", "locked", 1);
@@ -526,7 +507,6 @@ a_short_secret_is_refused_and_no_message_shows_a_long_one(void **state)
     struct iris_settings settings;
     struct iris_bootstrap bootstrap;
 
-    (void)state;
     setenv("IRIS_JOB_SECRET", secret, 1);
     assert_int_equal(find(&bootstrap), IRIS_ERR_CONFIG);
     assert_true(harness_message_has("has 5 characters and needs 16"));
@@ -537,7 +517,7 @@ a_short_secret_is_refused_and_no_message_shows_a_long_one(void **state)
     assert_false(harness_message_has("sss"));
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, clear, clear)
     const struct CMUnitTest tests[] = {

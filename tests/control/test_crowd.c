@@ -144,7 +144,6 @@ static void a_crowd_does_not_hide_a_death(void **state)
     pthread_t crowd[2];
     int sock;
 
-    (void)state;
     root_start(&root);
     sock = say_hello(&root, 1, IRIS_OK);
     await_heard(&root);
@@ -192,7 +191,6 @@ static void other_users_fill_no_log(void **state)
     int how = -1;
     pid_t pid;
 
-    (void)state;
     if (getuid() != 0 || nobody == NULL) {
         print_message("not root: nobody else can come\n");
         skip();
@@ -265,7 +263,6 @@ static void threads_of_one_spawn_read_what_rank_0_has(void **state)
     static atomic_int failed;
     char key[IRIS_KEY_BYTES];
 
-    (void)state;
     assert_int_equal(iris_i_bootstrap_random_key(key), IRIS_OK);
     for (int rank = 0; rank < RANKS; rank++) {
         iris_i_bootstrap_thread(key, rank, RANKS, &ranks[rank].bootstrap);
@@ -287,7 +284,7 @@ static void threads_of_one_spawn_read_what_rank_0_has(void **state)
     }
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_crowd_does_not_hide_a_death),

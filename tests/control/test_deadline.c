@@ -224,7 +224,6 @@ static int turn_body(iris_t *iris, void *arg)
 
 static void a_wait_that_never_ends_says_what_it_waited_for(void **state)
 {
-    (void)state;
     harness_run(1, wait_body, NULL);
     harness_run(2, wait_body, NULL);
 }
@@ -233,7 +232,6 @@ static void a_grid_that_waits_for_its_last_workgroup_has_to_fit(void **state)
 {
     int fits = 0;
 
-    (void)state;
     setenv("IRIS_SIM_CUS", "4", 1);
     harness_run(2, residency_body, &fits);
     fits = 1;
@@ -244,18 +242,16 @@ static void a_grid_that_waits_for_its_last_workgroup_has_to_fit(void **state)
 
 static void a_device_barrier_without_one_rank_ends_on_the_others(void **state)
 {
-    (void)state;
     assert_int_equal(iris_spawn(NULL, 4, stay_away_body, NULL),
                      IRIS_ERR_TIMEOUT);
 }
 
 static void a_kernel_that_cannot_be_ended_may_be_let_go(void **state)
 {
-    (void)state;
     harness_run(1, turn_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wait_that_never_ends_says_what_it_waited_for),

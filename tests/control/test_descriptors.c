@@ -94,7 +94,6 @@ static int init_with_few_descriptors(void *arg)
 
 static void init_without_descriptors_says_what_to_raise(void **state)
 {
-    (void)state;
     in_child(init_with_few_descriptors, NULL);
 }
 
@@ -170,7 +169,6 @@ static void one_rank_without_descriptors_fails_all_and_is_named(void **state)
 {
     char kept[32];
 
-    (void)state;
     snprintf(kept, sizeof kept, "%s", getenv("IRIS_TIMEOUT_MS"));
     for (int rank = 0; rank < RANKS; rank++) {
         int ran = 0;
@@ -222,11 +220,10 @@ static int spawn_with_few_descriptors(void *arg)
 
 static void rank_threads_without_descriptors_all_return(void **state)
 {
-    (void)state;
     in_child(spawn_with_few_descriptors, NULL);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(init_without_descriptors_says_what_to_raise),

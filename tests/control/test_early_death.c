@@ -73,7 +73,6 @@ static void a_rank_may_die_at_any_moment_of_init(void **state)
     uint64_t random = 7;
     char kept[32];
 
-    (void)state;
     snprintf(kept, sizeof kept, "%s", getenv("IRIS_TIMEOUT_MS"));
     setenv("IRIS_TIMEOUT_MS", "1000", 1);
     for (size_t round = 0; round < rounds; round++) {
@@ -125,7 +124,6 @@ static void spawn_does_not_wait_for_a_child_that_died_before_init(void **state)
     struct leaks before;
     char text[64];
 
-    (void)state;
     pthread_atfork(before_fork, NULL, in_child);
     iris_config_init(&config);
     config.spawn = "processes";
@@ -144,7 +142,7 @@ static void spawn_does_not_wait_for_a_child_that_died_before_init(void **state)
     assert_int_equal(leaks_found_files(), 0);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rank_may_die_at_any_moment_of_init),

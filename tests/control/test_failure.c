@@ -324,7 +324,6 @@ static void survivors_on_other_nodes_learn_who_died(void **state)
         {"in a device barrier across nodes", in_device_barrier},
     };
 
-    (void)state;
     if (harness_has_gpu()) {
         print_message("left out: GPUs reach mapped heaps only\n");
         skip();
@@ -350,7 +349,6 @@ static void survivors_learn_who_died_wherever_they_wait(void **state)
 {
     size_t rounds = harness_count(25, 1);
 
-    (void)state;
     for (size_t round = 0; round < rounds; round++) {
         for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++) {
             kill_in(&scenarios[i], 0);
@@ -377,7 +375,6 @@ static void body_finalize(int rank, struct proc_report *report, void *arg)
 
 static void finalize_does_not_wait_for_the_dead(void **state)
 {
-    (void)state;
     for (int victim = 0; victim < RANKS; victim++) {
         struct procs procs;
         int64_t death_ns;
@@ -416,7 +413,6 @@ static void ranks_that_finalize_and_end_are_not_lost(void **state)
 {
     size_t rounds = harness_count(200, 10);
 
-    (void)state;
     for (size_t round = 0; round < rounds; round++) {
         struct procs procs;
 
@@ -429,7 +425,7 @@ static void ranks_that_finalize_and_end_are_not_lost(void **state)
     }
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(survivors_learn_who_died_wherever_they_wait),

@@ -208,7 +208,6 @@ static void strangers_are_refused_with_the_reason(void **state)
                                                    IRIS_CONTROL_TCP};
     struct leaks before;
 
-    (void)state;
     leaks_note(&before);
     for (size_t i = 0; i < 2; i++) {
         struct root *root = open_root(kinds[i]);
@@ -243,7 +242,6 @@ static void a_rank_that_talks_nonsense_has_ended(void **state)
     struct iris_shown shown;
     int socks[2];
 
-    (void)state;
     come_all(root, IRIS_CONTROL_UNIX, socks);
     head = iris_i_message_head(IRIS_MESSAGE_SHOWN, 2, 0, 0, 0); /* another's */
     say(socks[0], &head, sizeof head);
@@ -285,7 +283,6 @@ static void posts_arrive_in_order(void **state)
     struct iris_session session;
     int socks[2];
 
-    (void)state;
     come_all(root, IRIS_CONTROL_UNIX, socks);
     assert_true(iris_i_session_open(&session, IRIS_MESSAGE_MOST));
     session.sock = socks[1];
@@ -332,7 +329,6 @@ static void a_leader_that_does_not_read_is_cut_off(void **state)
     struct iris_shown shown;
     int socks[2];
 
-    (void)state;
     come_all(root, IRIS_CONTROL_UNIX, socks);
     assert_true(iris_i_session_open(&session, IRIS_MESSAGE_MOST));
     session.sock = socks[1];
@@ -360,7 +356,6 @@ static void a_listener_without_descriptors_says_so(void **state)
     struct rlimit limit, few;
     int next = dup(STDOUT_FILENO);
 
-    (void)state;
     close(next);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
     few = limit;
@@ -371,7 +366,7 @@ static void a_listener_without_descriptors_says_so(void **state)
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(strangers_are_refused_with_the_reason),

@@ -124,7 +124,6 @@ static int barrier_body(iris_t *iris, void *arg)
 
 static void a_barrier_can_be_interrupted(void **state)
 {
-    (void)state;
     run(barrier_body, IRIS_ERR_INTERRUPTED);
 }
 
@@ -172,7 +171,6 @@ static int kernel_body(iris_t *iris, void *arg)
 
 static void a_wait_for_a_kernel_can_be_interrupted(void **state)
 {
-    (void)state;
     run(kernel_body, IRIS_ERR_INTERRUPTED);
 }
 
@@ -204,7 +202,6 @@ static int finalize_body(iris_t *iris, void *arg)
 
 static void finalize_can_be_interrupted(void **state)
 {
-    (void)state;
     run(finalize_body, IRIS_ERR_INTERRUPTED);
 }
 
@@ -243,13 +240,11 @@ static int end_body(iris_t *iris, void *arg)
 
 static void peers_learn_why_a_rank_failed(void **state)
 {
-    (void)state;
     run_for(fail_body, IRIS_ERR_PEER_LOST, "");
 }
 
 static void peers_learn_why_a_rank_ended(void **state)
 {
-    (void)state;
     run_for(end_body, IRIS_ERR_PEER_LOST, "");
 }
 
@@ -278,7 +273,6 @@ static void the_rank_that_was_lost_is_known_without_a_wait(void **state)
 {
     struct procs procs;
 
-    (void)state;
     procs_start(&procs, RANKS, ask_who_is_lost, NULL);
     for (int rank = 0; rank < RANKS; rank++) {
         procs_await(&procs, rank, 1);
@@ -337,7 +331,6 @@ static void threads_that_spin_learn_of_a_loss_while_another_waits(void **state)
 {
     struct procs procs;
 
-    (void)state;
     procs_start(&procs, 2, spin_beside, NULL);
     procs_await(&procs, 0, SPINNING);
     procs_await(&procs, 1, SPINNING);
@@ -348,7 +341,7 @@ static void threads_that_spin_learn_of_a_loss_while_another_waits(void **state)
     procs_free(&procs);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_rank_that_was_lost_is_known_without_a_wait),

@@ -56,7 +56,6 @@ static void the_ranks_behind_a_dead_leader_are_named(void **state)
     struct procs procs;
     int64_t death_ns;
 
-    (void)state;
     setenv("IRIS_NODES", "2", 1);
     procs_start(&procs, RANKS, wait_across, NULL);
     for (int rank = 0; rank < RANKS; rank++) {
@@ -79,7 +78,7 @@ static void the_ranks_behind_a_dead_leader_are_named(void **state)
     procs_free(&procs);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_ranks_behind_a_dead_leader_are_named),

@@ -77,7 +77,6 @@ static int init_without_threads(void *arg)
 
 static void without_threads_init_says_what_to_raise(void **state)
 {
-    (void)state;
     in_child(init_without_threads, NULL);
 }
 
@@ -101,7 +100,6 @@ static int streams_without_threads(void *arg)
 
 static void a_stream_without_a_thread_is_refused(void **state)
 {
-    (void)state;
     in_child(streams_without_threads, NULL);
 }
 
@@ -131,7 +129,6 @@ static int init_with_small_files(void *arg)
 
 static void a_limit_on_files_is_an_error_not_a_signal(void **state)
 {
-    (void)state;
     in_child(init_with_small_files, NULL);
 }
 
@@ -166,11 +163,10 @@ static int allocate_under_fire(void *arg)
 
 static void a_periodic_signal_disturbs_nothing(void **state)
 {
-    (void)state;
     in_child(allocate_under_fire, NULL);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_threads_init_says_what_to_raise),

@@ -93,7 +93,6 @@ static int different_sizes(iris_t *iris, void *arg)
 
 static void sizes_that_differ_are_told_to_all_and_undone(void **state)
 {
-    (void)state;
     harness_run(RANKS, different_sizes, &(int){0});
 }
 
@@ -128,7 +127,6 @@ static int different_kinds(iris_t *iris, void *arg)
 
 static void calls_that_differ_are_told_to_all_and_undone(void **state)
 {
-    (void)state;
     harness_run(RANKS, different_kinds, &(int){0});
 }
 
@@ -182,7 +180,6 @@ static int one_is_wrong(iris_t *iris, void *arg)
 
 static void one_ranks_bad_argument_fails_all_and_names_it(void **state)
 {
-    (void)state;
     harness_run(RANKS, one_is_wrong, &(int){0});
 }
 
@@ -206,7 +203,6 @@ static int different_broadcasts(iris_t *iris, void *arg)
 
 static void broadcasts_that_differ_touch_nothing(void **state)
 {
-    (void)state;
     harness_run(RANKS, different_broadcasts, NULL);
 }
 
@@ -260,7 +256,6 @@ static void calls_of_different_groups_are_told_at_once(void **state)
                            {.calls = {iris_group_destroy, barrier_of_all}},
                            {.calls = {barrier_of_group, allocate}}};
 
-    (void)state;
     if (harness_launched() != 0) {
         print_message("ranks of a launcher are not made here\n");
         skip();
@@ -281,7 +276,7 @@ static void calls_of_different_groups_are_told_at_once(void **state)
     unsetenv("IRIS_SPAWN");
 }
 
-int main(void)
+static int TEST_FILE(rank, sample, valgrind)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_that_differ_are_told_to_all_and_undone),

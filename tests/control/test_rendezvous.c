@@ -97,7 +97,6 @@ static void forked_processes_meet_by_environment(void **state)
                                             END};
     static const struct variable none[] = {END};
 
-    (void)state;
     for (int count = 1; count <= PROCS_MAX; count++) {
         expect(count, none, IRIS_OK, "");
     }
@@ -106,7 +105,6 @@ static void forked_processes_meet_by_environment(void **state)
 
 static void a_bad_value_on_one_rank_reaches_all_at_once(void **state)
 {
-    (void)state;
     for (int rank = 0; rank < RANKS; rank++) {
         const struct variable size[] = {{rank, "IRIS_HEAP_SIZE", "big"}, END};
         const struct variable cus[] = {{rank, "IRIS_SIM_CUS", "0"}, END};
@@ -125,7 +123,6 @@ static void a_bad_value_on_one_rank_reaches_all_at_once(void **state)
 /* Which would otherwise wait for connections that nobody makes. */
 static void different_transports_are_told_with_both_values(void **state)
 {
-    (void)state;
     for (int rank = 0; rank < 2; rank++) {
         const struct variable one[] = {{rank, "IRIS_TRANSPORT", "none"},
                                        {1 - rank, "IRIS_TRANSPORT", "socket"},
@@ -148,7 +145,6 @@ static void different_transports_are_told_with_both_values(void **state)
 /* It does not know how many ranks there are, nor, as rank 0, that any are. */
 static void a_bad_number_of_ranks_on_one_reaches_all_at_once(void **state)
 {
-    (void)state;
     for (int rank = 0; rank < RANKS; rank++) {
         const struct variable count[] = {{rank, "IRIS_NUM_RANKS", "many"}, END};
 
@@ -181,7 +177,6 @@ static void join_in_turn(int rank, struct proc_report *report, void *arg)
 
 static void who_is_there_is_told_at_once_who_comes_later_too(void **state)
 {
-    (void)state;
     for (int bad = 0; bad < 2; bad++) {
         struct turn *turn = mmap(NULL, sizeof *turn, PROT_READ | PROT_WRITE,
                                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -209,7 +204,6 @@ static void ranks_that_want_different_jobs_are_told(void **state)
     static const struct variable count0[] = {{0, "IRIS_NUM_RANKS", "2"}, END};
     static const struct variable twice[] = {{2, "IRIS_RANK", "1"}, END};
 
-    (void)state;
     expect(RANKS, heap, IRIS_ERR_MISMATCH,
            "rank 1 has a heap of 33554432 bytes, rank 0 of 16777216; set "
            "IRIS_HEAP_SIZE");
@@ -238,7 +232,6 @@ static void a_second_rank_0_is_told_who_the_first_is(void **state)
     struct procs procs;
     int refused = -1;
 
-    (void)state;
     /* Processes 0 and 1, or 2 and 1, wait for rank 2, which never comes. */
     set_deadline("2000");
     procs_start(&procs, RANKS, join, (void *)(uintptr_t)twice);
@@ -273,7 +266,6 @@ static void stay_away(int rank, struct proc_report *report, void *arg)
 
 static void a_rank_that_does_not_come_is_named(void **state)
 {
-    (void)state;
     for (int absent = 0; absent < RANKS; absent++) {
         struct procs procs;
 
@@ -310,7 +302,6 @@ static void names_left_in_shared_memory_do_not_matter(void **state)
     static const char *const paths[] = {"/dev/shm/iris-stale", "/dev/shm/iris",
                                         "/dev/shm/iris_0_iris-stale"};
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         close(open(paths[i], O_CREAT | O_RDWR, 0000));
     }
@@ -321,7 +312,7 @@ static void names_left_in_shared_memory_do_not_matter(void **state)
     }
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forked_processes_meet_by_environment),

@@ -89,7 +89,6 @@ static void a_name_that_is_taken_is_told_with_its_holder(void **state)
     int sock = squat("taken", getuid(), 1);
     char text[64];
 
-    (void)state;
     assert_true(sock >= 0);
     init_in("taken", "0", IRIS_ERR_BOOTSTRAP, "a process that does not answer");
     init_in("taken", "1", IRIS_ERR_TIMEOUT, "rank 0 of job \"job-taken\"");
@@ -162,7 +161,6 @@ static void check_told(int listens)
 
 static void ranks_are_told_that_somebody_has_rank_0s_name(void **state)
 {
-    (void)state;
     check_told(1);
     check_told(0);
 }
@@ -191,7 +189,6 @@ static void another_users_job_is_not_joined(void **state)
     char byte, text[64];
     pid_t pid;
 
-    (void)state;
     if (getuid() != 0 || nobody == NULL) {
         print_message("not root: nobody else can hold the name\n");
         skip();
@@ -282,13 +279,11 @@ static void receive_visitor(int bytes, iris_status_t expected, const char *text)
 
 static void visitors_that_say_nothing_are_nobody(void **state)
 {
-    (void)state;
     receive_visitor(0, IRIS_OK, "");
 }
 
 static void visitors_that_talk_nonsense_end_the_meeting(void **state)
 {
-    (void)state;
     receive_visitor(5, IRIS_ERR_BOOTSTRAP,
                     "a message in the meeting that is not of");
 }
@@ -311,7 +306,6 @@ static void a_rank_0_that_answers_nonsense_does_no_harm(void **state)
     int sock = squat("nonsense", getuid(), 1);
     pthread_t thread;
 
-    (void)state;
     assert_int_equal(listen(sock, 1), 0);
     assert_int_equal(pthread_create(&thread, NULL, answer_nonsense, &sock), 0);
     init_in("nonsense", "1", IRIS_ERR_BOOTSTRAP, "xxxx");
@@ -319,7 +313,7 @@ static void a_rank_0_that_answers_nonsense_does_no_harm(void **state)
     close(sock);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_name_that_is_taken_is_told_with_its_holder),

@@ -154,19 +154,16 @@ static void run(iris_rank_fn body)
 
 static void a_check_ends_the_wait_for_ranks(void **state)
 {
-    (void)state;
     run(in_barrier);
 }
 
 static void a_check_ends_the_wait_for_a_kernel(void **state)
 {
-    (void)state;
     run(in_kernel);
 }
 
 static void a_check_ends_the_wait_for_deferred_frees(void **state)
 {
-    (void)state;
     run(in_deferred_free);
 }
 
@@ -198,7 +195,6 @@ static void init_alone(int64_t rank)
 
 static void a_check_ends_the_wait_for_ranks_that_never_come(void **state)
 {
-    (void)state;
     init_alone(0);
     init_alone(1);
 }
@@ -224,7 +220,6 @@ static void a_rank_that_was_interrupted_is_lost_to_the_others(void **state)
 {
     struct procs procs;
 
-    (void)state;
     procs_start(&procs, 3, init_of_two, NULL);
     procs_join(&procs);
     assert_int_equal(procs.reports[1].status, IRIS_ERR_INTERRUPTED);
@@ -233,7 +228,7 @@ static void a_rank_that_was_interrupted_is_lost_to_the_others(void **state)
     procs_free(&procs);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rank_that_was_interrupted_is_lost_to_the_others),

@@ -78,7 +78,6 @@ static int barrier_body(iris_t *iris, void *arg)
 
 static void a_collective_call_says_for_whom_it_waits(void **state)
 {
-    (void)state;
     run(barrier_body, "iris_barrier has waited 0 s for rank 1: after 1 "
                       "collective calls it is outside the library since its "
                       "iris_malloc; it waits on until IRIS_TIMEOUT_MS");
@@ -100,7 +99,6 @@ static int stream_body(iris_t *iris, void *arg)
 
 static void a_stream_that_is_not_done_is_said_to(void **state)
 {
-    (void)state;
     run(stream_body, "the host has waited 0 s for a stream: ");
 }
 
@@ -135,7 +133,6 @@ static void init_says_for_whom_it_waits(void **state)
          "ranks or is late itself"},
     };
 
-    (void)state;
     setenv("IRIS_WARN_MS", "20", 1);
     for (int late = 0; late <= 2; late += 2) {
         struct harness_capture capture;
@@ -161,7 +158,7 @@ static void init_says_for_whom_it_waits(void **state)
     unsetenv("IRIS_WARN_MS");
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(init_says_for_whom_it_waits),

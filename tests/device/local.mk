@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
-unit_tests += %D%/test_float8 %D%/test_half
-matrix_tests += %D%/test_amo %D%/test_amo_flood %D%/test_amo_race \
-	%D%/test_amo_words %D%/test_lanes %D%/test_rma %D%/test_signal \
-	%D%/test_tile %D%/test_wg
-rank_tests += %D%/test_check_bounds %D%/test_convert %D%/test_fault_line \
-	%D%/test_hooks %D%/test_links %D%/test_lock %D%/test_observe \
-	%D%/test_ordering %D%/test_product %D%/test_scopes %D%/test_signals %D%/test_stray \
-	%D%/test_ticket %D%/test_unreachable %D%/test_wait %D%/test_wave
+# inputs: hosts nodes
+test_programs += %D%/run
+tests_device_run_SOURCES = %D%/test_amo.c %D%/test_amo_flood.c %D%/test_amo_race.c \
+	%D%/test_amo_words.c %D%/test_check_bounds.c %D%/test_convert.c \
+	%D%/test_fault_line.c %D%/test_float8.c %D%/test_half.c %D%/test_hooks.c \
+	%D%/test_lanes.c %D%/test_links.c %D%/test_lock.c %D%/test_observe.c \
+	%D%/test_ordering.c %D%/test_product.c %D%/test_rma.c %D%/test_scopes.c \
+	%D%/test_signal.c %D%/test_signals.c %D%/test_stray.c %D%/test_ticket.c \
+	%D%/test_tile.c %D%/test_unreachable.c %D%/test_wait.c %D%/test_wave.c \
+	%D%/test_wg.c

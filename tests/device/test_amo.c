@@ -227,11 +227,10 @@ static int play_cells(iris_t *iris, void *arg)
 static void
 every_atomic_type_order_and_scope_changes_its_element_alone(void **state)
 {
-    (void)state;
     harness_run_all(play_cells, NULL);
 }
 
-int main(void)
+static int TEST_FILE(matrix, sample)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(

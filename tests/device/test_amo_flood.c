@@ -239,7 +239,6 @@ static void floods_of_updates_lose_none_and_tear_nothing(void **state)
 {
     struct pair pair = {{flood, flooded}, harness_count(100000, 2000)};
 
-    (void)state;
     harness_run_all(play_yard, &pair);
 }
 
@@ -247,11 +246,10 @@ static void a_lock_on_one_rank_guards_plain_data_on_another(void **state)
 {
     struct pair pair = {{guard, guarded}, harness_count(5000, 200)};
 
-    (void)state;
     harness_run_all(play_yard, &pair);
 }
 
-int main(void)
+static int TEST_FILE(matrix)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(floods_of_updates_lose_none_and_tear_nothing),

@@ -262,11 +262,10 @@ static void old_values_of_all_contenders_are_one_history(void **state)
 {
     size_t rounds = harness_count(50, 3);
 
-    (void)state;
     harness_run_all(play_arenas, &rounds);
 }
 
-int main(void)
+static int TEST_FILE(matrix, one_gpu)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(old_values_of_all_contenders_are_one_history),

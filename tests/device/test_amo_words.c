@@ -121,17 +121,15 @@ static int play_words(iris_t *iris, void *arg)
 
 static void min_max_and_cas_take_nan_and_signed_zero_as_documented(void **state)
 {
-    (void)state;
     harness_run_all(play_words, (void *)special_floats);
 }
 
 static void one_word_may_be_used_at_other_widths_in_turn(void **state)
 {
-    (void)state;
     harness_run_all(play_words, (void *)mixed_widths);
 }
 
-int main(void)
+static int TEST_FILE(matrix)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(

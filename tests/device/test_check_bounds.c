@@ -214,19 +214,16 @@ static void with_check(int checked, iris_rank_fn body)
 
 static void an_access_outside_of_what_is_allocated_ends_the_kernel(void **state)
 {
-    (void)state;
     with_check(1, stray_body);
 }
 
 static void without_the_check_it_does_not(void **state)
 {
-    (void)state;
     with_check(0, stray_body);
 }
 
 static void what_is_inside_passes_the_check(void **state)
 {
-    (void)state;
     with_check(1, right_body);
 }
 
@@ -247,11 +244,10 @@ static int again_body(iris_t *iris, void *arg)
 
 static void memory_that_is_allocated_again_is_not_freed(void **state)
 {
-    (void)state;
     with_check(1, again_body);
 }
 
-int main(void)
+static int TEST_FILE(rank, one_node, standard)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(

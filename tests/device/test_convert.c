@@ -107,11 +107,10 @@ static int body(iris_t *iris, void *arg)
 
 static void kernels_convert_as_the_host_does(void **state)
 {
-    (void)state;
     harness_run(1, body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kernels_convert_as_the_host_does),

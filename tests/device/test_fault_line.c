@@ -138,7 +138,6 @@ static void a_fault_writes_a_line_before_the_default_action(void **state)
     char text[4096];
     int status;
 
-    (void)state;
     leave_out();
     status = run_child(NOWHERE, 0, text, sizeof text);
     assert_has(text,
@@ -153,7 +152,6 @@ static void the_programs_own_handler_comes_after_the_line(void **state)
     char text[4096], *line;
     int status;
 
-    (void)state;
     leave_out();
     status = run_child(NOWHERE, 1, text, sizeof text);
     line = strstr(text, "[Iris] rank 0: kernel make_fault");
@@ -167,7 +165,6 @@ static void the_line_names_the_allocation_that_is_nearest(void **state)
 {
     char text[4096];
 
-    (void)state;
     leave_out();
     assert_int_not_equal(run_child(HEAP_OF_PEER, 1, text, sizeof text), 0);
     assert_has(text, "; that is heap offset 2097152 on rank 1, ");
@@ -179,7 +176,6 @@ static void a_kernel_that_uses_up_its_stack_gets_its_line(void **state)
 {
     char text[4096];
 
-    (void)state;
     leave_out();
     assert_int_not_equal(run_child(DEEP, 0, text, sizeof text), 0);
     assert_has(text,
@@ -201,7 +197,6 @@ static int no_context_body(iris_t *iris, void *arg)
 
 static void a_context_that_is_NULL_ends_the_kernel(void **state)
 {
-    (void)state;
     harness_run(2, no_context_body, NULL);
 }
 
@@ -215,7 +210,6 @@ static void when_streams_are_gone_so_is_the_handler(void **state)
 {
     struct sigaction before, after;
 
-    (void)state;
     assert_int_equal(sigaction(SIGSEGV, NULL, &before), 0);
     harness_run(2, ordinary_body, NULL);
     assert_int_equal(sigaction(SIGSEGV, NULL, &after), 0);
@@ -223,7 +217,7 @@ static void when_streams_are_gone_so_is_the_handler(void **state)
     assert_int_equal(before.sa_flags, after.sa_flags);
 }
 
-int main(void)
+static int TEST_FILE(rank, one_node, standard)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_fault_writes_a_line_before_the_default_action),

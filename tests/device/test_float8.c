@@ -44,7 +44,6 @@ static unsigned from_f32(float value, int fraction)
 
 static void each_value_is_exact_and_comes_back(void **state)
 {
-    (void)state;
     for (unsigned bits = 0; bits < 512; bits++) {
         int fraction = bits < 256 ? 3 : 2;
         unsigned byte = bits & 0xff, magnitude = byte & 0x7f;
@@ -82,7 +81,6 @@ static void check(float value, int fraction)
  * both. */
 static void middles_round_to_even(void **state)
 {
-    (void)state;
     for (int fraction = 2; fraction <= 3; fraction++) {
         for (unsigned bits = 0; bits < 0x7f; bits++) {
             double low = float8_magnitude(bits, fraction);
@@ -104,7 +102,6 @@ static void floats_round_to_the_nearest(void **state)
 {
     uint32_t step = (uint32_t)harness_count(1, 65521), bits = 0;
 
-    (void)state;
     do {
         check(float_of(bits), 3);
         check(float_of(bits), 2);
@@ -114,7 +111,6 @@ static void floats_round_to_the_nearest(void **state)
 
 static void what_is_too_large_is_as_the_types_have_it(void **state)
 {
-    (void)state;
     assert_int_equal(from_f32(464.0f, 3), 0x7e);
     assert_int_equal(from_f32(nextafterf(464.0f, 1e9f), 3), 0x7f);
     assert_int_equal(from_f32(-INFINITY, 3), 0xff);
@@ -124,7 +120,7 @@ static void what_is_too_large_is_as_the_types_have_it(void **state)
     assert_int_equal(from_f32(NAN, 2), 0x7f);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_value_is_exact_and_comes_back),

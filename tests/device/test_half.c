@@ -115,7 +115,6 @@ static void check_nan(const struct format *format, uint32_t bits)
 
 static void every_pattern_is_what_ieee_says_and_comes_back(void **state)
 {
-    (void)state;
     for (size_t f = 0; f < NUM_FORMATS; f++) {
         for (uint32_t bits = 0; bits < 0x10000; bits++) {
             float value = formats[f].to_f32((uint16_t)bits);
@@ -156,7 +155,6 @@ static void check_between(const struct format *format, uint32_t low)
 
 static void values_between_go_to_the_nearest_and_ties_to_even(void **state)
 {
-    (void)state;
     for (size_t f = 0; f < NUM_FORMATS; f++) {
         for (uint32_t low = 0; low < infinity_of(&formats[f]); low++) {
             check_between(&formats[f], low);
@@ -182,7 +180,6 @@ static void floats_from_everywhere_round_as_in_double(void **state)
 {
     const uint32_t step = harness_count(1, 0) ? 41 : 4099; /* primes */
 
-    (void)state;
     for (size_t f = 0; f < NUM_FORMATS; f++) {
         const struct format *format = &formats[f];
         double end = value_of(format, infinity_of(format));
@@ -207,7 +204,6 @@ static void floats_from_everywhere_round_as_in_double(void **state)
 static void
 too_large_becomes_infinity_and_every_nan_stays_a_quiet_nan(void **state)
 {
-    (void)state;
     for (size_t f = 0; f < NUM_FORMATS; f++) {
         const struct format *format = &formats[f];
         uint16_t infinity = (uint16_t)infinity_of(format);
@@ -228,7 +224,7 @@ too_large_becomes_infinity_and_every_nan_stays_a_quiet_nan(void **state)
     }
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_pattern_is_what_ieee_says_and_comes_back),

@@ -194,7 +194,6 @@ static int values_body(iris_t *iris, void *arg)
 
 static void observers_get_the_values_that_operations_exchange(void **state)
 {
-    (void)state;
     harness_run(1, values_body, NULL);
     harness_run(2, values_body, NULL);
 }
@@ -231,7 +230,6 @@ static int answer_body(iris_t *iris, void *arg)
 
 static void an_observer_gets_the_poll_that_ended_a_wait(void **state)
 {
-    (void)state;
     harness_run(2, answer_body, NULL);
 }
 
@@ -263,7 +261,6 @@ static int ending_body(iris_t *iris, void *arg)
 
 static void an_observer_can_end_a_kernel_before_an_operation(void **state)
 {
-    (void)state;
     harness_run(1, ending_body, NULL);
 }
 
@@ -273,7 +270,6 @@ static void there_is_a_limit_on_observers(void **state)
     struct iris_hooks hooks = {0};
     size_t i;
 
-    (void)state;
     for (i = 0; i < IRIS_MAX_OBSERVERS; i++) {
         assert_int_equal(iris_i_hooks_add(&hooks, &observers[i]), IRIS_OK);
     }
@@ -283,7 +279,7 @@ static void there_is_a_limit_on_observers(void **state)
     assert_false(iris_i_hooks_watch_device(&hooks));
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(observers_get_the_values_that_operations_exchange),

@@ -123,11 +123,10 @@ static int play_lanes(iris_t *iris, void *arg)
 static void
 lane_loops_take_each_index_once_and_barriers_join_lanes(void **state)
 {
-    (void)state;
     harness_run_all(play_lanes, NULL);
 }
 
-int main(void)
+static int TEST_FILE(matrix)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(

@@ -259,30 +259,26 @@ static void play_messages(enum way way)
 
 static void no_released_flag_overtakes_the_stores_before_it(void **state)
 {
-    (void)state;
     play_messages(STORE_FLAG);
 }
 
 static void no_released_update_overtakes_the_puts_before_it(void **state)
 {
-    (void)state;
     play_messages(PUT_FLAG);
 }
 
 static void no_signal_overtakes_the_stores_of_other_lanes(void **state)
 {
-    (void)state;
     play_messages(STORE_WINDOW);
 }
 
 static void no_signal_overtakes_a_workgroups_put(void **state)
 {
-    (void)state;
     game_play_all((struct game){blocks, sizeof(struct block_board), GRID,
                                 harness_count(50000, 200), 0, 256});
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_released_flag_overtakes_the_stores_before_it),

@@ -95,19 +95,17 @@ IRIS_KERNEL(produce_and_consume, struct game_args)
 
 static void a_spin_lock_of_the_users_own_excludes(void **state)
 {
-    (void)state;
     game_play_all((struct game){locked_counters, sizeof(struct lock_board), 3,
                                 harness_count(1000000, 5000), 0, 64});
 }
 
 static void compare_and_swap_hands_over_data(void **state)
 {
-    (void)state;
     game_play_all((struct game){produce_and_consume, sizeof(struct flag_board),
                                 2, FLAGS, 0, 1});
 }
 
-int main(void)
+static int TEST_FILE(rank, one_gpu)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_spin_lock_of_the_users_own_excludes),

@@ -387,11 +387,10 @@ static int observed_body(iris_t *iris, void *arg)
 
 static void an_observer_sees_every_operation_and_changes_none(void **state)
 {
-    (void)state;
     harness_run_all(observed_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_observer_sees_every_operation_and_changes_none),

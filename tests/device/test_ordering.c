@@ -245,43 +245,37 @@ static void play_messages(enum announce how)
 static void
 data_is_seen_after_a_flag_that_is_released_and_acquired(void **state)
 {
-    (void)state;
     play_messages(BY_STORE);
 }
 
 static void data_is_seen_after_a_flag_that_is_updated(void **state)
 {
-    (void)state;
     play_messages(BY_UPDATE);
 }
 
 static void data_is_seen_after_a_relaxed_flag_between_fences(void **state)
 {
-    (void)state;
     play_messages(BY_FENCE);
 }
 
 static void data_is_seen_after_a_signal(void **state)
 {
-    (void)state;
     play_messages(BY_SIGNAL);
 }
 
 static void a_signal_does_not_overtake_a_workgroups_put_or_store(void **state)
 {
-    (void)state;
     game_play_all((struct game){bulk, sizeof(struct bulk_board), 1,
                                 harness_count(2000, 70), 0, 256});
 }
 
 static void all_to_all_cycles_need_no_barrier(void **state)
 {
-    (void)state;
     game_play_all((struct game){fan_out, sizeof(struct fan_board), 1,
                                 harness_count(100000, 2000), 0, 64});
 }
 
-int main(void)
+static int TEST_FILE(rank, one_gpu)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(

@@ -232,7 +232,6 @@ static int play_all(iris_t *iris, void *arg)
 
 static void products_of_every_layout_are_right_and_in_order_exact(void **state)
 {
-    (void)state;
     harness_run(2, play_all, NULL);
 }
 
@@ -280,11 +279,10 @@ static int play_nothing(iris_t *iris, void *arg)
 
 static void other_types_and_larger_tiles_leave_the_rest_alone(void **state)
 {
-    (void)state;
     harness_run(1, play_nothing, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_of_every_layout_are_right_and_in_order_exact),

@@ -275,7 +275,6 @@ static void every_way_moves_every_type_between_every_pair_of_ranks(void **state)
     const size_t sizes[] = {257, 0};
     struct sweep sweep = {LOAD, COPY_MASKED, sizes, 1, 0, 1};
 
-    (void)state;
     harness_run_all(body, &sweep);
 }
 
@@ -284,7 +283,6 @@ static void every_size_arrives_whole_and_nothing_beside_it(void **state)
     const size_t sizes[] = {1, 8, 16, 32, 257, MOST, 0};
     const enum way ways[] = {LOAD, GET, STORE, PUT, COPY};
 
-    (void)state;
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         struct sweep sweep = {ways[i], ways[i], sizes, 1, 0, 1};
 
@@ -298,7 +296,6 @@ static void no_cache_hint_changes_a_value(void **state)
     struct sweep loads = {LOAD_HINT, LOAD_HINT, sizes, HINTS, 0, HINTS};
     struct sweep stores = {STORE_HINT, STORE_HINT, sizes, HINTS, 0, HINTS};
 
-    (void)state;
     harness_run_all(body, &loads);
     harness_run_all(body, &stores);
 }
@@ -309,7 +306,6 @@ static void masked_off_lanes_touch_nothing_and_load_other(void **state)
                              COPY_MASKED};
     const size_t sizes[] = {1, 257, 0};
 
-    (void)state;
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         struct sweep sweep = {ways[i], ways[i], sizes, 1, 1, 1};
 
@@ -323,7 +319,6 @@ static void rounds_follow_each_other_through_the_same_memory(void **state)
     struct sweep gets = {GET, GET, sizes, 1, 0, harness_count(300, 4)};
     struct sweep puts = {PUT, PUT, sizes, 1, 0, harness_count(300, 4)};
 
-    (void)state;
     harness_run_all(body, &gets);
     harness_run_all(body, &puts);
 }
@@ -393,11 +388,10 @@ static int guarded_body(iris_t *iris, void *arg)
 
 static void a_peer_that_is_none_does_no_harm_behind_a_test(void **state)
 {
-    (void)state;
     harness_run_all(guarded_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(matrix, code, sample, slow)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(

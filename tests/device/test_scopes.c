@@ -94,7 +94,6 @@ static int streams_body(iris_t *iris, void *arg)
 
 static void data_is_seen_after_a_flag_between_workgroups(void **state)
 {
-    (void)state;
     game_play_all((struct game){messages, sizeof(struct scope_board), 2,
                                 harness_count(1000000, 5000), 0, 1});
 }
@@ -103,11 +102,10 @@ static void data_is_seen_after_a_flag_between_streams(void **state)
 {
     size_t rounds = harness_count(1000000, 5000);
 
-    (void)state;
     harness_run_all(streams_body, &rounds);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(data_is_seen_after_a_flag_between_workgroups),

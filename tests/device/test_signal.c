@@ -152,30 +152,26 @@ IRIS_KERNEL(rally_every_pair, struct game_args)
 
 static void signals_are_set_added_to_and_fetched_on_every_rank(void **state)
 {
-    (void)state;
     play(set_and_add, 1, 1);
     play(set_and_add, 3, harness_count(100000, 1000));
 }
 
 static void put_signal_relays_a_token_around_the_ring(void **state)
 {
-    (void)state;
     play(relay, 1, harness_count(200000, 2000));
 }
 
 static void put_signal_carries_every_element_type(void **state)
 {
-    (void)state;
     play(put_every_type, 1, 1);
 }
 
 static void every_pair_plays_ping_pong(void **state)
 {
-    (void)state;
     play(rally_every_pair, 1, harness_count(20000, 1000));
 }
 
-int main(void)
+static int TEST_FILE(matrix, one_gpu, sample)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(signals_are_set_added_to_and_fetched_on_every_rank),

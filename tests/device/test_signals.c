@@ -160,17 +160,15 @@ IRIS_KERNEL(everyone_to_everyone, struct game_args)
 
 static void vector_waits_and_tests_are_right_for_every_subset(void **state)
 {
-    (void)state;
     play(every_set, 1, 1);
 }
 
 static void vector_waits_find_each_sender_once_with_its_data(void **state)
 {
-    (void)state;
     play(everyone_to_everyone, 1, harness_count(200000, 5000));
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(vector_waits_and_tests_are_right_for_every_subset),

@@ -127,7 +127,6 @@ static int trample_body(iris_t *iris, void *arg)
 
 static void the_allocator_survives_a_kernel_that_overwrites_all(void **state)
 {
-    (void)state;
     harness_run(1, trample_body, NULL);
     harness_run(4, trample_body, NULL);
 }
@@ -171,7 +170,6 @@ static void large_heaps_take_next_to_nothing_before_they_are_used(void **state)
     struct usage usage = {0};
     int attempts = 0;
 
-    (void)state;
     if (harness_launched() != 0) {
         skip(); /* it makes ranks of its own */
     }
@@ -189,7 +187,7 @@ static void large_heaps_take_next_to_nothing_before_they_are_used(void **state)
     assert_true(attempts < ATTEMPTS);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_allocator_survives_a_kernel_that_overwrites_all),

@@ -212,7 +212,6 @@ static int play_all(iris_t *iris, void *arg)
 
 static void tiles_of_every_layout_arrive_and_touch_nothing_else(void **state)
 {
-    (void)state;
     harness_run_all(play_all, NULL);
 }
 
@@ -245,7 +244,6 @@ static int play_nothing(iris_t *iris, void *arg)
 
 static void a_tile_of_no_elements_signals(void **state)
 {
-    (void)state;
     harness_run_all(play_nothing, NULL);
 }
 
@@ -266,7 +264,6 @@ static void check_block(uint32_t m, uint32_t n, uint32_t rows, uint32_t cols)
 
 static void blocks_end_with_their_view(void **state)
 {
-    (void)state;
     check_block(0, 0, 64, 128);
     check_block(1, 1, 64, 128);
     check_block(2, 0, 2, 128);
@@ -277,7 +274,7 @@ static void blocks_end_with_their_view(void **state)
     check_block(UINT32_MAX, UINT32_MAX, 0, 0);
 }
 
-int main(void)
+static int TEST_FILE(matrix)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tiles_of_every_layout_arrive_and_touch_nothing_else),

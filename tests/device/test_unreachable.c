@@ -81,7 +81,6 @@ static int touch_body(iris_t *iris, void *arg)
 
 static void a_kernel_that_touches_an_unreachable_rank_ends(void **state)
 {
-    (void)state;
     setenv("IRIS_NODES", "2", 1);
     setenv("IRIS_TRANSPORT", "none", 1);
     harness_run(4, touch_body, NULL);
@@ -89,7 +88,7 @@ static void a_kernel_that_touches_an_unreachable_rank_ends(void **state)
     unsetenv("IRIS_NODES");
 }
 
-int main(void)
+static int TEST_FILE(rank, standard)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_kernel_that_touches_an_unreachable_rank_ends),

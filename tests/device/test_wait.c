@@ -148,18 +148,16 @@ IRIS_KERNEL(wait_each_way, struct game_args)
 
 static void wait_until_and_test_compare_every_word_type_six_ways(void **state)
 {
-    (void)state;
     play(compare, 1, 1);
 }
 
 static void
 wait_until_goes_on_at_the_right_value_and_sees_the_data(void **state)
 {
-    (void)state;
     play(wait_each_way, 2, harness_count(10000, 200));
 }
 
-int main(void)
+static int TEST_FILE(rank, one_gpu)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wait_until_and_test_compare_every_word_type_six_ways),

@@ -205,12 +205,11 @@ static int play(iris_t *iris, void *arg)
 
 static void lanes_combine_and_wavefronts_put(void **state)
 {
-    (void)state;
     harness_run(1, play, NULL);
     harness_run(3, play, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lanes_combine_and_wavefronts_put),

@@ -300,23 +300,20 @@ static int play_nothing(iris_t *iris, void *arg)
 
 static void blocks_move_whole_at_every_misalignment_and_size(void **state)
 {
-    (void)state;
     harness_run_all(play_misaligned, NULL);
 }
 
 static void a_block_goes_around_the_ring_and_comes_back(void **state)
 {
-    (void)state;
     harness_run_all(play_ring, NULL);
 }
 
 static void a_block_of_0_bytes_needs_no_address(void **state)
 {
-    (void)state;
     harness_run_all(play_nothing, NULL);
 }
 
-int main(void)
+static int TEST_FILE(matrix, sample)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_move_whole_at_every_misalignment_and_size),

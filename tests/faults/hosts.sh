@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: cpu
 #
 # test_faults with ranks on 2 and 3 hosts, which are network namespaces: a rank is
 # killed or stopped, or its host's link ends, before its calls on sockets. Needs
@@ -42,9 +43,9 @@ run() { # COMMAND...
     IRIS_TEST_SPACES=$tag TMPDIR=$tmp unshare --mount sh -c 'mount -t tmpfs tmpfs /dev/shm && "$@"
         ret=$?; [ -z "$(ls -A /dev/shm)" ] || { echo "left: $(ls -A /dev/shm)" && ret=1; }; exit $ret' sh "$@"
 }
-run tests/faults/test_faults "${1-*}"
+run tests/faults/run ${1:+-k "$1"}
 ret=$?
-if IRIS_TEST_LONG=0 IRIS_TEST_WRONG=1 run tests/faults/test_faults "*dies*" >"$tmp/out" 2>&1; then
+if IRIS_TEST_LONG=0 IRIS_TEST_WRONG=1 run tests/faults/run -k dies >"$tmp/out" 2>&1; then
     echo "FAILED: the test does not see that a rank which runs is blamed" && ret=1
 fi
 for host in 0 1 2; do

@@ -1,4 +1,3 @@
 # SPDX-License-Identifier: MIT
-unit_tests += %D%/test_faults
-tests_faults_test_faults_SOURCES = %D%/test_faults.c %D%/socket_faults.c \
-	%D%/socket_faults.h
+test_programs += %D%/run
+tests_faults_run_SOURCES = %D%/socket_faults.c %D%/socket_faults.h %D%/test_faults.c

@@ -263,7 +263,6 @@ static void calls_may_be_cut_short_interrupted_and_delayed(void **state)
 {
     int jobs = (int)harness_count(200, 3);
 
-    (void)state;
     FOR_WAYS(each)
     {
         set_way(each, LONG_MS);
@@ -572,19 +571,16 @@ static void end_all_ways(int number, int timeout_ms)
 
 static void a_rank_that_dies_before_any_call_is_named(void **state)
 {
-    (void)state;
     end_all_ways(SIGKILL, KILL_MS);
 }
 
 static void a_rank_that_stops_before_any_call_is_named(void **state)
 {
-    (void)state;
     end_all_ways(SIGSTOP, SHORT_MS);
 }
 
 static void a_host_whose_link_ends_before_any_call_is_named(void **state)
 {
-    (void)state;
     if (getenv("IRIS_TEST_SPACES") != NULL) {
         end_all_ways(CUT, HOST_MS);
     }
@@ -674,7 +670,6 @@ static void check_child(int by_system_call)
 
 static void a_death_is_known_though_a_child_of_the_rank_lives(void **state)
 {
-    (void)state;
     FOR_WAYS(each)
     {
         set_way(each, LONG_MS);
@@ -755,7 +750,6 @@ static void all_ways_to_start_survive_a_timer(void **state)
 {
     int jobs = (int)harness_count(100, 3);
 
-    (void)state;
     FOR_WAYS(each)
     {
         set_way(each, LONG_MS);
@@ -770,8 +764,7 @@ static void all_ways_to_start_survive_a_timer(void **state)
     }
 }
 
-/* An argument chooses tests: "*dies*". */
-int main(int argc, char **argv)
+static int TEST_FILE(unit, slow)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_may_be_cut_short_interrupted_and_delayed),
@@ -782,15 +775,12 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_host_whose_link_ends_before_any_call_is_named),
     };
 
-    if (argc > 1) {
-        cmocka_set_test_filter(argv[1]);
-    }
     return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
 }
 
 #else
 
-int main(void)
+static int TEST_FILE(unit, slow)
 {
     return 77;
 }

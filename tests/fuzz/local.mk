@@ -13,8 +13,8 @@ $(fuzz_programs): LDFLAGS += -fsanitize=fuzzer
 fuzz_structs = %D%/structs.c %D%/structs.h %D%/structs_calls.c \
 	%D%/structs_ops.c %D%/structs_tensor.c
 tests_fuzz_fuzz_structs_SOURCES = %D%/fuzz_structs.c $(fuzz_structs)
-unit_tests += %D%/test_structs
-tests_fuzz_test_structs_SOURCES = %D%/test_structs.c $(fuzz_structs)
-EXTRA_DIST += %D%/fuzz.h %D%/fuzz_iriscc.awk %D%/fuzz_iriscc.sh
+test_programs += %D%/run
+tests_fuzz_run_SOURCES = %D%/test_structs.c $(fuzz_structs)
+EXTRA_DIST += %D%/fuzz.h %D%/fuzz.sh %D%/fuzz_iriscc.awk %D%/fuzz_iriscc.sh
 print-fuzz-programs: ; @echo $(fuzz_programs)
 .PHONY: print-fuzz-programs

@@ -2,7 +2,7 @@
  *
  * Malformed values of the public structs, made from an input, given to the
  * public calls that take them. test_structs.c feeds numbers of a generator,
- * fuzz_structs.c what libFuzzer finds. structs.sh holds that no public struct
+ * fuzz_structs.c what libFuzzer finds. run_structs.sh holds that no public struct
  * is left out.
  */
 #ifndef IRIS_TESTS_FUZZ_STRUCTS_H

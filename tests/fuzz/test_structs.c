@@ -46,7 +46,6 @@ static void malformed_structs_are_refused(void **state)
 {
     size_t count = harness_count(1000000, 10000);
 
-    (void)state;
     setenv("IRIS_LOG_LEVEL", "off", 1);
     harness_run(2, run_cases, &count);
 }
@@ -55,13 +54,12 @@ static void malformed_structs_are_refused_where_bounds_are_checked(void **state)
 {
     size_t count = harness_count(200000, 2000);
 
-    (void)state;
     setenv("IRIS_CHECK", "bounds", 1);
     harness_run(2, run_cases, &count);
     unsetenv("IRIS_CHECK");
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(malformed_structs_are_refused),

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-unit_tests += %D%/test_alloc %D%/test_bases %D%/test_commit \
-	%D%/test_deferred_failure %D%/test_name
-rank_tests += %D%/test_as_symmetric %D%/test_deferred %D%/test_heap %D%/test_symmetric \
-	%D%/test_typed %D%/test_usable %D%/test_vmem
+# inputs: gpus hosts nodes
+test_programs += %D%/run
+tests_heap_run_SOURCES = %D%/test_alloc.c %D%/test_as_symmetric.c %D%/test_bases.c \
+	%D%/test_commit.c %D%/test_deferred.c %D%/test_deferred_failure.c \
+	%D%/test_heap.c %D%/test_name.c %D%/test_symmetric.c %D%/test_typed.c \
+	%D%/test_usable.c %D%/test_vmem.c

@@ -2,21 +2,15 @@
  *
  * The heap allocator against a map of its units.
  */
-#ifdef HAVE_CONFIG_H
-#include <config.h>
-#endif
+#include "config.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
+#include "support/harness.h"
 
 #include "heap/heap.h"
 #include "heap/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 #define UNIT ((size_t)IRIS_ALIGNMENT)
 #define UNITS 4096
@@ -37,15 +31,17 @@ static struct iris_alloc *create(size_t bytes)
     return alloc;
 }
 
+static struct iris_alloc *of_test;
+
 static int setup(void **state)
 {
-    *state = create(HEAP);
+    of_test = create(HEAP);
     return 0;
 }
 
 static int teardown(void **state)
 {
-    iris_i_alloc_destroy(*state);
+    iris_i_alloc_destroy(of_test);
     return 0;
 }
 
@@ -143,7 +139,7 @@ static void random_blocks_are_apart_aligned_and_repeatable(void **state)
     static struct block blocks[SLOTS];
     const char *is_long = getenv("IRIS_TEST_LONG");
     int calls = is_long && !strcmp(is_long, "1") ? 1000000 : 50000;
-    struct iris_alloc *alloc = *state, *twin = create(HEAP);
+    struct iris_alloc *alloc = of_test, *twin = create(HEAP);
     uint64_t seed = 2024;
 
     for (int call = 0; call < calls; call++) {
@@ -176,7 +172,7 @@ static void random_blocks_are_apart_aligned_and_repeatable(void **state)
 
 static void exhaustion_leaves_the_state_unchanged(void **state)
 {
-    struct iris_alloc *alloc = *state;
+    struct iris_alloc *alloc = of_test;
     size_t middle;
 
     take(alloc, HEAP / 2);
@@ -195,7 +191,7 @@ static void give_refuses_interior_foreign_and_freed_offsets(void **state)
 {
     static const size_t bad[] = {
         1, UNIT, 3 * UNIT, HEAP, HEAP + UNIT, SIZE_MAX, SIZE_MAX - UNIT + 1};
-    struct iris_alloc *alloc = *state;
+    struct iris_alloc *alloc = of_test;
     size_t offset = take(alloc, 3 * UNIT);
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -209,7 +205,7 @@ static void give_refuses_interior_foreign_and_freed_offsets(void **state)
 
 static void zero_and_overflowing_sizes_are_refused(void **state)
 {
-    struct iris_alloc *alloc = *state, *tiny = create(UNIT - 1);
+    struct iris_alloc *alloc = of_test, *tiny = create(UNIT - 1);
 
     refuse(alloc, 0, UNIT, IRIS_ERR_INVALID);
     refuse(alloc, 1, 0, IRIS_ERR_INVALID);
@@ -224,7 +220,7 @@ static void zero_and_overflowing_sizes_are_refused(void **state)
 
 static void alignment_up_to_the_heap_size_is_honoured(void **state)
 {
-    struct iris_alloc *alloc = *state;
+    struct iris_alloc *alloc = of_test;
     size_t offset = SIZE_MAX;
     iris_status_t status;
 
@@ -242,7 +238,6 @@ static void take_gives_exactly_the_largest_free_bytes(void **state)
     struct iris_alloc *alloc = create(HOLES * 1024 * UNIT);
     size_t offsets[HOLES], largest;
 
-    (void)state;
     for (int i = 0; i < HOLES; i++) {
         offsets[i] = take(alloc, (size_t)(1007 - i / 50) * UNIT);
         take(alloc, UNIT);
@@ -262,7 +257,7 @@ static void take_gives_exactly_the_largest_free_bytes(void **state)
 
 static void find_names_the_live_block_around_an_offset(void **state)
 {
-    struct iris_alloc *alloc = *state;
+    struct iris_alloc *alloc = of_test;
     size_t first = take(alloc, 5 * UNIT), second = take(alloc, UNIT + 1);
     size_t start = 0, bytes = 0, end = second + 2 * UNIT;
 
@@ -286,7 +281,6 @@ static void metadata_stays_below_64_bytes_for_each_live_block(void **state)
     struct iris_alloc *alloc = create(2 * MANY * UNIT);
     struct iris_heap_stats stats;
 
-    (void)state;
     for (size_t i = 0; i < 2 * MANY; i++) {
         take(alloc, UNIT);
         stats = stats_of(alloc);
@@ -306,7 +300,6 @@ static void heaps_beyond_32_bits_of_units_work(void **state)
     size_t bytes = (size_t)1 << 46, first, second;
     struct iris_alloc *alloc = create(bytes);
 
-    (void)state;
     first = take(alloc, bytes - bytes / 4);
     second = take(alloc, 1);
     assert_int_equal(first, 0);
@@ -326,7 +319,6 @@ static void the_start_of_an_allocation_is_found_without_a_walk(void **state)
     size_t offsets[64], start = 0, bytes = 0;
     uint32_t first;
 
-    (void)state;
     for (size_t i = 0; i < 64; i++) {
         offsets[i] = take(alloc, UNIT);
     }
@@ -344,7 +336,7 @@ static void the_start_of_an_allocation_is_found_without_a_walk(void **state)
     iris_i_alloc_destroy(alloc);
 }
 
-int main(void)
+static int TEST_FILE(unit, sample, valgrind)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_start_of_an_allocation_is_found_without_a_walk),

@@ -171,7 +171,6 @@ static int copy_host(iris_t *iris, void *arg)
 
 static void memory_of_the_host_is_copied(void **state)
 {
-    (void)state;
     harness_run_all(copy_host, NULL);
 }
 
@@ -204,7 +203,6 @@ static int misuse(iris_t *iris, void *arg)
 
 static void what_makes_no_sense_is_refused(void **state)
 {
-    (void)state;
     harness_run(1, misuse, NULL);
     harness_run(2, misuse, NULL);
 }
@@ -231,7 +229,6 @@ static int differ(iris_t *iris, void *arg)
 
 static void ranks_that_differ_are_told(void **state)
 {
-    (void)state;
     harness_run(2, differ, NULL);
 }
 
@@ -384,7 +381,6 @@ static int share_each(iris_t *iris, void *arg)
 
 static void memory_of_the_device_is_shared(void **state)
 {
-    (void)state;
     need_gpu();
     harness_run(1, share_each, NULL);
     harness_run(2, share_each, NULL);
@@ -432,7 +428,6 @@ static int share_many(iris_t *iris, void *arg)
 
 static void many_are_shared_at_once(void **state)
 {
-    (void)state;
     need_gpu();
     harness_run(1, share_many, NULL);
     harness_run(2, share_many, NULL);
@@ -448,7 +443,6 @@ static int copy_from_device(iris_t *iris, void *arg)
 
 static void the_pool_allocator_copies(void **state)
 {
-    (void)state;
     need_gpu();
     harness_run(2, copy_from_device, NULL);
 }
@@ -461,14 +455,12 @@ static int use_vmem(void **state)
 {
     const char *before = getenv("IRIS_ALLOCATOR");
 
-    (void)state;
     snprintf(allocator, sizeof allocator, "%s", before == NULL ? "" : before);
     return gpu ? setenv("IRIS_ALLOCATOR", "vmem", 1) : 0;
 }
 
 static int use_what_was(void **state)
 {
-    (void)state;
     return setenv("IRIS_ALLOCATOR", allocator, 1);
 }
 
@@ -480,7 +472,7 @@ static int use_pool(void **state)
 #define WITH_VMEM(test) \
     cmocka_unit_test_setup_teardown(test, use_vmem, use_what_was)
 
-int main(void)
+static int TEST_FILE(rank, one_node, standard)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_of_the_host_is_copied),

@@ -87,7 +87,6 @@ static int check_file(iris_t *iris, void *arg)
 
 static void every_rank_writes_its_bases_to_the_byte(void **state)
 {
-    (void)state;
     harness_run_all(check_file, NULL);
     harness_run(3, check_file, NULL);
     setenv("IRIS_NODES", "2", 1);
@@ -100,7 +99,6 @@ static void python_would_write_the_same_bytes(void **state)
 {
     char command[1500], path[600];
 
-    (void)state;
     if (system("python3 -c '' 2>/dev/null") != 0) {
         print_message("left out: no python3 to compare with\n");
         skip();
@@ -129,7 +127,6 @@ static void a_prefix_asked_for_must_be_writable(void **state)
     struct leaks before;
     iris_t *iris = NULL;
 
-    (void)state;
     leaks_note(&before);
     assert_int_equal(init_with("/no/such/folder/iris", &iris), IRIS_ERR_SYSTEM);
     assert_true(harness_message_has("/no/such/folder/iris_rank_0_heap_bases"));
@@ -153,7 +150,6 @@ static void all_ranks_fail_when_one_cannot_write(void **state)
     struct iris_config config;
     struct leaks before;
 
-    (void)state;
     leaks_note(&before);
     iris_config_init(&config);
     config.heap_bases_prefix = "/no/such/folder/iris";
@@ -169,7 +165,6 @@ static void a_name_that_is_taken_is_an_error(void **state)
     char prefix[320], path[600];
     iris_t *iris = NULL;
 
-    (void)state;
     snprintf(prefix, sizeof prefix, "%s/taken", harness_folder());
     path_of(prefix, 0, path, sizeof path);
     assert_int_equal(mkdir(path, 0700), 0);
@@ -185,7 +180,6 @@ static void a_prefix_nobody_chose_is_only_warned_about(void **state)
     char kept[300], here[1024];
     iris_t *iris = NULL;
 
-    (void)state;
     snprintf(kept, sizeof kept, "%s", getenv("IRIS_HEAP_BASES_PREFIX"));
     assert_non_null(getcwd(here, sizeof here));
     unsetenv("IRIS_HEAP_BASES_PREFIX");
@@ -205,7 +199,6 @@ static void an_old_file_is_replaced_whole(void **state)
     iris_t *iris = NULL;
     FILE *file;
 
-    (void)state;
     snprintf(prefix, sizeof prefix, "%s/old", harness_folder());
     path_of(prefix, 0, path, sizeof path);
     file = fopen(path, "we");
@@ -230,7 +223,6 @@ static void a_user_can_do_without_the_files(void **state)
     iris_t *iris = NULL;
     char prefix[320], path[600];
 
-    (void)state;
     iris_config_init(&config);
     config.heap_bases_files = 0;
     config.heap_bases_prefix = "/no/such/folder/iris";
@@ -253,7 +245,6 @@ static void a_thousand_bases_are_written_too(void **state)
     char prefix[320], path[600], *seen = malloc(FILE_BYTES);
     char *expected = malloc(FILE_BYTES);
 
-    (void)state;
     for (int rank = 0; rank < 1000; rank++) {
         bases[rank] = rank == 999 ? INT64_MAX : (int64_t)rank << 30;
     }
@@ -275,7 +266,7 @@ static void a_thousand_bases_are_written_too(void **state)
     free(bases);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_rank_writes_its_bases_to_the_byte),

@@ -105,7 +105,6 @@ static int fail_then_fit(iris_t *iris, void *arg)
 
 static void memory_that_one_rank_lacks_is_kept_on_none(void **state)
 {
-    (void)state;
     run(fail_then_fit);
 }
 
@@ -144,7 +143,6 @@ static int free_and_look(iris_t *iris, void *arg)
 
 static void freed_memory_goes_back_to_the_system(void **state)
 {
-    (void)state;
     run(free_and_look);
 }
 
@@ -181,7 +179,6 @@ static int use_nothing(iris_t *iris, void *arg)
 
 static void what_was_never_allocated_is_not_touched(void **state)
 {
-    (void)state;
     run(use_nothing);
 }
 
@@ -227,7 +224,6 @@ static int lazy_body(iris_t *iris, void *arg)
 
 static void a_lazy_allocation_gets_memory_part_by_part(void **state)
 {
-    (void)state;
     harness_run(2, lazy_body, NULL);
 }
 
@@ -247,11 +243,10 @@ static int collective_body(iris_t *iris, void *arg)
 /* With 64 ranks it would be 4 GiB, before the first collective. */
 static void memory_for_collectives_waits_for_workspaces(void **state)
 {
-    (void)state;
     harness_run(2, collective_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(unit, one_node)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_that_one_rank_lacks_is_kept_on_none),

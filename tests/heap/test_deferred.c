@@ -91,7 +91,6 @@ static int many(iris_t *iris, void *arg)
 
 static void what_all_ranks_have_released_goes_in_any_order(void **state)
 {
-    (void)state;
     harness_run_all(many, NULL);
 }
 
@@ -149,7 +148,6 @@ static int follow(iris_t *iris, void *arg)
 
 static void each_collective_call_frees_what_it_can(void **state)
 {
-    (void)state;
     harness_run(1, follow, NULL);
     harness_run(3, follow, NULL);
 }
@@ -185,7 +183,6 @@ static int count_agreements(iris_t *iris, void *arg)
 
 static void where_nothing_is_new_a_call_is_one_agreement(void **state)
 {
-    (void)state;
     harness_run(2, count_agreements, NULL);
 }
 
@@ -225,7 +222,6 @@ static int busy(iris_t *iris, void *arg)
 
 static void nothing_goes_while_a_stream_may_use_it(void **state)
 {
-    (void)state;
     harness_run(2, busy, NULL);
 }
 
@@ -258,7 +254,6 @@ static int full(iris_t *iris, void *arg)
 
 static void a_full_heap_frees_what_it_can_before_it_fails(void **state)
 {
-    (void)state;
     harness_run(1, full, NULL);
     harness_run(4, full, NULL);
 }
@@ -311,7 +306,6 @@ static int threads(iris_t *iris, void *arg)
 
 static void any_thread_may_release(void **state)
 {
-    (void)state;
     harness_run(2, threads, NULL);
 }
 
@@ -403,7 +397,6 @@ static int shared_more_than_once(iris_t *iris, void *arg)
 
 static void shared_memory_of_the_programs_goes_the_same_way(void **state)
 {
-    (void)state;
     if (!gpu) {
         print_message("left out: sharing needs a GPU\n");
         skip();
@@ -416,7 +409,7 @@ static void shared_memory_of_the_programs_goes_the_same_way(void **state)
     unsetenv("IRIS_ALLOCATOR");
 }
 
-int main(void)
+static int TEST_FILE(rank, standard)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_all_ranks_have_released_goes_in_any_order),

@@ -53,7 +53,6 @@ static int misuse(iris_t *iris, void *arg)
 
 static void a_release_that_makes_no_sense_is_refused(void **state)
 {
-    (void)state;
     harness_run(1, misuse, NULL);
     harness_run(2, misuse, NULL);
 }
@@ -80,7 +79,6 @@ static int disagree(iris_t *iris, void *arg)
 
 static void freed_by_one_rank_and_released_by_another_is_an_error(void **state)
 {
-    (void)state;
     harness_run(2, disagree, NULL);
 }
 
@@ -112,7 +110,6 @@ static int differ(iris_t *iris, void *arg)
 
 static void a_call_in_which_ranks_differ_frees_and_loses_nothing(void **state)
 {
-    (void)state;
     harness_run(2, differ, NULL);
 }
 
@@ -148,7 +145,6 @@ static void a_rank_that_dies_takes_nothing_from_the_others(void **state)
 {
     struct procs procs;
 
-    (void)state;
     if (harness_launched() != 0) {
         skip();
     }
@@ -173,7 +169,6 @@ static void after_finalize_nothing_can_be_released(void **state)
     iris_t *iris;
     void *ptr;
 
-    (void)state;
     if (harness_launched() != 0) {
         skip();
     }
@@ -185,7 +180,7 @@ static void after_finalize_nothing_can_be_released(void **state)
     assert_int_equal(iris_free_deferred(iris), IRIS_ERR_STATE);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rank_that_dies_takes_nothing_from_the_others),

@@ -126,7 +126,6 @@ static void random_calls_give_every_rank_the_same_offsets(void **state)
 {
     size_t calls = harness_count(MANY, SAMPLE);
 
-    (void)state;
     harness_run(2, random_calls, &calls);
     calls /= 10;
     harness_run(4, random_calls, &calls);
@@ -166,7 +165,6 @@ static int wrong_sizes(iris_t *iris, void *arg)
 
 static void a_size_of_nothing_or_too_much_is_refused(void **state)
 {
-    (void)state;
     harness_run(1, wrong_sizes, &(int){0});
     harness_run(3, wrong_sizes, &(int){0});
 }
@@ -201,7 +199,6 @@ static int too_much(iris_t *iris, void *arg)
 
 static void more_than_the_heap_says_what_is_free(void **state)
 {
-    (void)state;
     harness_run(2, too_much, &(int){0});
 }
 
@@ -239,7 +236,6 @@ static int exhaust(iris_t *iris, void *arg)
 
 static void a_full_heap_recovers(void **state)
 {
-    (void)state;
     harness_run(2, exhaust, NULL);
 }
 
@@ -283,7 +279,6 @@ static int wrong_pointers(iris_t *iris, void *arg)
 
 static void only_the_start_of_a_live_allocation_can_be_freed(void **state)
 {
-    (void)state;
     harness_run(1, wrong_pointers, &(int){0});
     harness_run(3, wrong_pointers, &(int){0});
 }
@@ -329,7 +324,6 @@ static int watched(iris_t *iris, void *arg)
 
 static void any_thread_may_look_at_the_figures(void **state)
 {
-    (void)state;
     harness_run(1, watched, NULL);
 }
 
@@ -370,7 +364,6 @@ static iris_status_t try_heap(int num_ranks, int64_t bytes, int64_t *least_p)
 
 static void a_heap_that_is_too_small_says_what_would_do(void **state)
 {
-    (void)state;
     for (int num_ranks = 1; num_ranks <= 2; num_ranks++) {
         int64_t least = 0, again = 0;
 
@@ -385,7 +378,7 @@ static void a_heap_that_is_too_small_says_what_would_do(void **state)
     }
 }
 
-int main(void)
+static int TEST_FILE(rank, one_gpu, sample, valgrind)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_calls_give_every_rank_the_same_offsets),

@@ -76,7 +76,6 @@ static int named(iris_t *iris, void *arg)
 
 static void names_are_in_the_list_of_allocations(void **state)
 {
-    (void)state;
     harness_run(2, named, NULL);
 }
 
@@ -108,13 +107,12 @@ static int strayed(iris_t *iris, void *arg)
 
 static void the_bounds_checker_says_the_name(void **state)
 {
-    (void)state;
     setenv("IRIS_CHECK", "bounds", 1);
     harness_run(1, strayed, NULL);
     unsetenv("IRIS_CHECK");
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_in_the_list_of_allocations),

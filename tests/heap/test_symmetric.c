@@ -75,13 +75,11 @@ static int figures_of_other_versions(iris_t *iris, void *arg)
 
 static void other_versions_get_the_figures_they_know(void **state)
 {
-    (void)state;
     harness_run(1, figures_of_other_versions, NULL);
 }
 
 static void figures_add_up(void **state)
 {
-    (void)state;
     harness_run(2, figures, NULL);
 }
 
@@ -108,7 +106,6 @@ static int edges(iris_t *iris, void *arg)
 
 static void the_heap_ends_where_it_ends(void **state)
 {
-    (void)state;
     harness_run(1, edges, NULL);
     harness_run(4, edges, NULL);
 }
@@ -146,7 +143,6 @@ static int translate(iris_t *iris, void *arg)
 
 static void translation_refuses_what_is_not_there(void **state)
 {
-    (void)state;
     harness_run(1, translate, &(int){0});
     harness_run(4, translate, &(int){0});
 }
@@ -170,7 +166,6 @@ static int zeroed(iris_t *iris, void *arg)
 
 static void calloc_zeroes_what_was_used_before(void **state)
 {
-    (void)state;
     harness_run(2, zeroed, NULL);
 }
 
@@ -226,7 +221,6 @@ static int write_at_once(iris_t *iris, void *arg)
 
 static void peers_may_write_as_soon_as_malloc_returns(void **state)
 {
-    (void)state;
     harness_run_all(write_at_once, NULL);
 }
 
@@ -249,7 +243,6 @@ static int keep(iris_t *iris, void *arg)
 
 static void contents_survive_what_others_allocate(void **state)
 {
-    (void)state;
     harness_run(2, keep, NULL);
 }
 
@@ -276,11 +269,10 @@ static int aligned(iris_t *iris, void *arg)
 
 static void alignment_holds_on_every_rank(void **state)
 {
-    (void)state;
     harness_run(3, aligned, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank, one_node)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(figures_add_up),

@@ -46,7 +46,6 @@ static int sizes_body(iris_t *iris, void *arg)
 
 static void a_pointers_type_says_how_much(void **state)
 {
-    (void)state;
     harness_run(2, sizes_body, NULL);
 }
 
@@ -71,7 +70,6 @@ static int once_body(iris_t *iris, void *arg)
 
 static void each_argument_is_evaluated_once(void **state)
 {
-    (void)state;
     harness_run(2, once_body, NULL);
 }
 
@@ -100,11 +98,10 @@ static int errors_body(iris_t *iris, void *arg)
 
 static void a_count_that_overflows_is_refused_and_nothing_written(void **state)
 {
-    (void)state;
     harness_run(2, errors_body, &(int64_t){0});
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_pointers_type_says_how_much),

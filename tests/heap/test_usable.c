@@ -49,7 +49,6 @@ static void the_program_can_allocate_what_it_asked_for(void **state)
 {
     char text[32];
 
-    (void)state;
     setenv("IRIS_HEAP_USABLE", "1", 1);
     snprintf(text, sizeof text, "%zu", HEAP);
     setenv("IRIS_HEAP_SIZE", text, 1);
@@ -86,12 +85,11 @@ static int zeroed_and_aligned(iris_t *iris, void *arg)
 
 static void memory_is_zeroed_and_aligned_in_one_call(void **state)
 {
-    (void)state;
     harness_run(1, zeroed_and_aligned, NULL);
     harness_run(2, zeroed_and_aligned, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_program_can_allocate_what_it_asked_for),

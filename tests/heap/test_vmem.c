@@ -87,7 +87,6 @@ static int grow(iris_t *iris, void *arg)
 
 static void what_comes_later_is_mapped_everywhere(void **state)
 {
-    (void)state;
     harness_run_all(grow, NULL);
 }
 
@@ -138,7 +137,6 @@ static int reach(iris_t *iris, void *arg)
 
 static void kernels_reach_what_comes_later(void **state)
 {
-    (void)state;
     harness_run_all(reach, NULL);
 }
 
@@ -171,7 +169,6 @@ static void a_full_heap_says_so(void **state)
     const char *before = getenv("IRIS_HEAP_SIZE");
     char saved[64];
 
-    (void)state;
     snprintf(saved, sizeof saved, "%s", before);
     harness_run(1, fill_up, NULL);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -231,7 +228,6 @@ static int play(iris_t *iris, void *arg)
 
 static void any_order_of_growth_keeps_contents(void **state)
 {
-    (void)state;
     harness_run(1, play, NULL);
     harness_run(2, play, NULL);
     harness_run(4, play, NULL);
@@ -259,7 +255,6 @@ static int differ(iris_t *iris, void *arg)
 
 static void heaps_stay_alike_when_calls_differ(void **state)
 {
-    (void)state;
     harness_run(2, differ, NULL);
     harness_run(4, differ, NULL);
 }
@@ -294,7 +289,6 @@ static void a_rank_that_cannot_be_told_of_memory_is_named(void **state)
     struct procs procs;
     char before[32];
 
-    (void)state;
     if (harness_launched() != 0 || !harness_fits(2)) {
         skip(); /* it makes ranks of its own */
     }
@@ -311,7 +305,7 @@ static void a_rank_that_cannot_be_told_of_memory_is_named(void **state)
     setenv("IRIS_TIMEOUT_MS", before, 1);
 }
 
-int main(void)
+static int TEST_FILE(rank, one_gpu)
 {
     const struct CMUnitTest tests[] = {
         /* First: a process that has used a GPU cannot fork ranks. */

@@ -430,7 +430,6 @@ static void each_shape_has_the_bits_of_product_and_collective(void **state)
 {
     int off_heap = 0;
 
-    (void)state;
     harness_run_all(shapes_body, &off_heap);
     harness_run(1, shapes_body, &off_heap);
     harness_run(3, shapes_body, &off_heap);
@@ -440,7 +439,6 @@ static void matrices_may_be_off_the_heap(void **state)
 {
     int off_heap = 1;
 
-    (void)state;
     harness_run(2, shapes_body, &off_heap);
     harness_run(3, shapes_body, &off_heap);
 }
@@ -483,11 +481,10 @@ static int pairs_body(iris_t *iris, void *arg)
 
 static void a_group_has_a_workspace_of_its_own(void **state)
 {
-    (void)state;
     harness_run(4, pairs_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(matrix, slow)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_shape_has_the_bits_of_product_and_collective),

@@ -331,7 +331,6 @@ static int bits_body(iris_t *iris, void *arg)
 
 static void fused_has_the_bits_of_product_and_collective(void **state)
 {
-    (void)state;
     if (!HAVE_CBLAS && !HAVE_CUBLASLT && !HAVE_HIPBLASLT) {
         skip(); /* the plain loop has its own test */
     }
@@ -407,7 +406,6 @@ static void without_its_module_the_plain_loop_multiplies(void **state)
     char *level = strdup(getenv("IRIS_LOG_LEVEL"));
     int ran;
 
-    (void)state;
     setenv("IRIS_LOG_LEVEL", "info", 1);
     harness_capture(&capture);
     ran = run_with("auto", harness_folder(), &fine);
@@ -428,7 +426,6 @@ static void a_library_that_is_asked_for_has_to_be_there(void **state)
     struct call missing = {IRIS_ERR_BACKEND, "IRIS_BLAS=cblas cannot be used"};
     struct call wrong = {IRIS_ERR_BACKEND, "it is not for this rank's device"};
 
-    (void)state;
     run_with("cblas", harness_folder(), &missing);
     run_with("cublaslt", NULL, &wrong);
 }
@@ -437,14 +434,13 @@ static void a_library_is_found_by_name(void **state)
 {
     struct call fine = {IRIS_OK, NULL};
 
-    (void)state;
     if (!HAVE_CBLAS) {
         skip(); /* configure found none */
     }
     run_with("cblas", NULL, &fine);
 }
 
-int main(void)
+static int TEST_FILE(rank, standard)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_its_module_the_plain_loop_multiplies),

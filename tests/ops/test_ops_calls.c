@@ -106,7 +106,6 @@ static int refused_body(iris_t *iris, void *arg)
 
 static void what_does_not_fit_is_refused(void **state)
 {
-    (void)state;
     harness_run(1, refused_body, NULL);
     harness_run(2, refused_body, NULL);
 }
@@ -153,7 +152,6 @@ static int workspace_body(iris_t *iris, void *arg)
 
 static void a_workspace_that_does_not_do_is_refused(void **state)
 {
-    (void)state;
     harness_run(2, workspace_body, NULL);
 }
 
@@ -184,7 +182,6 @@ static int larger_body(iris_t *iris, void *arg)
 
 static void the_own_workspace_becomes_larger(void **state)
 {
-    (void)state;
     harness_run(2, larger_body, NULL);
 }
 
@@ -225,7 +222,6 @@ static int half_body(iris_t *iris, void *arg)
 
 static void a_smaller_group_needs_a_workspace(void **state)
 {
-    (void)state;
     harness_run(3, half_body, NULL);
 }
 
@@ -265,7 +261,6 @@ static int others_body(iris_t *iris, void *arg)
 
 static void ranks_outside_the_group_need_not_know_its_sizes(void **state)
 {
-    (void)state;
     harness_run(3, others_body, NULL);
     harness_run(3, others_body, "without matrices");
 }
@@ -307,7 +302,6 @@ static int graph_body(iris_t *iris, void *arg)
 
 static void a_captured_call_is_replayed(void **state)
 {
-    (void)state;
     if (!harness_has_gpu()) {
         skip(); /* graphs need one */
     }
@@ -391,7 +385,6 @@ static int sizes_body(iris_t *iris, void *arg)
 
 static void sizes_that_differ_are_found_by_all(void **state)
 {
-    (void)state;
     harness_run(2, sizes_body, NULL);
 }
 
@@ -420,7 +413,6 @@ static int apart_body(iris_t *iris, void *arg)
 
 static void a_variant_that_is_not_in_place_will_do(void **state)
 {
-    (void)state;
     setenv("IRIS_CCL", "all_reduce=one_shot", 1);
     harness_run(2, apart_body, NULL);
     unsetenv("IRIS_CCL");
@@ -468,11 +460,10 @@ static int large_body(iris_t *iris, void *arg)
 
 static void large_shares_that_differ_are_gathered(void **state)
 {
-    (void)state;
     harness_run(2, large_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_does_not_fit_is_refused),

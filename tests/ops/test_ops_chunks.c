@@ -288,7 +288,6 @@ static void chunks_do_not_change_the_bits(void **state)
 {
     static const int members[] = {1, 2, 3, 4, 8};
 
-    (void)state;
     for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
         run(members[i], sizes_body);
     }
@@ -315,7 +314,6 @@ static int late_body(struct board *board)
 
 static void calls_in_a_row_wait_for_each_other(void **state)
 {
-    (void)state;
     run(2, late_body);
     run(4, late_body);
 }
@@ -374,7 +372,6 @@ static int group_body(struct board *board)
 
 static void groups_share_a_workspace(void **state)
 {
-    (void)state;
     run(4, group_body);
 }
 
@@ -397,7 +394,6 @@ static int small_body(struct board *board)
 
 static void a_workspace_of_one_chunk_is_refused(void **state)
 {
-    (void)state;
     run(2, small_body);
 }
 
@@ -420,7 +416,6 @@ static int differ_body(struct board *board)
 
 static void another_number_of_chunks_is_a_mismatch(void **state)
 {
-    (void)state;
     run(2, differ_body);
 }
 
@@ -478,12 +473,11 @@ static int graph_body(struct board *board)
 
 static void graphs_are_replayed(void **state)
 {
-    (void)state;
     run(2, graph_body);
     run(4, graph_body);
 }
 
-int main(void)
+static int TEST_FILE(rank, one_node)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(chunks_do_not_change_the_bits),

@@ -350,7 +350,6 @@ static int alone_body(iris_t *iris, void *arg)
 
 static void libraries_multiply(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < NUM_TOOLKIT_LIBRARIES; i++) {
         toolkit_use(toolkit_libraries[i].name, harness_folder());
         harness_run(1, alone_body, (void *)(uintptr_t)&toolkit_libraries[i]);
@@ -359,7 +358,7 @@ static void libraries_multiply(void **state)
     }
 }
 
-int main(void)
+static int TEST_FILE(hip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(libraries_multiply),

@@ -140,19 +140,17 @@ static void run_all(void)
 
 static void a_failed_product_ends_the_call_of_rank_threads(void **state)
 {
-    (void)state;
     run_all();
 }
 
 static void a_failed_product_ends_the_call_of_processes(void **state)
 {
-    (void)state;
     setenv("IRIS_SPAWN", "processes", 1);
     run_all();
     unsetenv("IRIS_SPAWN");
 }
 
-int main(void)
+static int TEST_FILE(hip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_failed_product_ends_the_call_of_rank_threads),

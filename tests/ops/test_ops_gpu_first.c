@@ -106,7 +106,6 @@ static int first_body(iris_t *iris, void *arg)
 
 static void rank_threads_go_on_while_a_kernel_is_loaded(void **state)
 {
-    (void)state;
     toolkit_use("cublaslt", harness_folder());
     setenv("FAKEBLAS_LOAD", "1", 1);
     setenv("IRIS_TIMEOUT_MS", "10000", 1); /* the load ends with the waits */
@@ -137,12 +136,11 @@ static int mismatch_body(iris_t *iris, void *arg)
 
 static void a_first_call_compares_chunks(void **state)
 {
-    (void)state;
     toolkit_use("cublaslt", harness_folder());
     harness_run(2, mismatch_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(hip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rank_threads_go_on_while_a_kernel_is_loaded),

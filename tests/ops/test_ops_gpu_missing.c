@@ -33,7 +33,6 @@ static int small_body(iris_t *iris, void *arg)
 
 static void a_library_that_does_not_open_is_an_error(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < NUM_TOOLKIT_LIBRARIES; i++) {
         toolkit_use(toolkit_libraries[i].name, harness_folder());
         setenv("FAKEBLAS_FAIL", toolkit_libraries[i].create_fails, 1);
@@ -73,7 +72,6 @@ static void log_has(const char *name, const char *folder, const char *fail,
  * the libraries, which do not open without a GPU. */
 static void auto_goes_on_without_libraries(void **state)
 {
-    (void)state;
     log_has("auto", "/nowhere", NULL, "no products of matrices by hipblaslt: ");
     toolkit_use("hipblaslt", "/nowhere");
     harness_run(1, small_body, (void *)(uintptr_t) "/nowhere/lib");
@@ -81,7 +79,6 @@ static void auto_goes_on_without_libraries(void **state)
 
 static void auto_takes_the_library_of_the_device(void **state)
 {
-    (void)state;
     log_has("auto", harness_folder(), NULL,
             "products of matrices by hipblaslt: hipBLASLt in ");
     log_has("auto", harness_folder(), "Create:1",
@@ -97,7 +94,6 @@ static void auto_keeps_away_where_rank_threads_share_a_gpu(void **state)
     struct harness_capture capture;
     int before = now->products;
 
-    (void)state;
     setenv("IRIS_LOG_LEVEL", "debug", 1);
     toolkit_use("auto", harness_folder());
     harness_run(2, small_body, NULL); /* each has a GPU of its own */
@@ -122,7 +118,7 @@ static void auto_keeps_away_where_rank_threads_share_a_gpu(void **state)
     free(level);
 }
 
-int main(void)
+static int TEST_FILE(hip)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(auto_goes_on_without_libraries),

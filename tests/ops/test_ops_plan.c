@@ -49,7 +49,6 @@ static const int percent[4][NUM_SHAPES] = {
 
 static void two_h100_take_two_chunks_where_they_were_faster(void **state)
 {
-    (void)state;
     for (int i = 0; i < 4 * NUM_SHAPES; i++) {
         int share = percent[i / NUM_SHAPES][i % NUM_SHAPES];
         struct iris_ops_size size =
@@ -64,7 +63,6 @@ static void two_h100_take_two_chunks_where_they_were_faster(void **state)
  * chunks cost more. */
 static void more_members_overlap_no_more_calls(void **state)
 {
-    (void)state;
     for (int i = 0; i < 4 * NUM_SHAPES; i++) {
         int last = IRIS_OPS_CHUNKS_MOST;
 
@@ -85,7 +83,6 @@ static void what_was_not_measured_stays_in_one_chunk(void **state)
     const int64_t large[] = {8192, 8192, 8192};
     struct iris_ops_size size = size_of(IRIS_OPS_ALL_GATHER_MATMUL, large, 2);
 
-    (void)state;
     assert_int_equal(iris_i_ops_table_chunks(&size, h100), 2);
     assert_int_equal(iris_i_ops_table_chunks(&size, "NVIDIA H200"), 2);
     assert_int_equal(iris_i_ops_table_chunks(&size, "AMD Instinct MI300X"), 1);
@@ -105,7 +102,6 @@ static void ragged_chunks_are_not_worth_it(void **state)
                   less[] = {4095, 4096, 4096};
     struct iris_ops_size size = size_of(IRIS_OPS_ALL_GATHER_MATMUL, even, 2);
 
-    (void)state;
     assert_int_equal(iris_i_ops_table_chunks(&size, h100), 2);
     size = size_of(IRIS_OPS_ALL_GATHER_MATMUL, odd, 2); /* 17 blocks a share */
     assert_int_equal(iris_i_ops_table_chunks(&size, h100), 1);
@@ -155,7 +151,6 @@ static void the_call_and_the_environment_come_before_the_table(void **state)
 {
     int three = 3, one = 1;
 
-    (void)state;
     /* A CPU library's products of parts have other bits. */
     setenv("IRIS_BLAS", "none", 1);
     harness_run(2, planned_body, &one);
@@ -165,7 +160,7 @@ static void the_call_and_the_environment_come_before_the_table(void **state)
     unsetenv("IRIS_BLAS");
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_h100_take_two_chunks_where_they_were_faster),

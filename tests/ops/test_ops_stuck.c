@@ -126,7 +126,6 @@ static void in_child(int (*body)(void))
 
 static void a_library_that_never_returns_meets_the_deadline(void **state)
 {
-    (void)state;
     if (!HAVE_CBLAS) {
         skip();
     }
@@ -135,7 +134,6 @@ static void a_library_that_never_returns_meets_the_deadline(void **state)
 
 static void a_library_without_address_space_is_not_called(void **state)
 {
-    (void)state;
     if (!HAVE_CBLAS || IS_SANITIZED) {
         skip();
     }
@@ -144,7 +142,7 @@ static void a_library_without_address_space_is_not_called(void **state)
     in_child(be_limited_a_little);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_library_that_never_returns_meets_the_deadline),

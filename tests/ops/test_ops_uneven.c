@@ -98,7 +98,6 @@ static void each_row_is_multiplied_once(void **state)
 {
     static const int members[] = {2, 3, 4, 8};
 
-    (void)state;
     if (!HAVE_CBLAS) {
         skip(); /* a library is asked for only if there is one */
     }
@@ -107,7 +106,7 @@ static void each_row_is_multiplied_once(void **state)
     }
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_row_is_multiplied_once),

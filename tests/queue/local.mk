@@ -1,4 +1,7 @@
 # SPDX-License-Identifier: MIT
-rank_tests += %D%/test_copy %D%/test_device_timeout %D%/test_edges \
-	%D%/test_fault %D%/test_graph %D%/test_launch %D%/test_prompt \
-	%D%/test_stage %D%/test_stream %D%/test_tile_transfer %D%/test_transfer
+# inputs: gpus threads
+test_programs += %D%/run
+tests_queue_run_SOURCES = %D%/test_copy.c %D%/test_device_timeout.c %D%/test_edges.c \
+	%D%/test_fault.c %D%/test_graph.c %D%/test_launch.c %D%/test_prompt.c \
+	%D%/test_stage.c %D%/test_stream.c %D%/test_tile_transfer.c \
+	%D%/test_transfer.c

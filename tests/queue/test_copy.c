@@ -76,7 +76,6 @@ static int copies_body(iris_t *iris, void *arg)
 
 static void copies_reach_host_own_heap_and_peers(void **state)
 {
-    (void)state;
     harness_run_all(copies_body, NULL);
 }
 
@@ -106,7 +105,6 @@ static int fills_body(iris_t *iris, void *arg)
 
 static void fills_write_their_bytes_and_no_others(void **state)
 {
-    (void)state;
     harness_run_all(fills_body, NULL);
 }
 
@@ -138,7 +136,6 @@ static int sync_body(iris_t *iris, void *arg)
 
 static void a_blocking_copy_is_done_when_it_returns(void **state)
 {
-    (void)state;
     harness_run_all(sync_body, NULL);
 }
 
@@ -162,7 +159,6 @@ static int null_body(iris_t *iris, void *arg)
 
 static void null_is_fine_for_no_bytes_only(void **state)
 {
-    (void)state;
     harness_run_all(null_body, NULL);
 }
 
@@ -208,11 +204,10 @@ static int ranges_body(iris_t *iris, void *arg)
 
 static void copies_past_a_heap_or_of_impossible_size_are_refused(void **state)
 {
-    (void)state;
     harness_run_all(ranges_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_reach_host_own_heap_and_peers),

@@ -215,7 +215,6 @@ static int barrier_body(iris_t *iris, void *arg)
 
 static void every_kind_of_wait_ends_and_says_what_it_waited_for(void **state)
 {
-    (void)state;
     harness_run(1, variants_body, NULL);
     harness_run(2, variants_body, NULL);
 }
@@ -223,14 +222,12 @@ static void every_kind_of_wait_ends_and_says_what_it_waited_for(void **state)
 static void
 an_error_is_cleared_once_for_all_that_waits_on_a_stream(void **state)
 {
-    (void)state;
     harness_run(1, behind_body, NULL);
 }
 
 static void
 a_device_barrier_that_one_rank_misses_ends_on_the_other(void **state)
 {
-    (void)state;
     harness_run(2, barrier_body, NULL);
     harness_run(4, barrier_body, NULL);
 }
@@ -247,7 +244,7 @@ static int teardown(void **state)
     return harness_teardown(state);
 }
 
-int main(void)
+static int TEST_FILE(rank, one_gpu)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_of_wait_ends_and_says_what_it_waited_for),

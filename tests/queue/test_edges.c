@@ -51,11 +51,10 @@ static int edges_body(iris_t *iris, void *arg)
 
 static void the_edges_of_the_heap_are_guarded(void **state)
 {
-    (void)state;
     harness_run(2, edges_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_edges_of_the_heap_are_guarded),

@@ -224,11 +224,10 @@ static int body(iris_t *iris, void *arg)
 
 static void a_wrong_access_ends_the_kernel_and_says_why(void **state)
 {
-    (void)state;
     harness_run_all(body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank, one_gpu)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wrong_access_ends_the_kernel_and_says_why),

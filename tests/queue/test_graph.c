@@ -124,7 +124,6 @@ static int replay_body(iris_t *iris, void *arg)
 
 static void a_graph_of_everything_runs_over_and_over(void **state)
 {
-    (void)state;
     harness_run_all(replay_body, NULL);
 }
 
@@ -180,7 +179,6 @@ static int refused_body(iris_t *iris, void *arg)
 
 static void what_cannot_be_captured_says_so(void **state)
 {
-    (void)state;
     harness_run_all(refused_body, NULL);
 }
 
@@ -207,7 +205,6 @@ static int calloc_body(iris_t *iris, void *arg)
 
 static void memory_refused_in_a_capture_is_in_no_graph(void **state)
 {
-    (void)state;
     harness_run_all(calloc_body, NULL);
 }
 
@@ -234,7 +231,6 @@ static int blocking_copy_body(iris_t *iris, void *arg)
 
 static void a_blocking_copy_is_refused_in_a_capture(void **state)
 {
-    (void)state;
     harness_run_all(blocking_copy_body, NULL);
 }
 
@@ -297,7 +293,6 @@ static int late_body(iris_t *iris, void *arg)
 
 static void waiting_for_a_stream_leaves_its_capture_alone(void **state)
 {
-    (void)state;
     harness_run(1, late_body, NULL);
 }
 
@@ -334,7 +329,6 @@ static int large_body(iris_t *iris, void *arg)
 
 static void large_graphs_are_made_while_others_wait(void **state)
 {
-    (void)state;
     harness_run_sim(2, large_body, NULL);
 }
 
@@ -362,13 +356,12 @@ static int deadline_body(iris_t *iris, void *arg)
 
 static void a_wait_in_a_graph_has_a_deadline(void **state)
 {
-    (void)state;
     setenv("IRIS_DEVICE_TIMEOUT_MS", "100", 1);
     harness_run(1, deadline_body, NULL);
     unsetenv("IRIS_DEVICE_TIMEOUT_MS");
 }
 
-int main(void)
+static int TEST_FILE(rank, one_gpu)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_graph_of_everything_runs_over_and_over),

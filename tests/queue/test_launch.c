@@ -149,7 +149,6 @@ static void run_with_cus(iris_rank_fn body, unsigned cus)
 
 static void as_many_workgroups_as_cus_run_at_once_and_no_more(void **state)
 {
-    (void)state;
     run_with_cus(residency_body, 1);
     run_with_cus(residency_body, 3);
     run_with_cus(residency_body, 9);
@@ -177,7 +176,6 @@ static int grid_body(iris_t *iris, void *arg)
 
 static void every_workgroup_and_every_index_comes_once(void **state)
 {
-    (void)state;
     harness_run_all(grid_body, NULL);
 }
 
@@ -235,7 +233,6 @@ static int refused_body(iris_t *iris, void *arg)
 
 static void launches_that_make_no_sense_are_refused_by_name(void **state)
 {
-    (void)state;
     harness_run_all(refused_body, NULL);
 }
 
@@ -275,11 +272,10 @@ static int large_args_body(iris_t *iris, void *arg)
 
 static void the_largest_argument_struct_arrives_whole(void **state)
 {
-    (void)state;
     harness_run_all(large_args_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank, one_gpu, sample)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(as_many_workgroups_as_cus_run_at_once_and_no_more),

@@ -166,11 +166,10 @@ static int prompt_body(iris_t *iris, void *arg)
 
 static void a_host_that_waits_at_once_runs_it(void **state)
 {
-    (void)state;
     harness_run(2, prompt_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank, standard)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_host_that_waits_at_once_runs_it),

@@ -151,7 +151,6 @@ static int launch_body(iris_t *iris, void *arg)
 
 static void launches_copies_and_fills_return_before_they_are_done(void **state)
 {
-    (void)state;
     harness_run_all(launch_body, NULL);
 }
 
@@ -180,7 +179,6 @@ static void a_stream_keeps_kernels_copies_and_fills_in_order(void **state)
 {
     size_t rounds = harness_count(200000, 2000);
 
-    (void)state;
     harness_run_all(order_body, &rounds);
 }
 
@@ -210,7 +208,6 @@ static int two_streams_body(iris_t *iris, void *arg)
 
 static void two_streams_run_at_once(void **state)
 {
-    (void)state;
     harness_run_all(two_streams_body, NULL);
 }
 
@@ -242,7 +239,6 @@ static int own_memory_body(iris_t *iris, void *arg)
 
 static void kernels_with_much_memory_start_while_others_wait(void **state)
 {
-    (void)state;
     harness_run_all(own_memory_body, NULL);
 }
 
@@ -268,7 +264,6 @@ static void new_streams_wait_for_each_other(void **state)
 {
     size_t rounds = harness_count(2000, 50);
 
-    (void)state;
     harness_run_all(new_streams_body, &rounds);
 }
 
@@ -277,7 +272,6 @@ static void as_many_ranks_as_a_gpu_takes_make_new_streams(void **state)
 {
     size_t rounds = harness_count(50, 1);
 
-    (void)state;
     harness_run_sim(30, new_streams_body, &rounds);
 }
 
@@ -295,7 +289,6 @@ static int ahead_body(iris_t *iris, void *arg)
 
 static void a_rank_may_be_far_ahead(void **state)
 {
-    (void)state;
     harness_run_all(ahead_body, NULL);
 }
 
@@ -364,7 +357,6 @@ static void threads_may_enqueue_and_destroy_finishes_the_work(void **state)
 {
     size_t rounds = harness_count(50000, 500);
 
-    (void)state;
     harness_run_all(threads_body, &rounds);
 }
 
@@ -410,7 +402,6 @@ static int refused_body(iris_t *iris, void *arg)
 
 static void destroyed_and_foreign_streams_are_refused(void **state)
 {
-    (void)state;
     harness_run_all(refused_body, NULL);
 }
 
@@ -449,12 +440,11 @@ static int wrap_default(iris_t *iris, void *arg)
 
 static void the_default_stream_of_the_cpu_can_be_wrapped(void **state)
 {
-    (void)state;
     harness_run(1, wrap_default, NULL);
     harness_run(2, wrap_default, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank, one_gpu, sample, valgrind)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(launches_copies_and_fills_return_before_they_are_done),

@@ -188,7 +188,6 @@ static int strides_body(iris_t *iris, void *arg)
 
 static void tiles_of_any_strides_arrive(void **state)
 {
-    (void)state;
     harness_run_all(strides_body, NULL);
 }
 
@@ -230,7 +229,6 @@ static int blocks_body(iris_t *iris, void *arg)
 
 static void several_ragged_tiles_go_in_one_call(void **state)
 {
-    (void)state;
     harness_run_all(blocks_body, NULL);
 }
 
@@ -260,7 +258,6 @@ static int host_body(iris_t *iris, void *arg)
 
 static void tiles_of_the_hosts_memory_go_and_come(void **state)
 {
-    (void)state;
     harness_run_all(host_body, NULL);
 }
 
@@ -328,7 +325,6 @@ static int refused_body(iris_t *iris, void *arg)
 
 static void what_is_wrong_is_refused_before_anything_is_copied(void **state)
 {
-    (void)state;
     harness_run_all(refused_body, NULL);
 }
 
@@ -371,7 +367,6 @@ static int capture_body(iris_t *iris, void *arg)
 
 static void a_graph_plays_its_tiles_again(void **state)
 {
-    (void)state;
     harness_run_all(capture_body, NULL);
 }
 
@@ -413,7 +408,6 @@ static int signal_body(iris_t *iris, void *arg)
 
 static void a_signal_never_overtakes_a_tile(void **state)
 {
-    (void)state;
     harness_run_all(signal_body, NULL);
 }
 
@@ -448,7 +442,6 @@ static int translate_body(iris_t *iris, void *arg)
 
 static void addresses_translate_between_any_two_heaps(void **state)
 {
-    (void)state;
     harness_run_all(translate_body, NULL);
 }
 
@@ -458,7 +451,6 @@ static void tiles_reach_ranks_of_other_nodes(void **state)
     static const iris_rank_fn bodies[] = {strides_body, blocks_body, host_body,
                                           signal_body};
 
-    (void)state;
     if (harness_has_gpu()) {
         print_message("left out: GPUs reach only heaps that are mapped\n");
         return;
@@ -471,7 +463,7 @@ static void tiles_reach_ranks_of_other_nodes(void **state)
     unsetenv("IRIS_NODES");
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tiles_of_any_strides_arrive),

@@ -192,13 +192,11 @@ static int overtake_body(iris_t *iris, void *arg)
 
 static void a_signal_never_overtakes_a_large_put(void **state)
 {
-    (void)state;
     harness_run_all(overtake_body, &(int){0});
 }
 
 static void a_kernels_store_never_overtakes_a_large_put(void **state)
 {
-    (void)state;
     harness_run_all(overtake_body, &(int){1});
 }
 
@@ -240,7 +238,6 @@ static int gather_body(iris_t *iris, void *arg)
 
 static void puts_of_all_ranks_share_a_signal_that_they_add_to(void **state)
 {
-    (void)state;
     harness_run_all(gather_body, NULL);
 }
 
@@ -278,7 +275,6 @@ static int sizes_body(iris_t *iris, void *arg)
 
 static void every_byte_comes_through(void **state)
 {
-    (void)state;
     harness_run_all(sizes_body, NULL);
 }
 
@@ -323,7 +319,6 @@ static int compare_body(iris_t *iris, void *arg)
 
 static void a_wait_holds_its_stream(void **state)
 {
-    (void)state;
     harness_run(1, compare_body, NULL);
     harness_run(2, compare_body, NULL);
 }
@@ -376,7 +371,6 @@ static int graph_body(iris_t *iris, void *arg)
 
 static void a_graph_is_replayed_many_times(void **state)
 {
-    (void)state;
     harness_run_all(graph_body, NULL);
 }
 
@@ -460,11 +454,10 @@ static int errors_body(iris_t *iris, void *arg)
 
 static void bad_arguments_are_named(void **state)
 {
-    (void)state;
     harness_run(2, errors_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_signal_never_overtakes_a_large_put),

@@ -103,7 +103,6 @@ static void the_report_names_the_cause(void **state)
     const char *only = getenv("IRIS_TEST_HANG");
     int all = only != NULL || harness_count(2, 1) == 2, wrong = 0;
 
-    (void)state;
     for (size_t i = 0; i < sizeof hangs / sizeof hangs[0]; i++) {
         if (only != NULL && strstr(only, hangs[i].name) == NULL) {
             continue;
@@ -130,7 +129,6 @@ static void one_rank_writes_the_report_once(void **state)
     struct job job;
     FILE *file;
 
-    (void)state;
     open_job(&job, scripts);
     snprintf(prefix, sizeof prefix, "%s/hang", harness_folder());
     iris_config_init(&config);
@@ -162,7 +160,6 @@ static void a_signal_prints_the_report_of_the_job(void **state)
     static const char *const spawns[] = {"threads", "processes"};
     static const char *const scripts[] = {"U l", "l", NULL};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         struct harness_capture capture;
         struct iris_config config;
@@ -184,7 +181,7 @@ static void a_signal_prints_the_report_of_the_job(void **state)
     }
 }
 
-int main(void)
+static int TEST_FILE(unit, cpu, slow)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_rank_writes_the_report_once),

@@ -122,14 +122,13 @@ static void run(const char *const *program, const char *spawn)
 
 static void a_slow_program_is_not_called_hung(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
         run(programs[i], "threads");
         run(programs[i], "processes");
     }
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_slow_program_is_not_called_hung),

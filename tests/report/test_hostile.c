@@ -61,7 +61,6 @@ static void a_fifo_is_not_opened(void **state)
     int fd = plant(S_IFIFO), status;
     char argument[32];
 
-    (void)state;
     alarm(20);
     assert_int_equal(iris_i_report_open(getpid(), 0), -1);
     assert_int_equal(errno, ENOENT);
@@ -80,7 +79,6 @@ static void only_deleted_memory_of_the_process_is_opened(void **state)
     struct iris_segment *segment;
     int fd;
 
-    (void)state;
     assert_int_equal(iris_i_segment_create(1, &segment), IRIS_OK);
     fd = iris_i_report_open(getpid(), 0);
     assert_true(fd >= 0);
@@ -98,7 +96,6 @@ static void many_segments_come_to_an_end(void **state)
     struct iris_segment *segments[80];
     int count = 0, fd;
 
-    (void)state;
     for (int i = 0; i < 80; i++) {
         assert_int_equal(iris_i_segment_create(1, &segments[i]), IRIS_OK);
     }
@@ -163,7 +160,6 @@ static void no_text_of_a_record_reaches_the_terminal_as_it_is(void **state)
     char argument[64], *text;
     int status;
 
-    (void)state;
     for (int i = 0; options[i] != NULL; i++) {
         snprintf(argument, sizeof argument, "%s %ld", options[i],
                  (long)getpid());
@@ -186,7 +182,6 @@ static void only_what_is_harmful_is_escaped(void **state)
     char text[16] = "\u00fcber \u65e5\u672c", small[6] = "abc\x1b";
     char added[8] = "";
 
-    (void)state;
     iris_i_clean(text, sizeof text);
     assert_string_equal(text, "\u00fcber \u65e5\u672c");
     iris_i_clean(small, sizeof small);
@@ -198,7 +193,7 @@ static void only_what_is_harmful_is_escaped(void **state)
     assert_string_equal(added, "abcdef");
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_fifo_is_not_opened),

@@ -105,7 +105,6 @@ static void the_newest_calls_are_kept(void **state)
     struct rank *rank = make_rank();
     uint64_t last = 3 * CALLS + 7;
 
-    (void)state;
     for (uint64_t id = 1; id <= last; id++) {
         begin(rank, id);
         end(rank, id, id % 5 == 0);
@@ -128,7 +127,6 @@ static void a_call_is_in_until_it_ends(void **state)
     struct iris_report *report;
     int64_t before = iris_i_now_ns();
 
-    (void)state;
     begin(rank, 1);
     begin(rank, 2);
     end(rank, 1, 0);
@@ -153,7 +151,6 @@ static void an_end_that_comes_late_changes_no_other_call(void **state)
 {
     struct rank *rank = make_rank();
 
-    (void)state;
     begin(rank, 5);
     begin(rank, 5 + CALLS);
     end(rank, 5, 1);
@@ -173,7 +170,6 @@ static void a_rank_that_died_is_still_in_its_call(void **state)
     pid_t pid = fork();
     int status;
 
-    (void)state;
     assert_true(pid >= 0);
     if (pid == 0) {
         iris_i_record_open(rank->record, 0, "");
@@ -203,7 +199,6 @@ static void a_call_that_changed_meanwhile_is_read_again(void **state)
     struct iris_record_copy *copy = aligned_alloc(64, sizeof *copy);
     struct iris_record_call call;
 
-    (void)state;
     assert_non_null(copy);
     begin(rank, 2);
     assert_int_equal(iris_i_records_copy(rank->segment->fd, 1, 0, copy), 1);
@@ -255,7 +250,6 @@ static void two_threads_write_whole_calls(void **state)
     struct rank *rank = make_rank();
     pthread_t threads[2];
 
-    (void)state;
     two.rank = rank;
     pthread_barrier_init(&two.round, NULL, 2);
     for (int i = 0; i < 2; i++) {
@@ -297,7 +291,6 @@ static void two_kernels_may_have_their_names_at_one_address(void **state)
     char name[2 * IRIS_RECORD_NAME] = "first";
     struct rank *rank = make_rank();
 
-    (void)state;
     launch(rank, 1, name);
     launch(rank, 2, strcpy(name, "second"));
     memset(name, 'x', sizeof name - 1);
@@ -321,7 +314,6 @@ static void a_name_that_finds_no_place_is_not_another_one(void **state)
     struct rank *rank = make_rank();
     int kept = 0;
 
-    (void)state;
     for (int i = 0; i < 2 * IRIS_RECORD_KERNELS; i++) {
         snprintf(names[i], sizeof names[i], "kernel %d", i);
         launch(rank, (uint64_t)i + 1, names[i]);
@@ -347,7 +339,6 @@ static void without_a_counter_times_are_the_clocks(void **state)
     int had_counter;
     int64_t before, after;
 
-    (void)state;
     drop(make_rank()); /* decides */
     had_counter = iris_i_ticks_count;
     iris_i_ticks_count = 0;
@@ -370,7 +361,6 @@ static void the_scale_follows_the_clock(void **state)
     struct rank *rank = make_rank();
     uint64_t seq;
 
-    (void)state;
     atomic_store(&rank->record->scale_span, 0);
     seq = atomic_load(&rank->record->scale.seq);
     begin(rank, 1);
@@ -388,7 +378,6 @@ static void a_reader_says_that_the_record_is_of_another_version(void **state)
     char text[64];
     int num_ranks;
 
-    (void)state;
     for (int change = -1; change <= 1; change += 2) {
         header->version = IRIS_RECORDS_VERSION + (uint32_t)change;
         assert_int_equal(iris_i_records_check(rank->segment->fd, &num_ranks),
@@ -402,7 +391,7 @@ static void a_reader_says_that_the_record_is_of_another_version(void **state)
     drop(rank);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_newest_calls_are_kept),

@@ -116,7 +116,6 @@ static void a_row_reads_like_the_record(void **state)
     struct iris_report_rank rank;
     int slot;
 
-    (void)state;
     for (uint64_t id = 1; id <= 3 * IRIS_RECORD_CALLS; id++) {
         call(hosts, id, "step");
     }
@@ -150,7 +149,6 @@ static void a_call_in_progress_is_sent_however_old_it_is(void **state)
     struct hosts *hosts = make_hosts();
     struct iris_report_rank rank;
 
-    (void)state;
     iris_i_record_begin(hosts->record, &blocked, IRIS_RECORD_NOWHERE, 0);
     for (uint64_t id = 2; id < IRIS_RECORD_CALLS; id++) {
         call(hosts, id, "step");
@@ -184,7 +182,6 @@ static void a_rank_without_new_rows_is_not_known(void **state)
     struct hosts *hosts = make_hosts();
     struct iris_report_rank rank;
 
-    (void)state;
     assert_false(look(hosts).known);
     send_row(hosts);
     assert_true(look(hosts).known);
@@ -203,7 +200,6 @@ static void a_row_with_a_missing_part_does_not_count(void **state)
     struct hosts *hosts = make_hosts();
     size_t whole;
 
-    (void)state;
     call(hosts, 1, "step");
     send_row(hosts);
     whole = hosts->sent;
@@ -227,7 +223,6 @@ static void a_rank_whose_connection_has_ended_is_lost(void **state)
     struct hosts *hosts = make_hosts();
     struct iris_report_rank rank;
 
-    (void)state;
     iris_i_row_end(&hosts->here->records, FAR, 77, "over-there");
     rank = look(hosts);
     assert_true(iris_i_rank_is_lost(&rank));
@@ -249,7 +244,6 @@ static void a_message_writes_to_the_copy_only(void **state)
     unsigned char *before = malloc(bytes);
     const unsigned char body[8] = {1, 2, 3, 4, 5, 6, 7, 8};
 
-    (void)state;
     assert_non_null(before);
     assert_int_equal(pread(hosts->here->fd, before, bytes, 0), bytes);
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
@@ -284,7 +278,6 @@ static void a_row_may_have_any_numbers(void **state)
     const int32_t number = INT32_MIN;
     struct hosts *hosts = make_hosts();
 
-    (void)state;
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
         const struct iris_message_row_end end = {times[i], 2 * sizeof number};
         struct iris_report_rank rank;
@@ -302,7 +295,7 @@ static void a_row_may_have_any_numbers(void **state)
     drop(hosts);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_row_reads_like_the_record),

@@ -104,7 +104,6 @@ static void end(struct job *job, pid_t pid)
 /* After each test: the job's processes are a group of their own. */
 static int end_what_is_left(void **state)
 {
-    (void)state;
     if (started_as != 0 && started != NULL) {
         kill(-started_as, SIGKILL);
         started = NULL;
@@ -138,7 +137,6 @@ static void a_stopped_rank_is_shown_by_itself_and_by_others(void **state)
     pid_t pid = start(&job, scripts);
     char argument[64];
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         snprintf(argument, sizeof argument, "%d", job.shared->pids[i]);
         await(&output, argument, "STOPPED: rank 1 (pid ");
@@ -172,7 +170,6 @@ static void ranks_that_do_the_same_share_a_line(void **state)
     pid_t pid = start(&job, scripts);
     char argument[64];
 
-    (void)state;
     snprintf(argument, sizeof argument, "%d", job.shared->pids[0]);
     await(&output, argument, "STOPPED: rank 2 (pid ");
     setenv("COLUMNS", "60", 1);
@@ -200,7 +197,6 @@ static void a_killed_rank_is_shown_by_the_others(void **state)
     pid_t pid = start(&job, scripts);
     char argument[64];
 
-    (void)state;
     snprintf(argument, sizeof argument, "%d", job.shared->pids[0]);
     await(&output, argument, "LOST: rank 1 (pid ");
     assert_int_equal(output.status, 3);
@@ -216,7 +212,6 @@ static void ranks_that_are_all_stopped_do_not_run(void **state)
     static const char *const scripts[] = {"T l", "T l", NULL};
     static struct output output;
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         struct job job;
         pid_t pid = start_as(&job, scripts, spawns[i]);
@@ -238,7 +233,6 @@ static void the_process_that_started_the_ranks_is_enough(void **state)
     pid_t pid = start(&job, scripts);
     char argument[64];
 
-    (void)state;
     assert_int_not_equal(pid, job.shared->pids[0]);
     snprintf(argument, sizeof argument, "%d", pid);
     await(&output, argument, "STOPPED: ranks 0, 1 are stopped");
@@ -254,7 +248,6 @@ static void calls_are_listed_of_the_dead_too(void **state)
     char argument[64];
     int lines = 0;
 
-    (void)state;
     snprintf(argument, sizeof argument, "%d", job.shared->pids[0]);
     await(&output, argument, "LOST: rank 1 (pid ");
     snprintf(argument, sizeof argument, "--calls %d", job.shared->pids[0]);
@@ -277,7 +270,6 @@ static void no_handler_of_the_program_is_replaced(void **state)
     struct iris_config config;
     iris_t *iris;
 
-    (void)state;
     iris_config_init(&config);
     for (int own = 0; own < 2; own++) {
         signal(SIGUSR2, own ? SIG_IGN : SIG_DFL);
@@ -297,7 +289,6 @@ static void what_cannot_be_shown_is_said(void **state)
     static struct output output;
     char argument[64];
 
-    (void)state;
     snprintf(argument, sizeof argument, "%d", getpid());
     run_top(&output, argument);
     assert_int_equal(output.status, 1);
@@ -312,7 +303,7 @@ static void what_cannot_be_shown_is_said(void **state)
     assert_int_equal(output.status, 2);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(

@@ -89,7 +89,6 @@ static void two_that_wait_for_each_other_are_hung(void **state)
 {
     struct readings r = make(3);
 
-    (void)state;
     add_wait(&r, 0, 1);
     add_wait(&r, 1, 2);
     add_wait(&r, 2, 0);
@@ -101,7 +100,6 @@ static void who_waits_for_one_outside_is_late(void **state)
 {
     struct readings r = make(2);
 
-    (void)state;
     add_wait(&r, 0, 1);
     assert_int_equal(judge(&r, "rank 1 is outside the library"),
                      IRIS_VERDICT_LATE);
@@ -111,7 +109,6 @@ static void a_wait_whose_time_stands_still_is_over(void **state)
 {
     struct readings r = make(2);
 
-    (void)state;
     add_wait(&r, 0, 1)->update_ns = r.before->now_ns;
     add_wait(&r, 1, 0);
     assert_int_not_equal(judge(&r, ""), IRIS_VERDICT_HUNG);
@@ -119,7 +116,6 @@ static void a_wait_whose_time_stands_still_is_over(void **state)
 
 static void a_rank_that_moved_may_have_ended_the_wait(void **state)
 {
-    (void)state;
     for (int how = 0; how < 4; how++) {
         struct readings r = make(2);
         struct iris_report_rank *rank = &r.now->ranks[1];
@@ -143,7 +139,6 @@ static void a_rank_that_moved_may_have_ended_the_wait(void **state)
 /* Rank 1's host waits; of the kernel at work one of two workgroups does. */
 static void a_workgroup_that_computes_may_end_the_wait(void **state)
 {
-    (void)state;
     for (unsigned under_way = 1; under_way <= 2; under_way++) {
         struct readings r = make(2);
         struct iris_report *both[] = {r.before, r.now};
@@ -170,7 +165,6 @@ static void a_stopped_rank_is_no_hang(void **state)
 {
     struct readings r = make(3);
 
-    (void)state;
     add_wait(&r, 0, 1);
     add_wait(&r, 1, 2);
     r.now->ranks[2].process = 'T';
@@ -199,7 +193,6 @@ static void ranks_that_do_the_same_are_one_line(void **state)
 {
     struct readings r = make(48);
 
-    (void)state;
     iris_i_report_judge(r.now, r.before);
     assert_int_equal(count_lines(r.now, "\n"), 3);
     assert_int_equal(
@@ -220,7 +213,6 @@ static void who_is_stopped_is_told_whether_others_wait_or_not(void **state)
 {
     struct readings r = make(2);
 
-    (void)state;
     r.now->ranks[1].process = 'T';
     assert_int_equal(judge(&r, "stopped, by SIGSTOP or a debugger: rank 1"),
                      IRIS_VERDICT_RUNNING);
@@ -233,7 +225,6 @@ static void who_is_stopped_is_told_whether_others_wait_or_not(void **state)
 
 static void one_that_finalized_is_not_lost_when_it_ends(void **state)
 {
-    (void)state;
     for (int finalized = 0; finalized < 2; finalized++) {
         struct readings r = make(2);
 
@@ -255,7 +246,6 @@ static void strange_numbers_do_no_harm(void **state)
     FILE *out = open_memstream(&text, &bytes);
     struct iris_record_wait *wait;
 
-    (void)state;
     wait = add_wait(&r, 0, 1);
     wait->num_expected = UINT32_MAX;
     wait->expected[0] = -7;
@@ -290,7 +280,6 @@ static void what_is_no_segment_is_refused(void **state)
     struct iris_segment *segment;
     int num_ranks = 0;
 
-    (void)state;
     assert_int_equal(iris_i_segment_create(2, &segment), IRIS_OK);
     assert_int_equal(iris_i_records_check(segment->fd, &num_ranks), IRIS_OK);
     assert_int_equal(num_ranks, 2);
@@ -306,7 +295,7 @@ static void what_is_no_segment_is_refused(void **state)
     iris_i_segment_release(segment);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_that_wait_for_each_other_are_hung),

@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "context/context.h"
 #include "support/leaks.h"
+#include "support/runner.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -35,7 +36,6 @@ int harness_setup(void **state)
     const char *tmp = getenv("TMPDIR");
     char prefix[300];
 
-    (void)state;
     snprintf(folder, sizeof folder, "%.200s/iris-test-XXXXXX",
              tmp == NULL ? "/tmp" : tmp);
     if (mkdtemp(folder) == NULL) {
@@ -64,7 +64,6 @@ int harness_teardown(void **state)
     const char *prefix;
     char path[600];
 
-    (void)state;
     while (dir != NULL && (entry = readdir(dir)) != NULL) {
         if (entry->d_name[0] != '.') {
             snprintf(path, sizeof path, "%s/%.255s", folder, entry->d_name);
@@ -195,6 +194,15 @@ int harness_run(int num_ranks, iris_rank_fn body, void *arg)
     return 1;
 }
 
+static struct runner_orders no_orders;
+struct runner_orders *runner_orders = &no_orders;
+
+void harness_skip(const char *file, int line)
+{
+    runner_orders->state = SKIPPED;
+    _skip(file, line);
+}
+
 void harness_test(void **state)
 {
     CMUnitTestFunction test = *(CMUnitTestFunction *)*state;
@@ -208,6 +216,7 @@ void harness_test(void **state)
     *left_out = 0;
     why_left_out[0] = '\0';
     *state = NULL;
+    runner_orders->state = STARTED;
     test(state);
     if (runs == 0 && *left_out > 0) {
         if (why_left_out[0] != '\0') {
@@ -215,6 +224,31 @@ void harness_test(void **state)
         }
         skip();
     }
+    runner_orders->state = ENDED;
+    runner_orders->num_ended++;
+}
+
+int harness_group(const char *name, const struct CMUnitTest *tests,
+                  size_t count, CMFixtureFunction setup,
+                  CMFixtureFunction teardown)
+{
+    struct runner_orders *orders = runner_orders;
+    int first = orders->num_tests;
+
+    for (size_t i = 0; i < count; i++) {
+        assert_true(orders->num_tests < RUNNER_MAX_TESTS);
+        snprintf(orders->names[orders->num_tests++], RUNNER_NAME_BYTES, "%s",
+                 tests[i].name);
+    }
+    if (orders->mode == RUN_ALL) {
+        return _cmocka_run_group_tests(name, tests, count, setup, teardown);
+    }
+    if (orders->mode == LIST || orders->wanted < first ||
+        orders->wanted >= orders->num_tests) {
+        return 0;
+    }
+    return _cmocka_run_group_tests(name, &tests[orders->wanted - first], 1,
+                                   setup, teardown);
 }
 
 void harness_run_all(iris_rank_fn body, void *arg)

@@ -69,7 +69,6 @@ static int formats(iris_t *iris, void *arg)
 
 static void formats_are_strides_and_are_preserved(void **state)
 {
-    (void)state;
     harness_run_all(formats, NULL);
 }
 
@@ -175,7 +174,6 @@ static int copy_each(iris_t *iris, void *arg)
 
 static void copies_go_between_any_strides_and_touch_nothing_else(void **state)
 {
-    (void)state;
     harness_run(1, copy_each, NULL);
     harness_run(2, copy_each, NULL);
 }
@@ -214,7 +212,6 @@ static int copy_remote(iris_t *iris, void *arg)
 
 static void copies_reach_other_ranks(void **state)
 {
-    (void)state;
     harness_run_all(copy_remote, NULL);
 }
 
@@ -294,12 +291,11 @@ static int texts(iris_t *iris, void *arg)
 
 static void tensors_are_text_of_what_they_hold(void **state)
 {
-    (void)state;
     harness_run(1, texts, NULL);
     harness_run(2, texts, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank, one_node)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(formats_are_strides_and_are_preserved),

@@ -175,7 +175,6 @@ static int create_each(iris_t *iris, void *arg)
 
 static void every_dtype_and_shape_is_filled_on_every_rank(void **state)
 {
-    (void)state;
     harness_run_all(create_each, NULL);
 }
 
@@ -214,7 +213,6 @@ static int number_each(iris_t *iris, void *arg)
 
 static void rows_of_numbers_count_from_each_ranks_own(void **state)
 {
-    (void)state;
     harness_run_all(number_each, NULL);
 }
 
@@ -241,7 +239,6 @@ static int number_many(iris_t *iris, void *arg)
 
 static void long_rows_have_every_element(void **state)
 {
-    (void)state;
     harness_run(1, number_many, NULL);
     harness_run(2, number_many, NULL);
 }
@@ -287,7 +284,6 @@ static int default_dtypes(iris_t *iris, void *arg)
 
 static void without_a_dtype_the_numbers_decide(void **state)
 {
-    (void)state;
     harness_run(2, default_dtypes, NULL);
 }
 
@@ -297,7 +293,6 @@ static void the_type_of_a_number_decides_its_kind(void **state)
     const uint64_t large = UINT64_MAX;
     const _Bool yes = 1;
 
-    (void)state;
     assert_int_equal(IRIS_VALUE(-3).kind, IRIS_VALUE_INT);
     assert_int_equal(IRIS_VALUE(-3).as.i, -3);
     assert_int_equal(IRIS_VALUE(byte).as.i, 200);
@@ -339,7 +334,6 @@ static int on_stream(iris_t *iris, void *arg)
 
 static void with_a_stream_the_fill_is_in_its_order(void **state)
 {
-    (void)state;
     harness_run(1, on_stream, NULL);
     harness_run(4, on_stream, NULL);
 }
@@ -377,12 +371,11 @@ static int make_and_free(iris_t *iris, void *arg)
 
 static void a_hundred_thousand_leave_the_heap_as_it_was(void **state)
 {
-    (void)state;
     harness_run(1, make_and_free, NULL);
     harness_run(2, make_and_free, NULL);
 }
 
-int main(void)
+static int TEST_FILE(matrix, one_node)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_dtype_and_shape_is_filled_on_every_rank),

@@ -30,7 +30,6 @@ static void structs_are_those_of_the_header(void **state)
                    offsetof(struct dlpack_dtype, lanes)},
     };
 
-    (void)state;
     /* What version 1.0 laid down, header or not. */
     assert_int_equal(own.tensor[0], 48);
     assert_int_equal(own.versioned[0], 80);
@@ -100,7 +99,6 @@ static int export_body(iris_t *iris, void *arg)
 
 static void a_struct_says_what_the_tensor_is(void **state)
 {
-    (void)state;
     harness_run(2, export_body, NULL);
 }
 
@@ -172,14 +170,12 @@ static int hand_over_body(iris_t *iris, void *arg)
 
 static void letting_go_of_a_tensor_that_owns_memory_frees_it(void **state)
 {
-    (void)state;
     harness_run(1, hand_over_body, NULL);
     harness_run(2, hand_over_body, NULL);
 }
 
 static void letting_go_needs_neither_thread_nor_context(void **state)
 {
-    (void)state;
     memset(kept, 0, sizeof kept);
     harness_run(2, keep_body, NULL);
     /* Ranks that are processes have kept theirs to themselves. */
@@ -282,7 +278,6 @@ static int import_body(iris_t *iris, void *arg)
 
 static void a_tensor_of_others_comes_onto_every_heap(void **state)
 {
-    (void)state;
     harness_run_all(import_body, NULL);
 }
 
@@ -338,11 +333,10 @@ static int errors_body(iris_t *iris, void *arg)
 
 static void what_cannot_be_taken_is_refused_on_every_rank(void **state)
 {
-    (void)state;
     harness_run(2, errors_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank, one_node)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(structs_are_those_of_the_header),

@@ -77,7 +77,6 @@ static int fill_out(iris_t *iris, void *arg)
 
 static void out_is_filled_and_seen_in_the_asked_shape(void **state)
 {
-    (void)state;
     harness_run_all(fill_out, NULL);
 }
 
@@ -126,7 +125,6 @@ static int fill_parts(iris_t *iris, void *arg)
 
 static void out_may_be_a_part_with_gaps(void **state)
 {
-    (void)state;
     harness_run(2, fill_parts, NULL);
 }
 
@@ -177,7 +175,6 @@ static int fill_between_each(iris_t *iris, void *arg)
 
 static void a_fill_begins_and_ends_where_it_should(void **state)
 {
-    (void)state;
     harness_run(1, fill_between_each, NULL);
 }
 
@@ -226,7 +223,6 @@ static int refuse_out(iris_t *iris, void *arg)
 
 static void a_wrong_out_is_refused_in_upstreams_order(void **state)
 {
-    (void)state;
     harness_run(2, refuse_out, NULL);
 }
 
@@ -273,7 +269,6 @@ static int refuse(iris_t *iris, void *arg)
 
 static void what_makes_no_sense_is_refused_on_all_ranks(void **state)
 {
-    (void)state;
     harness_run_all(refuse, NULL);
 }
 
@@ -345,7 +340,6 @@ static int refuse_numbers(iris_t *iris, void *arg)
 
 static void numbers_that_do_not_fit_are_refused(void **state)
 {
-    (void)state;
     harness_run(2, refuse_numbers, NULL);
 }
 
@@ -388,12 +382,11 @@ static int differ(iris_t *iris, void *arg)
 
 static void ranks_that_differ_are_told(void **state)
 {
-    (void)state;
     harness_run(2, differ, NULL);
     harness_run(4, differ, NULL);
 }
 
-int main(void)
+static int TEST_FILE(matrix)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(out_is_filled_and_seen_in_the_asked_shape),

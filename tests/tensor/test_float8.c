@@ -65,7 +65,6 @@ static int numbers_body(iris_t *iris, void *arg)
 
 static void numbers_are_rounded(void **state)
 {
-    (void)state;
     harness_run(2, numbers_body, NULL);
 }
 
@@ -94,11 +93,10 @@ static int refused_body(iris_t *iris, void *arg)
 
 static void what_has_no_kernels_is_refused(void **state)
 {
-    (void)state;
     harness_run(1, refused_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_rounded),

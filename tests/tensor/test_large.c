@@ -101,11 +101,10 @@ static int large_body(iris_t *iris, void *arg)
 
 static void large_tensors_are_filled_element_by_element(void **state)
 {
-    (void)state;
     harness_run(1, large_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(large_tensors_are_filled_element_by_element),

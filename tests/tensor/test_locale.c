@@ -77,7 +77,6 @@ static int text_body(iris_t *iris, void *arg)
 
 static void texts_have_a_point(void **state)
 {
-    (void)state;
     if (!take_comma()) {
         drop_comma();
         return;
@@ -91,7 +90,6 @@ static void files_have_a_point(void **state)
     struct iris_json_writer json = {0};
     char text[64] = "";
 
-    (void)state;
     if (take_comma()) {
         json.file = fmemopen(text, sizeof text, "w");
         assert_non_null(json.file);
@@ -102,7 +100,7 @@ static void files_have_a_point(void **state)
     drop_comma();
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_have_a_point),

@@ -163,7 +163,6 @@ static int refuse_all(iris_t *iris, void *arg)
 
 static void every_call_refuses_a_malformed_tensor(void **state)
 {
-    (void)state;
     harness_run(2, refuse_all, NULL);
 }
 
@@ -217,7 +216,6 @@ static int refuse_edges(iris_t *iris, void *arg)
 
 static void memory_at_the_edges_of_a_heap_is_refused(void **state)
 {
-    (void)state;
     harness_run(2, refuse_edges, NULL);
     setenv("IRIS_CHECK", "bounds", 1);
     harness_run(2, refuse_edges, NULL);
@@ -255,20 +253,18 @@ static int refuse_dlpack(iris_t *iris, void *arg)
 
 static void a_malformed_dlpack_tensor_is_refused(void **state)
 {
-    (void)state;
     harness_run(2, refuse_dlpack, NULL);
 }
 
 static void no_tensor_has_no_elements(void **state)
 {
-    (void)state;
     assert_int_equal(iris_tensor_numel(NULL), 0);
     assert_int_equal(iris_tensor_bytes(NULL), 0);
     assert_int_equal(iris_tensor_is_contiguous(NULL, IRIS_FORMAT_CONTIGUOUS),
                      0);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_call_refuses_a_malformed_tensor),

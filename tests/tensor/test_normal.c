@@ -80,7 +80,6 @@ static void numbers_are_what_the_formula_says(void **state)
 {
     double worst32 = 0, worst64 = 0;
 
-    (void)state;
     for (size_t i = 0; i < PAIRS; i++) {
         uint32_t r32 = (uint32_t)bits_of(32, i), a32 = (uint32_t)bits_of(32, i);
         uint64_t r64 = bits_of(64, i), a64 = bits_of(64, i);
@@ -107,7 +106,6 @@ static void tails_reach_beyond_five_and_a_half_deviations(void **state)
     float c, s;
     double wide_c, wide_s;
 
-    (void)state;
     iris_d_normal_f32(0, 0, 0, &c, &s);
     assert_true(c > 6.65f && c < 6.67f && s == 0);
     iris_d_normal_f32(1, 0x80000000u, 0, &c, &s);
@@ -124,7 +122,6 @@ static void the_larger_the_bits_the_smaller_the_number(void **state)
 {
     float before = INFINITY, c, s;
 
-    (void)state;
     for (uint64_t bits = 1; bits <= UINT32_MAX; bits += 1 + bits / 1000) {
         iris_d_normal_f32((uint32_t)bits, 0, 0, &c, &s);
         assert_true(c <= before);
@@ -156,7 +153,6 @@ static void check_rows(row_t row_f32, row_t row_f64)
 
 static void vectors_of_any_width_make_the_same_numbers(void **state)
 {
-    (void)state;
     if (iris_d_has_avx2()) {
         check_rows(iris_d_f32_row_256, iris_d_f64_row_256);
     }
@@ -166,7 +162,7 @@ static void vectors_of_any_width_make_the_same_numbers(void **state)
 }
 #endif
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
 #if IRIS_ON_X86

@@ -53,13 +53,12 @@ static int run(iris_t *iris, void *arg)
 
 static void the_pages_program_does_what_it_says(void **state)
 {
-    (void)state;
     harness_run(1, run, NULL);
     harness_run(2, run, NULL);
     harness_run(4, run, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank, one_node)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_pages_program_does_what_it_says),

@@ -130,7 +130,6 @@ static int integers_body(iris_t *iris, void *arg)
 
 static void integers_are_in_range_and_none_is_likelier(void **state)
 {
-    (void)state;
     harness_run(1, integers_body, NULL);
 }
 
@@ -176,11 +175,10 @@ static int errors_body(iris_t *iris, void *arg)
 
 static void what_a_type_cannot_hold_is_refused(void **state)
 {
-    (void)state;
     harness_run(2, errors_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(integers_are_in_range_and_none_is_likelier),

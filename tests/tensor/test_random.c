@@ -52,7 +52,6 @@ static int philox_body(iris_t *iris, void *arg)
 
 static void words_are_those_that_random123_publishes(void **state)
 {
-    (void)state;
     harness_run(1, philox_body, NULL);
 }
 
@@ -116,7 +115,6 @@ static int uniform_body(iris_t *iris, void *arg)
 
 static void uniform_numbers_have_all_bits_of_their_type(void **state)
 {
-    (void)state;
     harness_run(1, uniform_body, NULL);
 }
 
@@ -178,7 +176,6 @@ static int same_everywhere_body(iris_t *iris, void *arg)
 
 static void bits_are_the_same_on_every_rank_of_any_job(void **state)
 {
-    (void)state;
     harness_run_all(same_everywhere_body, NULL);
 }
 
@@ -220,7 +217,6 @@ static int grids_body(iris_t *iris, void *arg)
 
 static void grid_and_block_do_not_matter(void **state)
 {
-    (void)state;
     harness_run(1, grids_body, NULL);
 }
 
@@ -254,7 +250,6 @@ static int pieces_body(iris_t *iris, void *arg)
 
 static void pieces_make_up_the_whole(void **state)
 {
-    (void)state;
     harness_run(1, pieces_body, NULL);
 }
 
@@ -334,7 +329,6 @@ static int layouts_body(iris_t *iris, void *arg)
 
 static void an_element_does_not_depend_on_its_place_in_memory(void **state)
 {
-    (void)state;
     harness_run(1, layouts_body, NULL);
 }
 
@@ -378,12 +372,11 @@ static int default_body(iris_t *iris, void *arg)
 
 static void ranks_differ_unless_the_generator_is_set(void **state)
 {
-    (void)state;
     harness_run_all(default_body, NULL);
     assert_null(iris_default_generator(NULL));
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_are_those_that_random123_publishes),

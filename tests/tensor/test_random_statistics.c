@@ -156,7 +156,6 @@ static void uniform_numbers_are_uniform(void **state)
 {
     iris_dtype_t dtypes[] = {IRIS_DTYPE_F32, IRIS_DTYPE_F64};
 
-    (void)state;
     harness_run(1, uniform_body, &dtypes[0]);
     harness_run(1, uniform_body, &dtypes[1]);
 }
@@ -212,7 +211,6 @@ static void normal_numbers_are_normal_to_their_tails(void **state)
     iris_dtype_t dtypes[] = {IRIS_DTYPE_F32, IRIS_DTYPE_F64,
                              IRIS_DTYPE_COMPLEX64};
 
-    (void)state;
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
         harness_run(1, normal_body, &dtypes[i]);
     }
@@ -256,7 +254,6 @@ static int integers_body(iris_t *iris, void *arg)
 
 static void integers_are_equally_likely(void **state)
 {
-    (void)state;
     harness_run(1, integers_body, NULL);
 }
 
@@ -289,7 +286,6 @@ static int ranks_body(iris_t *iris, void *arg)
 
 static void ranks_are_independent(void **state)
 {
-    (void)state;
     harness_run(4, ranks_body, NULL);
 }
 
@@ -320,11 +316,10 @@ static int sequences_body(iris_t *iris, void *arg)
 
 static void seeds_and_sequences_are_independent(void **state)
 {
-    (void)state;
     harness_run(1, sequences_body, NULL);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(uniform_numbers_are_uniform),

@@ -53,7 +53,6 @@ static int is_symmetric(iris_t *iris, void *arg)
 
 static void tensors_of_the_heap_are_symmetric_and_others_not(void **state)
 {
-    (void)state;
     harness_run_all(is_symmetric, NULL);
 }
 
@@ -83,7 +82,6 @@ static int leaves_heap(iris_t *iris, void *arg)
 
 static void a_tensor_that_leaves_the_heap_is_not_symmetric(void **state)
 {
-    (void)state;
     harness_run(2, leaves_heap, NULL);
 }
 
@@ -116,7 +114,6 @@ static int of_another_context(iris_t *iris, void *arg)
 
 static void each_context_knows_its_own_tensors(void **state)
 {
-    (void)state;
     harness_run(1, of_another_context, NULL);
 }
 
@@ -181,7 +178,6 @@ static int as_remote(iris_t *iris, void *arg)
 
 static void a_peers_tensor_is_at_the_same_place_of_its_heap(void **state)
 {
-    (void)state;
     harness_run_all(as_remote, NULL);
 }
 
@@ -228,7 +224,6 @@ static int device_writes(iris_t *iris, void *arg)
 
 static void kernels_write_a_peers_tensor_through_its_strides(void **state)
 {
-    (void)state;
     harness_run_all(device_writes, NULL);
 }
 
@@ -259,7 +254,6 @@ static int context_words(iris_t *iris, void *arg)
 
 static void the_context_has_its_length_and_fields(void **state)
 {
-    (void)state;
     harness_run_all(context_words, NULL);
 }
 
@@ -319,7 +313,6 @@ static int share_host(iris_t *iris, void *arg)
 
 static void a_strided_tensor_of_the_host_is_copied_to_the_heap(void **state)
 {
-    (void)state;
     harness_run_all(share_host, NULL);
 }
 
@@ -387,20 +380,17 @@ static int use_vmem(void **state)
 {
     const char *before = getenv("IRIS_ALLOCATOR");
 
-    (void)state;
     snprintf(allocator, sizeof allocator, "%s", before == NULL ? "" : before);
     return gpu ? setenv("IRIS_ALLOCATOR", "vmem", 1) : 0;
 }
 
 static int use_what_was(void **state)
 {
-    (void)state;
     return setenv("IRIS_ALLOCATOR", allocator, 1);
 }
 
 static void memory_that_is_shared_again_is_mapped_once(void **state)
 {
-    (void)state;
     if (!gpu) {
         print_message("left out: sharing needs a GPU\n");
         skip();
@@ -410,7 +400,7 @@ static void memory_that_is_shared_again_is_mapped_once(void **state)
     harness_run(4, share_twice, NULL);
 }
 
-int main(void)
+static int TEST_FILE(matrix, one_node)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tensors_of_the_heap_are_symmetric_and_others_not),

@@ -254,18 +254,16 @@ static int check_highest(iris_t *iris, void *arg)
 
 static void a_row_of_u64_ends_at_the_highest(void **state)
 {
-    (void)state;
     harness_run(1, check_highest, NULL);
 }
 
 static void values_are_pytorchs_bit_for_bit(void **state)
 {
-    (void)state;
     harness_run(1, check_all, NULL);
     harness_run(2, check_all, NULL);
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_pytorchs_bit_for_bit),

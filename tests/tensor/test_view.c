@@ -47,7 +47,6 @@ static void slices_follow_pythons_rules(void **state)
     };
     iris_tensor_t row = numbers(IRIS_SHAPE(10)), view;
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(iris_tensor_slice(&row, 0, cases[i].start,
                                            cases[i].stop, cases[i].step, &view),
@@ -77,7 +76,6 @@ static void a_selected_dimension_is_gone(void **state)
 {
     iris_tensor_t cube = numbers(IRIS_SHAPE(4, 5, 6)), view;
 
-    (void)state;
     assert_int_equal(iris_tensor_select(&cube, 1, -2, &view), IRIS_OK);
     assert_int_equal(view.ndim, 2);
     assert_int_equal(view.shape[1], 6);
@@ -97,7 +95,6 @@ static void dimensions_change_places(void **state)
     const int order[] = {2, 0, -2}, twice[] = {0, 1, 0}, far[] = {0, 1, 3};
     iris_tensor_t cube = numbers(IRIS_SHAPE(2, 3, 4)), view;
 
-    (void)state;
     assert_int_equal(iris_tensor_permute(&cube, order, &view), IRIS_OK);
     assert_int_equal(view.shape[0], 4);
     assert_int_equal(view.shape[1], 2);
@@ -118,7 +115,6 @@ static void shapes_change_where_no_copy_is_needed(void **state)
     const int swapped[] = {1, 0};
     iris_tensor_t all = numbers(IRIS_SHAPE(4, 6)), view, part;
 
-    (void)state;
     assert_int_equal(iris_tensor_reshape(&all, IRIS_SHAPE(2, -1, 3), &view),
                      IRIS_OK);
     assert_int_equal(view.shape[1], 4);
@@ -160,7 +156,6 @@ static void no_elements_and_no_dimensions_have_views(void **state)
 {
     iris_tensor_t none = numbers(IRIS_SHAPE(0, 3)), one, view;
 
-    (void)state;
     assert_int_equal(iris_tensor_numel(&none), 0);
     assert_int_equal(iris_tensor_bytes(&none), 0);
     assert_true(iris_tensor_is_contiguous(&none, IRIS_FORMAT_CONTIGUOUS));
@@ -193,7 +188,7 @@ static void no_elements_and_no_dimensions_have_views(void **state)
     says("dimension 1 of the shape has size -1");
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slices_follow_pythons_rules),

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
-matrix_tests += %D%/test_trace
-rank_tests += %D%/test_export
-unit_tests += %D%/test_death %D%/test_delay %D%/test_events
+# inputs: nodes
+test_programs += %D%/run
+tests_trace_run_SOURCES = %D%/test_death.c %D%/test_delay.c %D%/test_events.c \
+	%D%/test_export.c %D%/test_trace.c

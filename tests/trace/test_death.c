@@ -182,17 +182,15 @@ static void run_death(int is_waiting)
 
 static void a_survivor_writes_what_it_has(void **state)
 {
-    (void)state;
     run_death(0);
 }
 
 static void so_it_does_after_its_kernel_was_ended(void **state)
 {
-    (void)state;
     run_death(1);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_survivor_writes_what_it_has),

@@ -78,7 +78,6 @@ static int delayed(iris_t *iris, void *arg)
 /* The other rank's operations may be slow, too: nothing is known of them. */
 static void operations_of_the_rank_wait(void **state)
 {
-    (void)state;
     setenv("IRIS_DEVICE_DELAY", "0:0,1:1000,7:5", 1);
     harness_run(RANKS, delayed, NULL);
 }
@@ -95,7 +94,6 @@ static int without(iris_t *iris, void *arg)
 
 static void without_the_setting_nothing_waits(void **state)
 {
-    (void)state;
     unsetenv("IRIS_DEVICE_DELAY");
     harness_run(RANKS, without, NULL);
 }
@@ -106,7 +104,6 @@ static void other_texts_are_refused(void **state)
                                         "-1:5", "1:5x", "1:1000001", "1:5;0:5"};
     struct iris_config config;
 
-    (void)state;
     iris_config_init(&config);
     config.log_level = "off";
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
@@ -116,7 +113,7 @@ static void other_texts_are_refused(void **state)
     }
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(operations_of_the_rank_wait),

@@ -102,7 +102,6 @@ static void sums_of_times_near_2_63_do_not_overflow(void **state)
     struct outcome some[sizeof times / sizeof times[0]];
     char members[200];
 
-    (void)state;
     for (size_t i = 0; i < count; i++) {
         snprintf(members, sizeof members, "\"ts\":%s,\"dur\":%s", times[i],
                  times[i]);
@@ -120,7 +119,6 @@ static void times_keep_their_digits(void **state)
 {
     struct outcome outcome;
 
-    (void)state;
     read_members("\"ts\":2305843009213.693,\"dur\":0.5", &outcome);
     assert_int_equal(outcome.event.ts_ns, 2305843009213693);
     assert_int_equal(outcome.event.dur_ns, 500);
@@ -137,7 +135,6 @@ static void a_very_long_event_is_an_error(void **state)
     struct outcome outcome;
     int length;
 
-    (void)state;
     assert_non_null(members);
     length = sprintf(members, "\"name\":\"");
     memset(members + length, 'x', bytes);
@@ -172,7 +169,6 @@ static void a_merge_knows_the_worst_clock_or_that_it_does_not(void **state)
     struct outcome outcome;
     char out[400];
 
-    (void)state;
     name_file(out, "ab.json");
     merge_two(known, "\"clock_error_ns\":9,\"device_clock_error_ns\":10",
               &report);
@@ -187,7 +183,7 @@ static void a_merge_knows_the_worst_clock_or_that_it_does_not(void **state)
     assert_int_equal(outcome.file.device_error_ns, -1);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_of_times_near_2_63_do_not_overflow),

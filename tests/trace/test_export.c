@@ -219,13 +219,11 @@ static void run_exported(const char *name, int merge)
 
 static void a_merged_trace_has_all_and_joins_signals_and_waits(void **state)
 {
-    (void)state;
     run_exported("merged.json", 1);
 }
 
 static void a_rank_has_a_file_of_its_own(void **state)
 {
-    (void)state;
     run_exported("alone.json", 0);
 }
 
@@ -236,7 +234,6 @@ static void a_name_with_gz_is_compressed(void **state)
     unsigned char magic[2] = {0};
     FILE *stream;
 
-    (void)state;
     run_exported("small.json.gz", 1);
     snprintf(path, sizeof path, "%s/small.json.gz", harness_folder());
     stream = fopen(path, "r");
@@ -308,7 +305,6 @@ static void no_signal_is_seen_before_it_was_sent(void **state)
 {
     char name[300] = "";
 
-    (void)state;
     snprintf(name, sizeof name, "%s/clock.json", harness_folder());
     harness_run_sim(RANKS, timed, name);
 }
@@ -333,7 +329,6 @@ static void what_cannot_be_written_leaves_nothing(void **state)
 {
     char folder[300], path[400];
 
-    (void)state;
     snprintf(folder, sizeof folder, "%s/taken", harness_folder());
     assert_int_equal(mkdir(folder, 0700), 0);
     snprintf(path, sizeof path, "%s/trace_rank0.json", folder);
@@ -343,7 +338,7 @@ static void what_cannot_be_written_leaves_nothing(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-int main(void)
+static int TEST_FILE(rank, one_node)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_merged_trace_has_all_and_joins_signals_and_waits),

@@ -119,7 +119,6 @@ static int disabled(iris_t *iris, void *arg)
 
 static void nothing_is_recorded_unless_enabled(void **state)
 {
-    (void)state;
     harness_run_all(disabled, NULL);
 }
 
@@ -194,7 +193,6 @@ static int enabled(iris_t *iris, void *arg)
 
 static void columns_have_what_upstreams_have(void **state)
 {
-    (void)state;
     harness_run_all(enabled, NULL);
 }
 
@@ -239,7 +237,6 @@ static int overfull(iris_t *iris, void *arg)
 
 static void what_finds_no_space_is_counted(void **state)
 {
-    (void)state;
     harness_run(RANKS, overfull, NULL);
 }
 
@@ -311,7 +308,6 @@ static int looped(iris_t *iris, void *arg)
 
 static void accesses_of_a_loop_that_go_on_are_one_event(void **state)
 {
-    (void)state;
     harness_run(RANKS, looped, NULL);
 }
 
@@ -349,11 +345,10 @@ static int wrong(iris_t *iris, void *arg)
 
 static void wrong_arguments_are_refused(void **state)
 {
-    (void)state;
     harness_run(RANKS, wrong, NULL);
 }
 
-int main(void)
+static int TEST_FILE(matrix, one_node)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_recorded_unless_enabled),

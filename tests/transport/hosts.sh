@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: cpu
 #
 # Jobs of several hosts, which are network namespaces of this one: ranks that
 # meet by IRIS_ROOT and by mpirun, a rank that dies, a link that is cut. Needs
@@ -309,11 +310,11 @@ done
 run_test() { # TEST, which may have nothing to run here
     local ret
     # shellcheck disable=SC2086 # a command with options
-    run_on 2 2 ${TEST_WRAPPER} "./$1"
+    run_on 2 2 ${TEST_WRAPPER} "./${1%/*}/run" "${1##*/}"
     ret=$?
     [ $ret = 0 ] || [ $ret = 77 ]
 }
 for test in $IRIS_TEST_HOSTS; do
-    [ ! -x "$test" ] || check "$test, 2 hosts of 2 ranks" run_test "$test"
+    [ ! -x "${test%/*}/run" ] || check "$test, 2 hosts of 2 ranks" run_test "$test"
 done
 [ $failed = 0 ]

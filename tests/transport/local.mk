@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: MIT
-unit_tests += %D%/test_steps
-rank_tests += %D%/test_far %D%/test_far_ccl %D%/test_far_order
+# inputs: threads
+test_programs += %D%/run
+tests_transport_run_SOURCES = %D%/test_far.c %D%/test_far_ccl.c %D%/test_far_order.c \
+	%D%/test_steps.c
 EXTRA_DIST += %D%/fault_job.c %D%/fault_shim.c %D%/hosts_job.c

@@ -341,31 +341,26 @@ static void run_on_nodes(iris_rank_fn body)
 
 static void every_operation_reaches_every_rank(void **state)
 {
-    (void)state;
     run_on_nodes(touch_body);
 }
 
 static void copies_of_any_size_arrive_whole(void **state)
 {
-    (void)state;
     run_on_nodes(copies_body);
 }
 
 static void atomics_of_many_ranks_add_up(void **state)
 {
-    (void)state;
     run_on_nodes(sums_body);
 }
 
 static void streams_copy_and_signal_across_nodes(void **state)
 {
-    (void)state;
     run_on_nodes(streams_body);
 }
 
 static void what_does_not_reach_is_told(void **state)
 {
-    (void)state;
     run(RANKS, "2", misuse_body);
 }
 
@@ -378,7 +373,6 @@ static int never(iris_t *iris, void *arg)
 /* Ranks that MPI has not brought together. */
 static void messages_by_mpi_need_a_job_of_mpis(void **state)
 {
-    (void)state;
     if (harness_launched() != 0 || harness_has_gpu()) {
         return;
     }
@@ -391,7 +385,7 @@ static void messages_by_mpi_need_a_job_of_mpis(void **state)
     unsetenv("IRIS_NODES");
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_operation_reaches_every_rank),

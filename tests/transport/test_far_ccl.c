@@ -185,7 +185,6 @@ static int differ_body(iris_t *iris, void *arg)
 
 static void members_of_several_nodes_that_differ_are_told(void **state)
 {
-    (void)state;
     setenv("IRIS_NODES", "2", 1);
     harness_run(RANKS, differ_body, NULL);
     unsetenv("IRIS_NODES");
@@ -196,7 +195,6 @@ static void sums_have_the_same_bits_on_any_nodes(void **state)
 {
     static const char *const nodes[] = {"1", "2", "3", "4"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; i++) {
         setenv("IRIS_NODES", nodes[i], 1);
         harness_run(RANKS, ccl_body, NULL);
@@ -204,7 +202,7 @@ static void sums_have_the_same_bits_on_any_nodes(void **state)
     unsetenv("IRIS_NODES");
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_have_the_same_bits_on_any_nodes),

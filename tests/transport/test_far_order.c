@@ -248,14 +248,13 @@ static void run(int num_ranks, const char *nodes)
 
 static void nothing_overtakes_a_release(void **state)
 {
-    (void)state;
     run(2, "2");
     run(RANKS, "2");
     run(3, "2");
     run(RANKS, "4");
 }
 
-int main(void)
+static int TEST_FILE(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_overtakes_a_release),

@@ -160,7 +160,6 @@ static void lanes_and_the_thread_exclude_each_other(void **state)
 {
     pthread_t lanes[LANES];
 
-    (void)state;
     assert_int_equal(begin(1), IRIS_OK);
     for (int i = 0; i < LANES; i++) {
         assert_int_equal(pthread_create(&lanes[i], NULL, run_lane, NULL), 0);
@@ -178,7 +177,6 @@ static void lanes_and_the_thread_exclude_each_other(void **state)
 /* Once lanes stop, the thread goes on. */
 static void the_thread_sends_puts_after_a_nap(void **state)
 {
-    (void)state;
     assert_int_equal(begin(1), IRIS_OK);
     for (int i = 1; i <= 20; i++) {
         is_lane = 1;
@@ -195,7 +193,6 @@ static void the_thread_sends_puts_after_a_nap(void **state)
 
 static void a_put_wakes_a_thread_that_listens(void **state)
 {
-    (void)state;
     assert_int_equal(begin(1), IRIS_OK);
     while (!fake.waits) {
         sched_yield();
@@ -210,7 +207,6 @@ static void a_put_wakes_a_thread_that_listens(void **state)
 /* The message would have woken the thread, but a lane took it. */
 static void a_message_wakes_a_thread_that_listens(void **state)
 {
-    (void)state;
     assert_int_equal(begin(1), IRIS_OK);
     while (!fake.waits) {
         sched_yield();
@@ -233,7 +229,6 @@ static void a_message_wakes_a_thread_that_listens(void **state)
 /* If the thread is in a step when the lane posts, it may send the request. */
 static void lanes_send_signals(void **state)
 {
-    (void)state;
     assert_int_equal(begin(1), IRIS_OK);
     is_lane = 1;
     for (int i = 1; fake.sends[1] == 0; i++) {
@@ -249,7 +244,6 @@ static void lanes_send_signals(void **state)
 
 static void lanes_leave_other_channels_to_the_thread(void **state)
 {
-    (void)state;
     assert_int_equal(begin(0), IRIS_OK);
     is_lane = 1;
     post(IRIS_OP_STORE, 8);
@@ -268,7 +262,6 @@ static void a_slot_whose_data_the_channel_keeps_is_recalled(void **state)
 {
     uint64_t *turn;
 
-    (void)state;
     assert_int_equal(begin(1), IRIS_OK);
     turn = &iris_i_proxy_far(proxy).ring->slots[0].turn;
     fake.lends = 1;
@@ -285,7 +278,7 @@ static void a_slot_whose_data_the_channel_keeps_is_recalled(void **state)
     assert_null(fake.lent);
 }
 
-int main(void)
+static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lanes_and_the_thread_exclude_each_other),

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: cpu
 #
 # iris replay: a failure comes again under its schedule and under a short one, the
 # table shows it, and what does not fail, or is another program's,

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: cpu
 #
 # The memory model as a program for herd7, iris.bell and iris.cat, agrees with the
 # litmus tests' verdicts, with all outcomes that tests/check/explorer finds, and with

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: cpu
 #
 # Every struct that a public header defines is in the cases of structs_*.c, by
 # its name, or is named here with the reason why it needs none.

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: cpu
 #
 # tests/check/explorer on the litmus tests (tests/check/explore.c): it finds each
 # allowed outcome and no forbidden one, its outputs include those of random seeds,

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# inputs: cpu
 #
 # iriscc --check: IRIS_CHECK=race finds races by ordinary accesses at their lines
 # (tests/check/plain.c says which), and is silent about correct programs.
