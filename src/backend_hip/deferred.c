@@ -100,6 +100,21 @@ bool iris_i_hip_free_deferred(int device, const void *at, size_t bytes)
     return any;
 }
 
+bool iris_i_hip_make_room(int device, size_t bytes)
+{
+    size_t found = 0;
+
+    pthread_mutex_lock(&deferred_lock);
+    for (const struct deferred *one = deferred; one != NULL; one = one->next) {
+        if ((one->memory.kind == HIP_DEVICE || one->memory.kind == HIP_RANGE) &&
+            is_meant(one, device, NULL, 0)) {
+            found += one->memory.bytes;
+        }
+    }
+    pthread_mutex_unlock(&deferred_lock);
+    return found >= bytes && iris_i_hip_free_deferred(device, NULL, 0);
+}
+
 /* A forked child does not have its parent's memory and contexts. The lock is
  * held. */
 static void forget_parent(void)

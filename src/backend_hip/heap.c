@@ -270,7 +270,7 @@ static iris_status_t commit_range(struct iris_backend *backend, void *at,
     hipError_t error = hipMemCreate(&range.handle, bytes, &prop, 0);
 
     if (error == hipErrorOutOfMemory &&
-        iris_i_hip_free_deferred(hip->device, NULL, 0)) {
+        iris_i_hip_make_room(hip->device, bytes)) {
         error = hipMemCreate(&range.handle, bytes, &prop, 0);
     }
     error = error ? error : map_range(hip, &range, hip->vmem.num_devices);
@@ -661,9 +661,9 @@ static iris_status_t check_access(struct iris_backend *backend,
 
 /* ---- This rank's heap ---- */
 
-static void free_memory(const struct hip_backend *hip, void *raw)
+static void free_memory(const struct hip_backend *hip, void *raw, size_t bytes)
 {
-    const struct hip_memory memory = {.kind = HIP_DEVICE, .ptr = raw};
+    const struct hip_memory memory = {HIP_DEVICE, raw, bytes, 0};
 
     iris_i_hip_free_later(hip, &memory);
 }
@@ -679,7 +679,7 @@ static void *allocate_memory(const struct hip_backend *hip, size_t bytes,
 
     *error_p = hipExtMallocWithFlags(&raw, bytes, flags);
     if (*error_p == hipErrorOutOfMemory &&
-        iris_i_hip_free_deferred(hip->device, NULL, 0)) {
+        iris_i_hip_make_room(hip->device, bytes)) {
         *error_p = hipExtMallocWithFlags(&raw, bytes, flags);
     }
     return *error_p == hipSuccess ? raw : NULL;
@@ -701,7 +701,7 @@ static iris_status_t alloc_pool(struct hip_backend *hip, size_t bytes,
     iris_status_t status;
 
     if (find_gap(raw) != 0) {
-        free_memory(hip, raw);
+        free_memory(hip, raw, bytes);
         raw = allocate_memory(hip, bytes + IRIS_ALIGNMENT_MAX, &error);
     }
     if (raw == NULL) {
@@ -718,11 +718,11 @@ static iris_status_t alloc_pool(struct hip_backend *hip, size_t bytes,
     region_p->bytes = bytes;
     status = iris_i_hip_zero(hip, region_p->base, bytes);
     if (status != IRIS_OK) {
-        free_memory(hip, raw);
+        free_memory(hip, raw, bytes);
         return status;
     }
     hip->heap = *region_p;
-    hip->heap_memory = (struct hip_memory){.kind = HIP_DEVICE, .ptr = raw};
+    hip->heap_memory = (struct hip_memory){HIP_DEVICE, raw, bytes, 0};
     return IRIS_OK;
 }
 

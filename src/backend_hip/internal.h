@@ -121,7 +121,7 @@ struct hip_memory {
         HIP_ADDRESSES, /* addresses without memory */
     } kind;
     void *ptr;                              /* NULL: no memory */
-    size_t bytes;                           /* unused for HIP_DEVICE */
+    size_t bytes;                           /* HIP_DEVICE: 0 if few */
     hipMemGenericAllocationHandle_t handle; /* HIP_RANGE */
 };
 
@@ -344,6 +344,10 @@ void iris_i_hip_free_later(const struct hip_backend *hip,
  * unless `bytes` is 0, is mapped at these addresses. Returns whether there was
  * any. May wait for other contexts' kernels. */
 bool iris_i_hip_free_deferred(int device, const void *at, size_t bytes);
+
+/* For an allocation that failed: frees the GPU's deferred memory if it has so many
+ * bytes. Less would not help, and another rank's kernel may wait for this rank. */
+bool iris_i_hip_make_room(int device, size_t bytes);
 
 /* A context begins to use a rank thread's heap by its owner's pointer, or
  * stops. No heap is freed in between: kernels may write there, from other GPUs
