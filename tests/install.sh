@@ -8,6 +8,7 @@ set -eu
 unset MAKEFLAGS MFLAGS MAKELEVEL
 here=$(cd "$(dirname "$0")" && pwd)
 : "${MAKE:=make}" "${PKG_CONFIG:=pkg-config}" "${CC:=cc}" "${CFLAGS=}"
+compiler=${CC%% -*} compiler=${compiler##* } # without options, and without ccache
 tmp=$(mktemp -d)
 trap 'chmod -R u+w "$tmp"; rm -rf "$tmp"' EXIT
 dest=$tmp/dest
@@ -196,7 +197,7 @@ flags="$CFLAGS $(query --cflags)"
 # A CMake project finds the package, which is not where configure said.
 use_cmake() { # PREFIX
     rm -rf "$tmp/cmake" && cmake -S "$here/cmake" -B "$tmp/cmake" \
-        -DCONSUMER="$here" -DCMAKE_PREFIX_PATH="$1" -DCMAKE_C_COMPILER="${CC##* }" \
+        -DCONSUMER="$here" -DCMAKE_PREFIX_PATH="$1" -DCMAKE_C_COMPILER="$compiler" \
         -DCMAKE_C_FLAGS="$CFLAGS" >"$tmp/log" 2>&1 &&
         cmake --build "$tmp/cmake" --verbose >>"$tmp/log" 2>&1
 }
