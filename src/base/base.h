@@ -31,6 +31,25 @@
 #include <time.h>
 #include <unistd.h>
 
+/* ---- Locks, as clang checks them ------------------------------------------
+ *
+ * Nothing else than tests/check_locks.sh defines these. A guarded member or
+ * variable is accessed with the lock held; in C a member's lock is that of any
+ * struct of the type. A function requires a lock that its callers hold, returns
+ * with it or without it, or is not checked, for a reason that its comment has.
+ * Members and variables without one have one writer, are atomic, or are set
+ * before any other thread sees them. */
+#ifndef IRIS_GUARDED_BY
+#define IRIS_GUARDED_BY(lock)
+#define IRIS_REQUIRES(...)
+#define IRIS_SHARES(lock)
+#define IRIS_ACQUIRES(lock)
+#define IRIS_RELEASES(lock)
+#define IRIS_TRIES(success, lock)
+#define IRIS_ACQUIRED_BEFORE(lock)
+#define IRIS_UNCHECKED
+#endif
+
 /* ---- constants.c ---- */
 
 /* Name of a reduction, such as "sum"; "?" for an unknown value. Static. */

@@ -509,12 +509,16 @@ struct watched {
     const char *prefix;
 };
 
-/* Guards starting and stopping; guards the list, which the thread walks. */
-static pthread_mutex_t starts_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t watched_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct watched *watched;
-static pthread_t thread; /* runs while any job is watched */
-static int ends;         /* under the lock: the thread has to end */
+/* Held while the thread is started or stopped. */
+static pthread_mutex_t
+    starts_lock IRIS_ACQUIRED_BEFORE(watched_lock) = PTHREAD_MUTEX_INITIALIZER;
+/* The thread walks it. */
+static struct watched *watched IRIS_GUARDED_BY(watched_lock);
+/* Runs while any job is watched. */
+static pthread_t thread IRIS_GUARDED_BY(starts_lock);
+/* The thread has to end. */
+static int ends IRIS_GUARDED_BY(watched_lock);
 static sem_t asked;
 
 static void on_signal(int number)
@@ -554,7 +558,7 @@ static int is_free(void)
 }
 
 /* The thread receives none of the program's signals. */
-static int start(void)
+static int start(void) IRIS_REQUIRES(starts_lock, watched_lock)
 {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     pthread_attr_t attributes;
@@ -581,7 +585,7 @@ static int start(void)
 
 /* The program may have replaced the handler. An earlier signal still finds the
  * semaphore, which is never destroyed. */
-static void stop(void)
+static void stop(void) IRIS_REQUIRES(starts_lock)
 {
     struct sigaction action, none = {.sa_handler = SIG_DFL};
 
@@ -599,14 +603,14 @@ void iris_i_report_watch(struct iris_control *control, const char *prefix)
     struct watched *w = calloc(1, sizeof *w);
 
     pthread_mutex_lock(&starts_lock);
+    pthread_mutex_lock(&watched_lock);
     if (w != NULL && control->records != NULL &&
         (watched != NULL || (is_free() && start()))) {
         *w = (struct watched){watched, control, prefix};
-        pthread_mutex_lock(&watched_lock);
         watched = w;
-        pthread_mutex_unlock(&watched_lock);
         w = NULL;
     }
+    pthread_mutex_unlock(&watched_lock);
     pthread_mutex_unlock(&starts_lock);
     free(w);
 }
@@ -614,6 +618,7 @@ void iris_i_report_watch(struct iris_control *control, const char *prefix)
 void iris_i_report_unwatch(struct iris_control *control)
 {
     struct watched **link = &watched, *w;
+    int is_last;
 
     pthread_mutex_lock(&starts_lock);
     pthread_mutex_lock(&watched_lock);
@@ -624,9 +629,10 @@ void iris_i_report_unwatch(struct iris_control *control)
     if (w != NULL) {
         *link = w->next;
     }
-    ends = watched == NULL;
+    is_last = watched == NULL;
+    ends = is_last;
     pthread_mutex_unlock(&watched_lock);
-    if (w != NULL && watched == NULL) {
+    if (w != NULL && is_last) {
         stop();
     }
     pthread_mutex_unlock(&starts_lock);

@@ -271,7 +271,7 @@ static iris_status_t write_words(struct iris_trace *trace)
 
 /* ---- Making and ending ---- */
 
-static void free_trace(struct iris_trace *trace)
+static void free_trace(struct iris_trace *trace) IRIS_UNCHECKED
 {
     for (unsigned i = 0; i < trace->num_kernels; i++) {
         free(trace->kernels[i]);

@@ -316,12 +316,11 @@ struct automatic {
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t written = PTHREAD_COND_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct automatic *list;
+static struct automatic *list IRIS_GUARDED_BY(list_lock);
 static atomic_int process; /* the process of these contexts, or of the latest
                             * ones */
 
-/* The lock is held. */
-static struct automatic *find(const iris_t *iris)
+static struct automatic *find(const iris_t *iris) IRIS_REQUIRES(list_lock)
 {
     struct automatic *one = list;
 

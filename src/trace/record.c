@@ -157,7 +157,8 @@ void iris_i_trace_row(const struct iris_trace_chunk *chunk, size_t i,
  */
 
 /* The number of a kernel's name, which is copied; 0: no name. */
-static uint32_t name_kernel(struct iris_trace *trace, const char *name)
+static uint32_t name_kernel(struct iris_trace *trace, const char *name,
+                            unsigned most)
 {
     unsigned i = 0;
 
@@ -168,7 +169,7 @@ static uint32_t name_kernel(struct iris_trace *trace, const char *name)
     while (i < trace->num_kernels && strcmp(trace->kernels[i], name) != 0) {
         i++;
     }
-    if (i == trace->num_kernels && i < IRIS_TRACE_KERNELS) {
+    if (i == trace->num_kernels && i < most) {
         trace->kernels[i] = strdup(name);
         trace->num_kernels += trace->kernels[i] != NULL;
     }
@@ -205,8 +206,9 @@ static const struct {
     {IRIS_OP_COLLECTIVE, "workgroup collective"},
 };
 
-/* The program's own name of the event, or NULL. The lock is held. */
+/* The program's own name of the event, or NULL. */
 static char *own_name(struct iris_trace *trace, int event)
+    IRIS_REQUIRES(trace->lock)
 {
     for (unsigned i = 0; i < trace->num_names; i++) {
         if (trace->names[i].event == event) {
@@ -427,9 +429,8 @@ static uint32_t keep_messages(struct iris_trace *trace,
     char text[IRIS_EVENT_MEMBERS];
 
     print_messages(event, from, text, sizeof text);
-    return text[0] == '\0' || trace->num_kernels >= IRIS_TRACE_KERNELS / 2
-               ? 0
-               : name_kernel(trace, text);
+    return text[0] == '\0' ? 0
+                           : name_kernel(trace, text, IRIS_TRACE_KERNELS / 2);
 }
 
 /* Records the members of a call that begins and, for a call of messages, the
@@ -445,7 +446,7 @@ static void describe_collective(struct iris_trace *trace,
         return;
     }
     print_members(group, text, sizeof text);
-    call->members = name_kernel(trace, text);
+    call->members = name_kernel(trace, text, IRIS_TRACE_KERNELS);
     if (strcmp(name, "iris_ccl_broadcast") == 0 ||
         strcmp(name, "iris_reduce") == 0) {
         call->event.target_rank = group->ranks[call->event.value];
@@ -610,7 +611,8 @@ static void fill_row(struct iris_trace *trace, size_t slot,
     longs(trace, IRIS_TRACE_WHAT)[slot] = (int64_t)packed(event);
     if (mine.kernel != event->kernel) {
         mine.kernel = event->kernel;
-        mine.kernel_number = name_kernel(trace, event->kernel);
+        mine.kernel_number =
+            name_kernel(trace, event->kernel, IRIS_TRACE_KERNELS);
     }
     trace->notes[slot].launch = event->launch;
     trace->notes[slot].kernel = mine.kernel_number;
@@ -840,7 +842,8 @@ void iris_i_trace_host(void *self, const struct iris_host_event *event)
         call = take_call(trace, &open);
         if (call != NULL) {
             call->event = *event;
-            call->kernel = name_kernel(trace, event->kernel);
+            call->kernel =
+                name_kernel(trace, event->kernel, IRIS_TRACE_KERNELS);
             describe_collective(trace, call);
             call->begin_ns = iris_i_now_ns();
         }
