@@ -60,7 +60,7 @@ static int open_at(int dir, const char *name, int flags)
 }
 
 /* Without waiting for others. */
-static int lock(int fd)
+static int lock_file(int fd)
 {
     int ret;
 
@@ -110,7 +110,7 @@ static void remove_if_left(int dir, const char *name)
         return;
     }
     if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) &&
-        stat.st_uid == geteuid() && lock(fd) == 0) {
+        stat.st_uid == geteuid() && lock_file(fd) == 0) {
         unlinkat(dir, name, 0);
     }
     close(fd);
@@ -146,7 +146,7 @@ static int make_aside(const char *folder, char aside[PATH_MAX + 32])
     snprintf(aside, PATH_MAX + 32, "%s" ASIDE_PREFIX "%016llx" ASIDE_SUFFIX,
              folder, (unsigned long long)number);
     fd = open_at(AT_FDCWD, aside, O_CREAT | O_EXCL | O_NOFOLLOW | O_RDWR);
-    if (fd >= 0 && lock(fd) == 0 && fstat(fd, &stat) == 0 &&
+    if (fd >= 0 && lock_file(fd) == 0 && fstat(fd, &stat) == 0 &&
         stat.st_nlink == 0) {
         close(fd);
         errno = EEXIST;

@@ -98,7 +98,7 @@ void iris_i_out_open(struct iris_out *out, const char *path)
 }
 
 /* Writes the buffer. */
-static void flush(struct iris_out *out)
+static void flush_out(struct iris_out *out)
 {
     size_t done = 0;
 
@@ -136,7 +136,7 @@ void iris_i_out_write(struct iris_out *out, const char *text, size_t bytes)
         text += piece;
         bytes -= piece;
         if (out->used == sizeof out->buffer) {
-            flush(out);
+            flush_out(out);
         }
     }
 }
@@ -147,7 +147,7 @@ void iris_i_out_print(struct iris_out *out, const char *format, ...)
     int length;
 
     if (sizeof out->buffer - out->used < PIECE_BYTES) {
-        flush(out);
+        flush_out(out);
     }
     va_start(args, format);
     length = vsnprintf(out->buffer + out->used, PIECE_BYTES, format, args);
@@ -201,7 +201,7 @@ static void close_gz(struct iris_out *out)
 
 int iris_i_out_close(struct iris_out *out, int keep)
 {
-    flush(out);
+    flush_out(out);
     close_gz(out);
     if (out->file.fd >= 0) {
         int error =
@@ -281,8 +281,8 @@ void iris_i_flow_write(struct iris_out *out,
     write_end(out, arrow, 'f', &arrow->to);
 }
 
-static int append(struct iris_flow_list *list,
-                  const struct iris_flow_point *point)
+static int append_point(struct iris_flow_list *list,
+                        const struct iris_flow_point *point)
 {
     void *points = iris_i_grow(list->points, list->count, sizeof *point);
 
@@ -308,7 +308,7 @@ static int add_signal(struct iris_flows *flows, const struct iris_event *event,
         point->put = put->at;
         put->at.tid[0] = '\0'; /* the put does not belong to the next signal */
     }
-    return append(&flows->signals, point);
+    return append_point(&flows->signals, point);
 }
 
 int iris_i_flows_add(struct iris_flows *flows, const struct iris_event *event)
@@ -337,7 +337,7 @@ int iris_i_flows_add(struct iris_flows *flows, const struct iris_event *event)
         point.at = iris_i_flow_end(event, point.end_ns > event->ts_ns
                                               ? point.end_ns - 1
                                               : point.end_ns);
-        return append(&flows->waits, &point);
+        return append_point(&flows->waits, &point);
     }
     return 0;
 }
@@ -356,7 +356,7 @@ static int compare_words(const struct iris_flow_point *a,
     return a->value < b->value ? -1 : a->value > b->value;
 }
 
-static int compare(const void *left, const void *right)
+static int compare_points(const void *left, const void *right)
 {
     const struct iris_flow_point *a = left, *b = right;
     int order = compare_words(a, b);
@@ -368,7 +368,7 @@ void iris_i_flows_sort(struct iris_flows *flows)
 {
     if (flows->signals.count > 1) {
         qsort(flows->signals.points, flows->signals.count,
-              sizeof *flows->signals.points, compare);
+              sizeof *flows->signals.points, compare_points);
     }
 }
 
@@ -947,7 +947,7 @@ static iris_status_t fail_write(const struct iris_trace *trace,
             : "choose another file");
 }
 
-static void count(struct iris_writer *writer, uint64_t device)
+static void count_calls(struct iris_writer *writer, uint64_t device)
 {
     const struct iris_trace *trace = writer->trace;
     uint64_t calls = atomic_load(&trace->num_calls);
@@ -1000,7 +1000,7 @@ iris_status_t iris_i_trace_write(struct iris_trace *trace, const char *path)
                              "no memory to write the trace");
     } else if (status == IRIS_OK) {
         writer->trace = trace;
-        count(writer, device);
+        count_calls(writer, device);
         status = write_events(writer, path);
     }
     if (writer != NULL) {
