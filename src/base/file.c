@@ -310,41 +310,27 @@ size_t iris_i_utf8_char(const char *text, uint32_t *code_p)
                : bytes;
 }
 
-void iris_i_json_escape(const char *text, iris_json_sink_t sink, void *arg)
+void iris_i_json_string(FILE *file, const char *text)
 {
     const char *from = text;
 
-    sink(arg, "\"", 1);
+    fputc('"', file);
     while (*text != '\0') {
         uint32_t code;
         size_t bytes = iris_i_utf8_char(text, &code);
-        char escape[8];
 
         if (bytes != 0 && code >= 0x20 && code != 0x7f && code != '"' &&
             code != '\\') {
             text += bytes;
             continue;
         }
-        sink(arg, from, (size_t)(text - from));
-        snprintf(escape, sizeof escape, "\\u%04x", (unsigned char)*text);
-        if (*text == '"' || *text == '\\') {
-            snprintf(escape, sizeof escape, "\\%c", *text);
-        }
-        sink(arg, escape, escape[1] == 'u' ? 6 : 2);
+        fwrite(from, 1, (size_t)(text - from), file);
+        fprintf(file, *text == '"' || *text == '\\' ? "\\%c" : "\\u%04x",
+                (unsigned char)*text);
         from = ++text;
     }
-    sink(arg, from, (size_t)(text - from));
-    sink(arg, "\"", 1);
-}
-
-static void to_file(void *arg, const char *text, size_t bytes)
-{
-    fwrite(text, 1, bytes, arg);
-}
-
-void iris_i_json_string(FILE *file, const char *text)
-{
-    iris_i_json_escape(text, to_file, file);
+    fwrite(from, 1, (size_t)(text - from), file);
+    fputc('"', file);
 }
 
 /* ---- Documents ---- */

@@ -18,7 +18,7 @@
 
 #include "tensor/kernels.h"
 #include "base/base.h"
-#include "base/fp_env.h"
+#include "base/processor.h"
 #include "context/context.h"
 #include "heap/heap.h"
 #include "queue/kernels.h"

@@ -10,7 +10,7 @@
 #include <iris/device/core/float8.h>
 
 #include "base/base.h"
-#include "base/fp_env.h"
+#include "base/processor.h"
 #include "context/context.h"
 #include "queue/queue.h"
 

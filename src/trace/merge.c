@@ -479,23 +479,22 @@ static int merge_files(struct merge *merge, const char *path)
 int iris_i_merge(char *const *paths, int count, const char *out,
                  struct iris_merge_report *report_p)
 {
+    struct iris_out file;
     struct merge merge = {.paths = paths,
                           .count = count,
+                          .out = &file,
                           .report = report_p,
                           .first_ns = INT64_MAX};
     int ret;
 
     memset(report_p, 0, sizeof *report_p);
     merge.json = malloc(sizeof *merge.json);
-    merge.out = malloc(sizeof *merge.out);
-    if (merge.json == NULL || merge.out == NULL ||
-        iris_i_flows_open(&merge.flows) != 0) {
+    if (merge.json == NULL || iris_i_flows_open(&merge.flows) != 0) {
         ret = fail_merge(&merge, "no memory");
     } else {
         ret = merge_files(&merge, out);
     }
     iris_i_flows_close(&merge.flows);
     free(merge.json);
-    free(merge.out);
     return ret;
 }
