@@ -4,7 +4,7 @@
 #
 # Compares pages with the code: links lead to a target, quotations match their
 # files, docs/api.md has every call, and docs/architecture.md has every file of
-# src/ (check_locks.sh checks its locks).
+# src/.
 set -u
 export LC_ALL=C
 cd "$(dirname "$0")/.." || exit 1

@@ -14,7 +14,7 @@
 
 #include "iris.h"
 #include "probe_kernels.h"
-#include "base/clock.h"
+#include "base/base.h"
 
 #include <iris/iris.h>
 

@@ -457,7 +457,7 @@ struct iris_queue_ops {
 struct iris_fault {
     _Atomic int status;
     pthread_mutex_t lock; /* guards the message and changes of status */
-    char message[IRIS_MESSAGE_BYTES];
+    char message[IRIS_MESSAGE_BYTES] IRIS_GUARDED_BY(lock);
 };
 
 /* An opened backend; instances embed it first. */

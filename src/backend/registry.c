@@ -14,19 +14,18 @@
 
 #define MAX_BACKENDS 8
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
 /* In order of preference. `type` is set from the start, by a module when it is
  * loaded, or by iris_i_registry_add(). */
 static struct entry {
     const char *name;
     int built; /* 0: configure supports it, but this build does not have it */
-    const struct iris_backend_type *type;
+    const struct iris_backend_type *type IRIS_GUARDED_BY(lock);
 } entries[MAX_BACKENDS] = {
     {"hip", HAVE_HIP, NULL},
     {"sim", 1, &iris_i_sim_type},
 };
-
-/* Guards the members of the entries that change. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static iris_status_t core_fail(const struct iris_log *log, iris_status_t status,
                                const char *message)

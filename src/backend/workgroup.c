@@ -14,7 +14,7 @@
 #include "backend/backend.h"
 
 #include "base/base.h"
-#include "base/fp_env.h"
+#include "base/processor.h"
 #include <iris/device/core/far.h>
 #include <iris/device/watch/hook.h>
 #include <iris/device/wg/kernel.h>

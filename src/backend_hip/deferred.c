@@ -22,19 +22,20 @@ struct deferred {
 };
 
 static pthread_mutex_t deferred_lock = PTHREAD_MUTEX_INITIALIZER;
-/* All guarded by the lock. The newest is the first. */
-static struct deferred *deferred;
-/* Except the streams, which have their own lock. */
+/* The newest is the first. */
+static struct deferred *deferred IRIS_GUARDED_BY(deferred_lock);
+/* Guarded by the same lock, except the streams, which have their own. */
 static struct hip_gpu gpus[HIP_MAX_DEVICES];
 /* Some GPU has a kernel that could not be ended; may be read without the
  * lock. */
 static atomic_bool any_stuck;
 /* Number of imports of rank threads' heaps. While there are any, no heap is
  * freed. */
-static int num_imports;
+static int num_imports IRIS_GUARDED_BY(deferred_lock);
 /* Held while memory is freed: addresses are freed after the memory mapped
  * there. */
-static pthread_mutex_t freeing_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t freeing_lock IRIS_ACQUIRED_BEFORE(deferred_lock) =
+    PTHREAD_MUTEX_INITIALIZER;
 
 static void free_now(const struct hip_memory *memory)
 {
@@ -57,9 +58,9 @@ static void free_now(const struct hip_memory *memory)
 
 /* Whether it can be freed and matches: it belongs to the device (-1: to any
  * without users, which may never get another user) and, unless `bytes` is 0, is
- * mapped there. The lock is held. */
+ * mapped there. */
 static bool is_meant(const struct deferred *one, int device, const char *at,
-                     size_t bytes)
+                     size_t bytes) IRIS_REQUIRES(deferred_lock)
 {
     const char *start = one->memory.ptr;
 
@@ -115,9 +116,8 @@ bool iris_i_hip_make_room(int device, size_t bytes)
     return found >= bytes && iris_i_hip_free_deferred(device, NULL, 0);
 }
 
-/* A forked child does not have its parent's memory and contexts. The lock is
- * held. */
-static void forget_parent(void)
+/* A forked child does not have its parent's memory and contexts. */
+static void forget_parent(void) IRIS_REQUIRES(deferred_lock)
 {
     static pid_t owner;
 

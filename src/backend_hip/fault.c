@@ -36,7 +36,7 @@
  * one, the wait has ended. */
 #define STALE_NS 500000000
 
-iris_status_t iris_i_hip_watch_open(struct hip_backend *hip)
+iris_status_t iris_i_hip_watch_open(struct hip_backend *hip) IRIS_UNCHECKED
 {
     void *device = NULL;
     hipError_t error = iris_i_hip_pin(hip);
@@ -125,6 +125,7 @@ static void fill_note(const struct hip_backend *hip,
 
 /* Ends the note of a wait; the wait itself may have been ended. */
 static void end_note(struct hip_backend *hip, int ended)
+    IRIS_REQUIRES(hip->watch_lock)
 {
     const struct iris_backend_params *params = &hip->params;
     int64_t now = iris_i_now_ns();
@@ -143,7 +144,7 @@ static void end_note(struct hip_backend *hip, int ended)
 }
 
 /* Reads a new note. A note that was not renewed for long has ended. */
-static void take_note(struct hip_backend *hip)
+static void take_note(struct hip_backend *hip) IRIS_REQUIRES(hip->watch_lock)
 {
     _Atomic uint64_t *beat_of = (_Atomic uint64_t *)&hip->pinned->watch.beat;
     const struct iris_backend_params *params = &hip->params;
@@ -195,7 +196,7 @@ void iris_i_hip_raise(struct hip_backend *hip, iris_status_t status)
 }
 
 /* Notes the report of a lane that has ended itself. */
-static void note_report(struct hip_backend *hip)
+static void note_report(struct hip_backend *hip) IRIS_REQUIRES(hip->watch_lock)
 {
     const struct iris_dev_watch report = hip->pinned->watch;
     const struct iris_backend_params *params = &hip->params;
@@ -222,7 +223,7 @@ static void note_report(struct hip_backend *hip)
 }
 
 /* A lane has set `stop`: the lane with the claim completes its report next. */
-static void take_report(struct hip_backend *hip)
+static void take_report(struct hip_backend *hip) IRIS_REQUIRES(hip->watch_lock)
 {
     char message[IRIS_MESSAGE_BYTES];
     const struct iris_dev_watch *report = &hip->pinned->watch;

@@ -74,14 +74,18 @@ struct hip_stream {
     _Atomic uint64_t completed;
     _Atomic uint64_t wanted; /* the highest number that some thread waits for */
 
-    pthread_mutex_t lock; /* guards these: */
-    bool capturing;       /* state at the current enqueue */
-    struct hip_event events[HIP_EVENTS];
-    uint64_t num_recorded; /* number of recorded events */
-    uint64_t num_passed;   /* number of events that have occurred */
-    uint64_t recorded;     /* number of completed calls at the last event */
-    hipEvent_t followed;   /* for streams that follow this one; NULL: not
-                            * needed yet */
+    pthread_mutex_t lock; /* the order of the stream; held over the call that
+                           * enqueues */
+    /* State at the current enqueue. */
+    bool capturing IRIS_GUARDED_BY(lock);
+    struct hip_event events[HIP_EVENTS] IRIS_GUARDED_BY(lock);
+    /* Numbers of recorded events, of events that have occurred, and of completed
+     * calls at the last event. */
+    uint64_t num_recorded IRIS_GUARDED_BY(lock);
+    uint64_t num_passed IRIS_GUARDED_BY(lock);
+    uint64_t recorded IRIS_GUARDED_BY(lock);
+    /* For streams that follow this one; NULL: not needed yet. */
+    hipEvent_t followed IRIS_GUARDED_BY(lock);
 
     /* Guarded by the lock of the list of streams. */
     struct hip_stream *next;
@@ -208,23 +212,24 @@ struct hip_backend {
 
     pthread_mutex_t watch_lock; /* for changes of the watch by the host */
     struct hip_pinned *pinned;  /* the GPU maps its watch at info.watch */
-    struct iris_wait_note note; /* the wait that a lane notes; slot -1: it
-                                 * has ended, as far as known */
+    /* The wait that a lane notes; slot -1: it has ended, as far as known. */
+    struct iris_wait_note note IRIS_GUARDED_BY(watch_lock);
     _Atomic uint64_t note_beat; /* beat of the last note read */
     _Atomic int64_t note_ns;    /* time of that note; 0: the wait has ended */
 
-    pthread_mutex_t streams_lock; /* guards these: */
-    struct hip_stream *streams;
-    struct hip_block stage[HIP_STAGE_BLOCKS];
+    pthread_mutex_t streams_lock; /* the streams' lists of waits, too */
+    struct hip_stream *streams IRIS_GUARDED_BY(streams_lock);
+    struct hip_block stage[HIP_STAGE_BLOCKS] IRIS_GUARDED_BY(streams_lock);
 
-    pthread_mutex_t known_lock; /* guards these two: */
-    struct hip_known known[HIP_KNOWN];
-    unsigned next_known;
+    pthread_mutex_t known_lock;
+    struct hip_known known[HIP_KNOWN] IRIS_GUARDED_BY(known_lock);
+    unsigned next_known IRIS_GUARDED_BY(known_lock);
     atomic_uint waits; /* number of times that the host has waited for a
                         * stream */
 
     pthread_mutex_t functions_lock;
-    struct hip_function functions[HIP_FUNCTION_SLOTS];
+    struct hip_function
+        functions[HIP_FUNCTION_SLOTS] IRIS_GUARDED_BY(functions_lock);
 
     /* A kernel that could not be ended still uses the heaps. All memory
      * reachable from here stays. */
@@ -379,8 +384,10 @@ hipError_t iris_i_hip_poll(struct hip_stream *stream, uint64_t *target_p);
 /* Called around this number of runtime calls that enqueue work. Begin returns
  * 0, and holds the stream's lock up to the end. If there is no space, it
  * returns the number that has to be completed first. */
-uint64_t iris_i_hip_begin(struct hip_stream *stream, size_t calls);
-void iris_i_hip_end(struct hip_stream *stream, size_t calls);
+uint64_t iris_i_hip_begin(struct hip_stream *stream, size_t calls)
+    IRIS_TRIES(0, stream->lock);
+void iris_i_hip_end(struct hip_stream *stream, size_t calls)
+    IRIS_RELEASES(stream->lock);
 
 /* A copy of host memory by the host; with src NULL, a fill. */
 struct hip_errand {
@@ -405,7 +412,8 @@ void iris_i_hip_call_off_errands(const struct hip_stream *stream);
 /* Lists the stream's next wait, and numbers it; false: there are too many. The
  * second function undoes it if the runtime has not accepted the wait. The
  * stream's lock is held. */
-bool iris_i_hip_list_wait(struct hip_stream *stream, struct hip_wait *wait);
+bool iris_i_hip_list_wait(struct hip_stream *stream, struct hip_wait *wait)
+    IRIS_REQUIRES(stream->lock);
 void iris_i_hip_unlist_wait(struct hip_stream *stream);
 
 /* After a fault: writes the values that streams wait for without a kernel. It

@@ -40,10 +40,10 @@ struct pending {
 
 static pthread_mutex_t pending_lock = PTHREAD_MUTEX_INITIALIZER;
 /* In the order of their enqueueing, for all ranks of this process. */
-static struct pending *pending;
+static struct pending *pending IRIS_GUARDED_BY(pending_lock);
 
-/* Removes it, if it is still listed; the lock is held. */
-static void unlist_errand(const struct pending *one)
+/* Removes it, if it is still listed. */
+static void unlist_errand(const struct pending *one) IRIS_REQUIRES(pending_lock)
 {
     struct pending **link = &pending;
 
@@ -189,11 +189,12 @@ bool iris_i_hip_capturing(struct hip_stream *stream)
                                : error == hipErrorStreamCaptureImplicit;
 }
 
-/* ---- The ring of events; the stream's lock is held ---- */
+/* ---- The ring of events ---- */
 
 /* Records an event after all submitted calls, if one is free. Otherwise the
  * next event will do: it also covers these calls. */
 static hipError_t record_event(struct hip_stream *stream)
+    IRIS_REQUIRES(stream->lock)
 {
     struct hip_event *one = &stream->events[stream->num_recorded % HIP_EVENTS];
     hipError_t error = hipSuccess;
@@ -213,7 +214,7 @@ static hipError_t record_event(struct hip_stream *stream)
 }
 
 /* Also for a failed device: its remaining work will not be done. */
-static void complete_all(struct hip_stream *stream)
+static void complete_all(struct hip_stream *stream) IRIS_REQUIRES(stream->lock)
 {
     raise_number(&stream->completed, stream->submitted);
     stream->num_passed = stream->num_recorded;
@@ -227,6 +228,7 @@ static hipError_t check_limit(uint64_t limit, uint64_t number, hipError_t error)
 }
 
 static hipError_t update_completed(struct hip_stream *stream)
+    IRIS_REQUIRES(stream->lock)
 {
     uint64_t limit = find_limit(stream);
     hipError_t error = hipSuccess;
@@ -294,7 +296,8 @@ hipError_t iris_i_hip_poll(struct hip_stream *stream, uint64_t *target_p)
                                                             : hipErrorNotReady;
 }
 
-void iris_i_hip_update_all(struct hip_backend *hip, struct hip_stream *held)
+void iris_i_hip_update_all(struct hip_backend *hip,
+                           struct hip_stream *held) IRIS_UNCHECKED
 {
     pthread_mutex_lock(&hip->streams_lock);
     for (struct hip_stream *stream = hip->streams; stream != NULL;
@@ -329,7 +332,8 @@ static uint64_t find_room(const struct hip_stream *stream, size_t calls)
 }
 
 /* Captured calls need no space. */
-uint64_t iris_i_hip_begin(struct hip_stream *stream, size_t calls)
+uint64_t iris_i_hip_begin(struct hip_stream *stream,
+                          size_t calls) IRIS_UNCHECKED
 {
     pthread_mutex_lock(&stream->lock);
     stream->capturing = iris_i_hip_capturing(stream);

@@ -149,16 +149,18 @@ static iris_status_t enqueue_calls(struct iris_stream *base, size_t calls,
     struct hip_stream *stream = (struct hip_stream *)base;
     HIP_SCOPED struct hip_before before = iris_i_hip_enter(stream->hip);
     iris_status_t status = iris_i_hip_check(stream->hip);
-    struct work space = {stream, 0, HIP_WORK};
     bool finished;
 
-    while (status == IRIS_OK &&
-           (space.target = iris_i_hip_begin(stream, calls)) != 0) {
+    while (status == IRIS_OK) {
+        uint64_t target = iris_i_hip_begin(stream, calls);
+        struct work space = {stream, target, HIP_WORK};
+
+        if (target == 0) {
+            status = enqueue(stream, what);
+            iris_i_hip_end(stream, calls);
+            break;
+        }
         status = wait_for(&space, &finished);
-    }
-    if (status == IRIS_OK) {
-        status = enqueue(stream, what);
-        iris_i_hip_end(stream, calls);
     }
     return status;
 }
@@ -252,7 +254,7 @@ static void unlist_stream(struct hip_stream *stream)
 }
 
 /* Frees an idle stream. */
-static void destroy_stream(struct hip_stream *stream)
+static void destroy_stream(struct hip_stream *stream) IRIS_UNCHECKED
 {
     iris_i_hip_call_off_errands(stream);
     unlist_stream(stream);
@@ -382,26 +384,35 @@ static iris_status_t enqueue_call(struct iris_stream *stream,
 
 /* ---- Order between streams ---- */
 
+/* A point of another stream. */
+struct mark {
+    hipEvent_t event;
+    bool capturing;
+};
+
 static iris_status_t do_mark(struct hip_stream *stream, void *what)
+    IRIS_REQUIRES(stream->lock)
 {
+    struct mark *mark = what;
     hipError_t error = hipSuccess;
 
-    (void)what;
     if (stream->followed == NULL) {
         error =
             hipEventCreateWithFlags(&stream->followed, hipEventDisableTiming);
     }
     error = error ? error : hipEventRecord(stream->followed, stream->native);
+    *mark = (struct mark){stream->followed, stream->capturing};
     return iris_i_hip_fail(stream->hip, error, "an event of a stream");
 }
 
 static iris_status_t do_follow(struct hip_stream *stream, void *what)
+    IRIS_REQUIRES(stream->lock)
 {
-    const struct hip_stream *other = what;
-    hipError_t error = hipStreamWaitEvent(stream->native, other->followed, 0);
+    const struct mark *mark = what;
+    hipError_t error = hipStreamWaitEvent(stream->native, mark->event, 0);
 
     /* Functions that count the stream's work must not query it any more. */
-    stream->capturing = stream->capturing || other->capturing;
+    stream->capturing = stream->capturing || mark->capturing;
     return iris_i_hip_fail(stream->hip, error, "a wait for another stream");
 }
 
@@ -410,9 +421,10 @@ static iris_status_t do_follow(struct hip_stream *stream, void *what)
 static iris_status_t enqueue_follow(struct iris_stream *stream,
                                     struct iris_stream *other)
 {
-    iris_status_t status = enqueue_calls(other, 1, do_mark, NULL);
+    struct mark mark;
+    iris_status_t status = enqueue_calls(other, 1, do_mark, &mark);
 
-    return status ? status : enqueue_calls(stream, 1, do_follow, other);
+    return status ? status : enqueue_calls(stream, 1, do_follow, &mark);
 }
 
 /* ---- The end ---- */
@@ -578,6 +590,7 @@ static hipError_t copy_staged(struct hip_stream *stream, struct copy *copy,
 }
 
 static iris_status_t do_copy(struct hip_stream *stream, void *what)
+    IRIS_REQUIRES(stream->lock)
 {
     const struct hip_backend *hip = stream->hip;
     struct copy *call = what;
@@ -642,6 +655,7 @@ static iris_status_t enqueue_rows(struct iris_stream *stream,
 }
 
 static iris_status_t do_set(struct hip_stream *stream, void *what)
+    IRIS_REQUIRES(stream->lock)
 {
     const struct hip_backend *hip = stream->hip;
     const struct hip_errand *fill = what;
@@ -702,6 +716,7 @@ iris_status_t iris_i_hip_zero(struct hip_backend *hip, void *base, size_t bytes)
 
 /* Lists the wait before the stream gets it, so that a fault finds it. */
 static iris_status_t do_wait(struct hip_stream *stream, void *what)
+    IRIS_REQUIRES(stream->lock)
 {
     struct hip_backend *hip = stream->hip;
     struct hip_wait *wait = what;
@@ -729,6 +744,7 @@ struct signal {
 };
 
 static iris_status_t do_signal(struct hip_stream *stream, void *what)
+    IRIS_REQUIRES(stream->lock)
 {
     const struct signal *signal = what;
     hipError_t error = hipSuccess;
@@ -774,6 +790,7 @@ struct hip_graph {
 /* Relaxed mode: a kernel's image is loaded at its first launch, which may be in
  * a capture, and the other modes forbid that. */
 static iris_status_t do_begin(struct hip_stream *stream, void *what)
+    IRIS_REQUIRES(stream->lock)
 {
     const struct hip_backend *hip = stream->hip;
     hipError_t error;
@@ -834,6 +851,7 @@ static iris_status_t finish_capture(struct iris_stream *base, void **graph_p)
 }
 
 static iris_status_t do_graph(struct hip_stream *stream, void *exec)
+    IRIS_REQUIRES(stream->lock)
 {
     const struct hip_backend *hip = stream->hip;
 
@@ -881,10 +899,11 @@ struct hip_image {
 /* Held around all loading of code: with ROCm 7.2.3, threads that load at once
  * may wait for each other forever (legacy-rocm-build #6577). */
 static pthread_mutex_t images_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct hip_image *images;
+static struct hip_image *images IRIS_GUARDED_BY(images_lock);
 
 static hipError_t load_image(const struct hip_backend *hip, const void *image,
                              uint64_t serial, hipModule_t *module_p)
+    IRIS_REQUIRES(images_lock)
 {
     struct hip_image *one = images;
     hipError_t error;
@@ -1046,7 +1065,7 @@ static bool copy_in_time(const struct hip_backend *hip)
 /* Streams may share a hardware queue. There a copy waits behind another rank's
  * kernel, and the kernel waits for the copy. Other ranks' launches wait for the
  * result of this test, so none of their kernels is in the way. */
-static void try_copy(struct hip_stream *stream)
+static void try_copy(struct hip_stream *stream) IRIS_REQUIRES(stream->lock)
 {
     struct hip_backend *hip = stream->hip;
 
@@ -1074,6 +1093,7 @@ static void try_copy(struct hip_stream *stream)
 
 /* A kernel that the program compiled with hipcc or nvcc has its own entry. */
 static iris_status_t do_launch(struct hip_stream *stream, void *what)
+    IRIS_REQUIRES(stream->lock)
 {
     struct hip_backend *hip = stream->hip;
     const struct iris_launch *launch = what;

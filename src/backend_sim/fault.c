@@ -232,11 +232,12 @@ void iris_i_sim_signals_stack(void *stack, size_t bytes)
 
 /* ---- Stopping ---- */
 
-/* Stops all work. The caller holds the lock. False: it was stopped before. */
-static bool stop_work(struct sim_stream *stream, iris_status_t status,
-                      const char *message)
+/* Stops all work. False: it was stopped before. */
+static bool stop_work(struct sim_backend *sim, struct sim_stream *stream,
+                      iris_status_t status, const char *message)
+    IRIS_REQUIRES(sim->lock)
 {
-    struct sim_stop *stop = &stream->sim->stop;
+    struct sim_stop *stop = &sim->stop;
 
     if (atomic_load(&stop->status) != IRIS_OK) {
         return false;
@@ -255,7 +256,7 @@ void iris_i_sim_stop(struct sim_stream *stream, iris_status_t status,
                      const char *message)
 {
     pthread_mutex_lock(&stream->sim->lock);
-    (void)stop_work(stream, status, message);
+    (void)stop_work(stream->sim, stream, status, message);
     pthread_mutex_unlock(&stream->sim->lock);
 }
 
@@ -268,7 +269,7 @@ static void stop_by_workgroup(void *stream, iris_status_t status,
     struct sim_backend *sim = ((struct sim_stream *)stream)->sim;
 
     pthread_mutex_lock(&sim->lock);
-    if (stop_work(stream, status, iris_last_error())) {
+    if (stop_work(sim, stream, status, iris_last_error())) {
         sim->stop.refused = why == IRIS_CPU_STOP_REFUSED;
         sim->stop.expired = why == IRIS_CPU_STOP_EXPIRED;
         sim->stop.ended = *cpu;
@@ -429,9 +430,9 @@ static void describe_stop(const struct sim_backend *sim,
 
 /* ---- The instance's fault ---- */
 
-/* A stream with work: any stream, or the origin alone. The caller holds the
- * lock. */
+/* A stream with work: any stream, or the origin alone. */
 static struct sim_stream *find_busy(const struct sim_backend *sim, bool all)
+    IRIS_REQUIRES(sim->lock)
 {
     struct sim_stream *origin = sim->stop.origin;
 
@@ -449,6 +450,7 @@ static struct sim_stream *find_busy(const struct sim_backend *sim, bool all)
 /* Locks the instance after its streams have skipped or ended their work, or the
  * time is over. Returns a stream that has not. */
 static struct sim_stream *lock_idle(struct sim_backend *sim, bool all)
+    IRIS_ACQUIRES(sim->lock)
 {
     iris_status_t status = IRIS_OK;
     struct sim_stream *busy;

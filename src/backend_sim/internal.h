@@ -49,7 +49,7 @@ struct sim_backend {
     pthread_mutex_t lock; /* guards the stop and the list of streams; taken
                            * before a stream's lock */
     struct sim_stop stop;
-    struct sim_stream *streams; /* live ones */
+    struct sim_stream *streams IRIS_GUARDED_BY(lock); /* live ones */
 };
 
 /* The threads that run a stream's workgroups beside its worker. The worker
@@ -60,13 +60,13 @@ struct sim_backend {
  * never more threads than compute units, hence never more workgroups at
  * once. */
 struct sim_team {
-    pthread_mutex_t lock; /* guards sleepers, worker_sleeps */
+    pthread_mutex_t lock;
     pthread_cond_t start; /* remaining became positive, or quit */
     pthread_cond_t end;   /* done reached the grid */
     pthread_t *helpers;
     uint32_t num_helpers;
-    uint32_t sleepers;
-    bool worker_sleeps;
+    uint32_t sleepers IRIS_GUARDED_BY(lock);
+    bool worker_sleeps IRIS_GUARDED_BY(lock);
     atomic_bool quit;
     const struct iris_cpu_job *job;
     _Atomic uint32_t remaining;
@@ -81,22 +81,23 @@ struct sim_stream {
     struct sim_backend *sim;
     struct sim_stream *next; /* under the backend's lock */
     pthread_t worker;
-    pthread_mutex_t lock; /* guards all members down to abandoned, except the
-                           * atomics */
-    pthread_cond_t work;  /* signals a new command, or quit */
-    pthread_cond_t done;  /* signals that wake_at commands are complete */
-    struct sim_command *head; /* the oldest command that was not begun */
-    struct sim_command *tail;
-    bool begun;          /* a command is being executed */
-    bool worker_sleeps;  /* it sleeps until it is woken */
-    bool worker_naps;    /* it sleeps briefly, and leaves commands to the
-                          * host */
-    int64_t enqueued_ns; /* time of the last enqueue */
-    uint64_t wake_at;    /* smallest number of completed commands that a
-                          * waiter needs */
-    const char *running; /* name of the kernel that the worker runs; NULL: no
-                          * kernel */
-    bool abandoned;      /* by stream_destroy(): the worker frees the stream */
+    pthread_mutex_t lock;
+    pthread_cond_t work; /* signals a new command, or quit */
+    pthread_cond_t done; /* signals that wake_at commands are complete */
+    /* The oldest command that was not begun. */
+    struct sim_command *head IRIS_GUARDED_BY(lock);
+    struct sim_command *tail IRIS_GUARDED_BY(lock);
+    bool begun IRIS_GUARDED_BY(lock); /* a command is being executed */
+    /* It sleeps until it is woken; it sleeps briefly, and leaves commands to the
+     * host. */
+    bool worker_sleeps IRIS_GUARDED_BY(lock);
+    bool worker_naps IRIS_GUARDED_BY(lock);
+    int64_t enqueued_ns IRIS_GUARDED_BY(lock); /* time of the last enqueue */
+    /* The smallest number of completed commands that a waiter needs. */
+    uint64_t wake_at IRIS_GUARDED_BY(lock);
+    /* Name of the kernel that the worker runs; NULL: no kernel. */
+    const char *running IRIS_GUARDED_BY(lock);
+    bool abandoned; /* set before `quit`: the worker frees the stream */
     atomic_bool quit;
     _Atomic unsigned prompt;    /* number of consecutive synchronizes right
                               * after a command */

@@ -450,8 +450,9 @@ static bool host_may_run(const struct sim_command *command)
 }
 
 /* Begins the next command, if there is one, the caller may run it and no other
- * one has begun. Under the stream's lock. */
+ * one has begun. */
 static struct sim_command *begin_command(struct sim_stream *stream, bool host)
+    IRIS_REQUIRES(stream->lock)
 {
     struct sim_command *command = stream->head;
 
@@ -467,10 +468,11 @@ static struct sim_command *begin_command(struct sim_stream *stream, bool host)
     return command;
 }
 
-/* Waits for a command. Under the stream's lock. Beside a prompt host, a worker
+/* Waits for a command. Beside a prompt host, a worker
  * that spins, or that has to be woken, would take the core that a peer needs.
  * So it naps, and runs the commands that the host has not run within a nap. */
 static void wait_for_work(struct sim_stream *stream, unsigned naps)
+    IRIS_REQUIRES(stream->lock)
 {
     if (is_prompt(stream) && naps < NAPS) {
         const struct timespec end = make_time(iris_i_now_ns() + NAP_NS);
@@ -692,6 +694,7 @@ static iris_status_t enqueue_job(struct sim_stream *stream,
 
 /* Records whether the host came right after the last command. */
 static void note_promptness(struct sim_stream *stream, int64_t now)
+    IRIS_REQUIRES(stream->lock)
 {
     unsigned prompt = atomic_load(&stream->prompt);
 
@@ -770,10 +773,10 @@ static iris_status_t start_worker(struct sim_stream *stream)
     pthread_condattr_t monotonic;
     iris_status_t status;
 
-    stream->wake_at = UINT64_MAX;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&stream->lock, NULL);
+    stream->wake_at = UINT64_MAX;
     pthread_cond_init(&stream->work, &monotonic);
     pthread_cond_init(&stream->done, &monotonic);
     pthread_condattr_destroy(&monotonic);

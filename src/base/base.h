@@ -13,8 +13,6 @@
 #include <iris/status.h>
 #include <iris/types.h>
 
-#include "base/clock.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -30,6 +28,41 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+/* ---- Locks, as clang checks them ------------------------------------------
+ *
+ * Nothing else than tests/check_locks.sh defines these. A guarded member or
+ * variable is accessed with the lock held; in C a member's lock is that of any
+ * struct of the type. A function requires a lock that its callers hold, returns
+ * with it or without it, or is not checked, for a reason that its comment has.
+ * Members and variables without one have one writer, are atomic, or are set
+ * before any other thread sees them. */
+#ifndef IRIS_GUARDED_BY
+#define IRIS_GUARDED_BY(lock)
+#define IRIS_REQUIRES(...)
+#define IRIS_SHARES(lock)
+#define IRIS_ACQUIRES(lock)
+#define IRIS_RELEASES(lock)
+#define IRIS_TRIES(success, lock)
+#define IRIS_ACQUIRED_BEFORE(lock)
+#define IRIS_UNCHECKED
+#endif
+
+/* ---- Monotonic time and deadlines ---- */
+
+static inline int64_t iris_i_now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* The time `timeout_ms` from now; 0 means never. */
+static inline int64_t iris_i_deadline(int64_t timeout_ms)
+{
+    return timeout_ms == 0 ? INT64_MAX : iris_i_now_ns() + timeout_ms * 1000000;
+}
 
 /* ---- constants.c ---- */
 
@@ -672,13 +705,9 @@ static inline iris_status_t iris_i_hooks_after(struct iris_hooks *hooks,
  * up to U+10FFFF). A 0 byte is a character of one byte. */
 size_t iris_i_utf8_char(const char *text, uint32_t *code_p);
 
-/* Receives a piece of text. */
-typedef void (*iris_json_sink_t)(void *arg, const char *text, size_t bytes);
-
-/* Passes the text to the sink in quotes, escaped. Valid UTF-8 is unchanged. A
+/* Writes the text in quotes, escaped. Valid UTF-8 is unchanged. A
  * byte that is not UTF-8 becomes the character with its number, so the result
  * is always valid. */
-void iris_i_json_escape(const char *text, iris_json_sink_t sink, void *arg);
 void iris_i_json_string(FILE *file, const char *text);
 
 #define IRIS_JSON_WRITER_DEPTH 16

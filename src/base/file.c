@@ -60,7 +60,7 @@ static int open_at(int dir, const char *name, int flags)
 }
 
 /* Without waiting for others. */
-static int lock(int fd)
+static int lock_file(int fd)
 {
     int ret;
 
@@ -110,7 +110,7 @@ static void remove_if_left(int dir, const char *name)
         return;
     }
     if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) &&
-        stat.st_uid == geteuid() && lock(fd) == 0) {
+        stat.st_uid == geteuid() && lock_file(fd) == 0) {
         unlinkat(dir, name, 0);
     }
     close(fd);
@@ -146,7 +146,7 @@ static int make_aside(const char *folder, char aside[PATH_MAX + 32])
     snprintf(aside, PATH_MAX + 32, "%s" ASIDE_PREFIX "%016llx" ASIDE_SUFFIX,
              folder, (unsigned long long)number);
     fd = open_at(AT_FDCWD, aside, O_CREAT | O_EXCL | O_NOFOLLOW | O_RDWR);
-    if (fd >= 0 && lock(fd) == 0 && fstat(fd, &stat) == 0 &&
+    if (fd >= 0 && lock_file(fd) == 0 && fstat(fd, &stat) == 0 &&
         stat.st_nlink == 0) {
         close(fd);
         errno = EEXIST;
@@ -310,41 +310,27 @@ size_t iris_i_utf8_char(const char *text, uint32_t *code_p)
                : bytes;
 }
 
-void iris_i_json_escape(const char *text, iris_json_sink_t sink, void *arg)
+void iris_i_json_string(FILE *file, const char *text)
 {
     const char *from = text;
 
-    sink(arg, "\"", 1);
+    fputc('"', file);
     while (*text != '\0') {
         uint32_t code;
         size_t bytes = iris_i_utf8_char(text, &code);
-        char escape[8];
 
         if (bytes != 0 && code >= 0x20 && code != 0x7f && code != '"' &&
             code != '\\') {
             text += bytes;
             continue;
         }
-        sink(arg, from, (size_t)(text - from));
-        snprintf(escape, sizeof escape, "\\u%04x", (unsigned char)*text);
-        if (*text == '"' || *text == '\\') {
-            snprintf(escape, sizeof escape, "\\%c", *text);
-        }
-        sink(arg, escape, escape[1] == 'u' ? 6 : 2);
+        fwrite(from, 1, (size_t)(text - from), file);
+        fprintf(file, *text == '"' || *text == '\\' ? "\\%c" : "\\u%04x",
+                (unsigned char)*text);
         from = ++text;
     }
-    sink(arg, from, (size_t)(text - from));
-    sink(arg, "\"", 1);
-}
-
-static void to_file(void *arg, const char *text, size_t bytes)
-{
-    fwrite(text, 1, bytes, arg);
-}
-
-void iris_i_json_string(FILE *file, const char *text)
-{
-    iris_i_json_escape(text, to_file, file);
+    fwrite(from, 1, (size_t)(text - from), file);
+    fputc('"', file);
 }
 
 /* ---- Documents ---- */

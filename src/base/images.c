@@ -16,8 +16,8 @@
 
 /* The program's images; they belong to its objects. */
 static pthread_mutex_t images_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct iris_gpu_image *images;
-static uint64_t last_serial;
+static struct iris_gpu_image *images IRIS_GUARDED_BY(images_lock);
+static uint64_t last_serial IRIS_GUARDED_BY(images_lock);
 static _Atomic uint64_t num_removed;
 
 /* A visit in progress, on its thread's stack. */
@@ -26,7 +26,7 @@ struct visit {
     struct visit *next;
 };
 
-static struct visit *visits;
+static struct visit *visits IRIS_GUARDED_BY(images_lock);
 static pthread_cond_t visit_ended = PTHREAD_COND_INITIALIZER;
 
 void iris_gpu_image_add(struct iris_gpu_image *image)
@@ -47,8 +47,8 @@ void iris_gpu_image_add(struct iris_gpu_image *image)
     pthread_mutex_unlock(&images_lock);
 }
 
-/* The lock is held. */
 static bool is_visited(const struct iris_gpu_image *image)
+    IRIS_REQUIRES(images_lock)
 {
     const struct visit *one = visits;
 
@@ -79,8 +79,9 @@ void iris_gpu_image_remove(struct iris_gpu_image *image)
 }
 
 /* The next image to visit: the one with the highest number below this one;
- * NULL: none. The list is in descending order. The lock is held. */
+ * NULL: none. The list is in descending order. */
 static const struct iris_gpu_image *next_below(uint64_t serial)
+    IRIS_REQUIRES(images_lock)
 {
     const struct iris_gpu_image *one = images;
 
@@ -90,7 +91,7 @@ static const struct iris_gpu_image *next_below(uint64_t serial)
     return one;
 }
 
-static void end_visit(const struct visit *visit)
+static void end_visit(const struct visit *visit) IRIS_REQUIRES(images_lock)
 {
     struct visit **link = &visits;
 

@@ -7,7 +7,7 @@
 
 #include "base/base.h"
 
-#include "base/ticks.h"
+#include "base/processor.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -12,7 +12,7 @@
 #include <iris/constants.h>
 #include <iris/device/core/value.h>
 
-#include "base/fp_env.h"
+#include "base/processor.h"
 #include "context/context.h"
 #include "queue/kernels.h"
 #include "queue/queue.h"

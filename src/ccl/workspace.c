@@ -13,7 +13,7 @@
 
 #include <iris/constants.h>
 
-#include "base/fp_env.h"
+#include "base/processor.h"
 #include "context/context.h"
 #include "heap/heap.h"
 #include "queue/queue.h"

@@ -25,19 +25,22 @@ struct range {
 struct iris_bounds {
     const struct iris_heap *heap;
     struct iris_observer observer;
-    pthread_rwlock_t lock; /* guards all members below */
-    struct range *ranges;  /* live ranges, sorted by start */
-    size_t count;
-    size_t capacity;
-    struct range freed[NUM_FREED]; /* a ring */
-    unsigned next_freed;
-    bool blind; /* there was no memory for a range: checks nothing any more */
+    pthread_rwlock_t lock;
+    /* Live ranges, sorted by start. */
+    struct range *ranges IRIS_GUARDED_BY(lock);
+    size_t count IRIS_GUARDED_BY(lock);
+    size_t capacity IRIS_GUARDED_BY(lock);
+    struct range freed[NUM_FREED] IRIS_GUARDED_BY(lock); /* a ring */
+    unsigned next_freed IRIS_GUARDED_BY(lock);
+    /* There was no memory for a range: checks nothing any more. */
+    bool blind IRIS_GUARDED_BY(lock);
 };
 
 /* ---- Allocations ---- */
 
 /* Number of live ranges that start at or before `offset`. */
 static size_t rank_of(const struct iris_bounds *bounds, size_t offset)
+    IRIS_SHARES(bounds->lock)
 {
     size_t low = 0, high = bounds->count;
 
@@ -54,6 +57,7 @@ static size_t rank_of(const struct iris_bounds *bounds, size_t offset)
 }
 
 static void add_range(struct iris_bounds *bounds, struct range range)
+    IRIS_REQUIRES(bounds->lock)
 {
     size_t at = rank_of(bounds, range.start);
 
@@ -83,6 +87,7 @@ static void add_range(struct iris_bounds *bounds, struct range range)
 }
 
 static void remove_range(struct iris_bounds *bounds, size_t start)
+    IRIS_REQUIRES(bounds->lock)
 {
     size_t after = rank_of(bounds, start);
 
@@ -123,6 +128,7 @@ static void observe_host(void *self, const struct iris_host_event *event)
  * relative to the access. */
 static void describe_nearest(const struct iris_bounds *bounds, size_t offset,
                              size_t at, char why[WHY_BYTES])
+    IRIS_SHARES(bounds->lock)
 {
     const struct range *before = at > 0 ? &bounds->ranges[at - 1] : NULL;
     const struct range *after = at < bounds->count ? &bounds->ranges[at] : NULL;
@@ -154,7 +160,7 @@ static void describe_nearest(const struct iris_bounds *bounds, size_t offset,
 }
 
 static bool was_freed(const struct iris_bounds *bounds, size_t offset,
-                      char why[WHY_BYTES])
+                      char why[WHY_BYTES]) IRIS_SHARES(bounds->lock)
 {
     for (size_t i = 0; i < NUM_FREED; i++) {
         const struct range *freed = &bounds->freed[i];
@@ -175,6 +181,7 @@ static bool was_freed(const struct iris_bounds *bounds, size_t offset,
  * gets the reason. */
 static bool is_allocated(struct iris_bounds *bounds, size_t offset,
                          size_t bytes, char why[WHY_BYTES])
+    IRIS_SHARES(bounds->lock)
 {
     size_t at = rank_of(bounds, offset);
     const struct range *range = at > 0 ? &bounds->ranges[at - 1] : NULL;
@@ -223,6 +230,7 @@ static void describe_outside(const struct iris_bounds *bounds,
 
 static bool is_right(struct iris_bounds *bounds,
                      const struct iris_cpu_event *event, char why[WHY_BYTES])
+    IRIS_SHARES(bounds->lock)
 {
     bool translated = iris_i_is_translated(event);
     size_t offset;

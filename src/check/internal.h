@@ -190,8 +190,10 @@ void iris_i_order_close(struct iris_order *order);
 
 /* If a rank dies with the lock, its update is incomplete: races may be missed
  * from then on. */
-void iris_i_order_lock(struct iris_order_shared *shared);
-void iris_i_order_unlock(struct iris_order_shared *shared);
+void iris_i_order_lock(struct iris_order_shared *shared)
+    IRIS_ACQUIRES(shared->lock);
+void iris_i_order_unlock(struct iris_order_shared *shared)
+    IRIS_RELEASES(shared->lock);
 
 /* Takes a spin lock, for a short time. A thread that holds one takes another
  * only in this order: a word's, a granule's, a lane's, `tables`. It does not take

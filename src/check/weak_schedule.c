@@ -442,11 +442,13 @@ struct iris_weak_schedule {
 };
 
 void iris_i_weak_lock(struct iris_weak_schedule *schedule)
+    IRIS_ACQUIRES(schedule->lock)
 {
     pthread_mutex_lock(&schedule->lock);
 }
 
 void iris_i_weak_unlock(struct iris_weak_schedule *schedule)
+    IRIS_RELEASES(schedule->lock)
 {
     pthread_mutex_unlock(&schedule->lock);
 }
@@ -590,6 +592,7 @@ static void advance_schedule(struct iris_weak_schedule *schedule)
 
 static void wait_for_turn(struct iris_weak_schedule *schedule,
                           struct iris_weak_slot *slot)
+    IRIS_REQUIRES(schedule->lock)
 {
     slot->waits = true;
     slot->stream->waiting++;
@@ -620,6 +623,7 @@ static void wait_for_turn(struct iris_weak_schedule *schedule,
 struct iris_weak_slot *iris_i_weak_enter(struct iris_weak_schedule *schedule,
                                          int rank, uint64_t run,
                                          unsigned workgroup, bool *is_own_p)
+    IRIS_REQUIRES(schedule->lock)
 {
     struct iris_weak_slot *slot = calloc(1, sizeof *slot), **at;
     struct stream *stream = schedule->streams;
@@ -658,6 +662,7 @@ static void stop_slot(struct iris_weak_schedule *schedule,
 
 void iris_i_weak_yield(struct iris_weak_schedule *schedule,
                        struct iris_weak_slot *slot, bool polls)
+    IRIS_REQUIRES(schedule->lock)
 {
     stop_slot(schedule, slot, polls);
     wait_for_turn(schedule, slot);

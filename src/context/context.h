@@ -142,8 +142,9 @@ struct iris_context {
     struct iris_queue queue;
     iris_generator_t generator; /* used by calls without a generator */
     struct iris_group *world;
-    struct iris_group *groups; /* live groups except the world */
     pthread_mutex_t groups_lock;
+    /* Live groups except the world. */
+    struct iris_group *groups IRIS_GUARDED_BY(groups_lock);
     int64_t *device_context; /* device memory, at the heap's start */
     struct iris_extension *extensions[IRIS_EXTENSIONS];
 };

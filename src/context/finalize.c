@@ -47,7 +47,7 @@ static void retire_context(iris_t *iris)
 /* Live contexts of this process. The thread that made them matters: one thread
  * can finalize only one at a time. */
 static pthread_mutex_t live_lock = PTHREAD_MUTEX_INITIALIZER;
-static iris_t *live;
+static iris_t *live IRIS_GUARDED_BY(live_lock);
 
 void iris_i_enlist(iris_t *iris)
 {
@@ -239,7 +239,7 @@ static void note_serving(const iris_t *iris)
     }
 }
 
-static void at_exit(void)
+static void at_exit(void) IRIS_UNCHECKED
 {
     if (process == getpid()) {
         await_others();
@@ -255,14 +255,14 @@ static void watch_exit(void)
 
 /* Other threads take no lock here: the program may finalize in such a
  * handler. */
-static void hold_exit(const iris_t *iris)
+static void hold_exit(const iris_t *iris) IRIS_UNCHECKED
 {
     if (atomic_load(&iris->life) == IRIS_LIFE_LEAVING) {
         pthread_rwlock_rdlock(&exit_lock);
     }
 }
 
-static void release_exit(const iris_t *iris)
+static void release_exit(const iris_t *iris) IRIS_UNCHECKED
 {
     if (atomic_load(&iris->life) == IRIS_LIFE_LEAVING) {
         pthread_rwlock_unlock(&exit_lock);

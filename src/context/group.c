@@ -199,17 +199,17 @@ iris_status_t iris_i_group_resolve(const iris_t *iris,
                                    struct iris_group **group_p)
 {
     /* A const context does not promise that the lock does not change. */
-    pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&iris->groups_lock;
+    iris_t *own = (iris_t *)(uintptr_t)iris;
     struct iris_group *g;
 
     if (group == NULL) {
         *group_p = iris->world;
         return IRIS_OK;
     }
-    pthread_mutex_lock(lock);
-    for (g = iris->groups; g != NULL && g != group; g = g->next) {
+    pthread_mutex_lock(&own->groups_lock);
+    for (g = own->groups; g != NULL && g != group; g = g->next) {
     }
-    pthread_mutex_unlock(lock);
+    pthread_mutex_unlock(&own->groups_lock);
     if (g == NULL) {
         return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                            "group %p is not a live group of this context; pass "
@@ -376,7 +376,7 @@ iris_status_t iris_i_group_check_reachable(const iris_t *iris,
                                         &iris->heap, call, group->unreachable);
 }
 
-void iris_i_group_close_all(iris_t *iris)
+void iris_i_group_close_all(iris_t *iris) IRIS_UNCHECKED
 {
     while (iris->groups != NULL) {
         struct iris_group *group = iris->groups;

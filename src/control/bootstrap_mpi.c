@@ -38,12 +38,12 @@ static pthread_mutex_t call_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static pid_t initializer; /* the process that initialised MPI */
 
-void iris_i_mpi_enter(void)
+void iris_i_mpi_enter(void) IRIS_ACQUIRES(call_lock)
 {
     pthread_mutex_lock(&call_lock);
 }
 
-void iris_i_mpi_leave(void)
+void iris_i_mpi_leave(void) IRIS_RELEASES(call_lock)
 {
     pthread_mutex_unlock(&call_lock);
 }

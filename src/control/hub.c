@@ -124,7 +124,7 @@ static void put_all(struct iris_hub *hub, const struct iris_message_head *head,
 }
 
 /* Returns whether bytes are left, which the receiver sends. */
-static int flush_all(struct iris_hub *hub)
+static int flush_all(struct iris_hub *hub) IRIS_REQUIRES(hub->lock)
 {
     int is_left = 0;
 
@@ -277,7 +277,7 @@ static void put_rank(struct iris_hub *hub, int rank)
     put_shown(hub, rank, parts & LATE, &late);
 }
 
-static void put_new(struct iris_hub *hub)
+static void put_new(struct iris_hub *hub) IRIS_REQUIRES(hub->lock)
 {
     struct iris_records_header *header =
         iris_i_records_header(get_records(hub));
@@ -298,7 +298,7 @@ static void put_new(struct iris_hub *hub)
 }
 
 /* Many ranks take their time: a row takes some 0.1 ms to read. */
-static void put_rows(struct iris_hub *hub)
+static void put_rows(struct iris_hub *hub) IRIS_REQUIRES(hub->lock)
 {
     int count = 0;
 
@@ -758,7 +758,7 @@ static void accept_leaders(struct iris_hub *hub)
 
 /* Lists open connections only: poll() refuses more entries than the limit of
  * descriptors. */
-static nfds_t list_polled(struct iris_hub *hub)
+static nfds_t list_polled(struct iris_hub *hub) IRIS_REQUIRES(hub->lock)
 {
     nfds_t count = 2;
 

@@ -9,7 +9,7 @@
 #include <iris/status.h>
 
 #include "base/base.h"
-#include "base/ticks.h"
+#include "base/processor.h"
 #include "control/control.h"
 
 #include <stdatomic.h>

@@ -228,12 +228,13 @@ struct iris_heap_names {
     const struct iris_heap_memory *memory; /* the memory whose offsets are
                                             * handed out */
     struct iris_alloc *alloc;
-    size_t reserved_bytes;         /* the library's own bytes, at offset 0 */
-    size_t red_zone_bytes;         /* bytes left free behind each allocation */
-    struct iris_heap_lives *lives; /* lifetimes of allocations; NULL: none
-                                    * yet */
-    struct iris_heap_freed *freed; /* freed allocations; NULL: none */
-    pthread_mutex_t lock;          /* protects lives and freed */
+    size_t reserved_bytes; /* the library's own bytes, at offset 0 */
+    size_t red_zone_bytes; /* bytes left free behind each allocation */
+    pthread_mutex_t lock;
+    /* Lifetimes of allocations; NULL: none yet. */
+    struct iris_heap_lives *lives IRIS_GUARDED_BY(lock);
+    /* Freed allocations; NULL: none. */
+    struct iris_heap_freed *freed IRIS_GUARDED_BY(lock);
 };
 
 /* Sets up the allocator. Its first range is the library's own. The caller
@@ -298,10 +299,11 @@ struct iris_external_range {
 struct iris_heap_window {
     struct iris_heap_memory *memory;
     struct iris_alloc *alloc; /* NULL: there is no window */
-    struct iris_external_range *ranges;
-    size_t num_shared; /* number of shared parts so far; the same on every
+    size_t num_shared;    /* number of shared parts so far; the same on every
                         * rank */
-    pthread_mutex_t lock;
+    pthread_mutex_t lock; /* for changes of the list, and for other threads than
+                           * the one of the collective calls, which makes them */
+    struct iris_external_range *ranges;
 };
 
 /* Adds the mapping at record->start, gives it a name, and returns its
@@ -339,10 +341,10 @@ size_t iris_i_window_bytes_from(const struct iris_heap_window *window,
  * used by malloc.c. Any thread appends; the thread that makes collective
  * calls does the rest. compared <= done <= fenced <= count. */
 struct iris_deferred {
-    pthread_mutex_t lock; /* protects the list and its count */
-    int closed;
-    size_t *names;
-    size_t capacity;
+    pthread_mutex_t lock; /* guards the count, too, which may be read without */
+    int closed IRIS_GUARDED_BY(lock);
+    size_t *names IRIS_GUARDED_BY(lock);
+    size_t capacity IRIS_GUARDED_BY(lock);
     atomic_size_t count;
     size_t fenced;   /* number released before the latest fence */
     size_t done;     /* number before the latest fence that the streams have

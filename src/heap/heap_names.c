@@ -66,7 +66,7 @@ int iris_i_heap_find(const struct iris_heap_names *names, size_t offset,
            iris_i_alloc_find(names->alloc, offset, start_p, bytes_p) == IRIS_OK;
 }
 
-/* ---- Lifetimes; all under the lock ---- */
+/* ---- Lifetimes ---- */
 
 static struct life **find_bucket(const struct iris_heap_lives *lives,
                                  size_t start)
@@ -78,7 +78,7 @@ static struct life **find_bucket(const struct iris_heap_lives *lives,
 
 /* The link to the life that began at `start`; NULL: there is none. */
 static struct life **find_life(const struct iris_heap_names *names,
-                               size_t start)
+                               size_t start) IRIS_REQUIRES(names->lock)
 {
     struct life **link;
 
@@ -117,6 +117,7 @@ static int rehash_lives(struct iris_heap_lives *lives, size_t num_buckets)
 
 /* Adds an allocation that lives from now on; NULL: no memory. */
 static struct life *add_life(struct iris_heap_names *names, size_t start)
+    IRIS_REQUIRES(names->lock)
 {
     struct iris_heap_lives *lives = names->lives;
     struct life *life, **to;
@@ -145,6 +146,7 @@ static struct life *add_life(struct iris_heap_names *names, size_t start)
 }
 
 static void remove_life(struct iris_heap_names *names, struct life **link)
+    IRIS_REQUIRES(names->lock)
 {
     struct life *life = *link;
 
@@ -168,6 +170,7 @@ void iris_i_heap_note_alloc(struct iris_heap_names *names, size_t start)
 /* The record of the allocation at `start`. */
 static struct record read_life(const struct iris_heap_names *names,
                                size_t start, size_t bytes)
+    IRIS_REQUIRES(names->lock)
 {
     struct record read = {start, bytes, UNKNOWN, UNKNOWN, ""};
     struct life **life = find_life(names, start);
@@ -183,6 +186,7 @@ static struct record read_life(const struct iris_heap_names *names,
 
 /* The slot for the next one; NULL: the list has no memory. */
 static struct record *next_freed(struct iris_heap_names *names)
+    IRIS_REQUIRES(names->lock)
 {
     struct iris_heap_freed *freed = names->freed;
     size_t capacity;
@@ -227,7 +231,7 @@ void iris_i_heap_note_free(struct iris_heap_names *names, size_t start)
     pthread_mutex_unlock(&names->lock);
 }
 
-void iris_i_heap_names_close(struct iris_heap_names *names)
+void iris_i_heap_names_close(struct iris_heap_names *names) IRIS_UNCHECKED
 {
     struct iris_heap_lives *lives = names->lives;
 
@@ -284,15 +288,15 @@ iris_status_t iris_i_heap_set_name(struct iris_heap_names *names,
 const char *iris_i_heap_describe(const struct iris_heap_names *names,
                                  size_t start, char text[IRIS_NAME_BYTES + 4])
 {
-    pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&names->lock;
+    struct iris_heap_names *own = (struct iris_heap_names *)(uintptr_t)names;
     struct life **life;
 
-    pthread_mutex_lock(lock);
-    life = find_life(names, start);
+    pthread_mutex_lock(&own->lock);
+    life = find_life(own, start);
     snprintf(text, IRIS_NAME_BYTES + 4,
              life != NULL && (*life)->name[0] != '\0' ? " \"%s\"" : "%.0s",
              life != NULL ? (*life)->name : "");
-    pthread_mutex_unlock(lock);
+    pthread_mutex_unlock(&own->lock);
     return text;
 }
 
@@ -415,7 +419,7 @@ static void print_live(void *arg, size_t start, size_t bytes)
 }
 
 /* The latest first. */
-static void print_freed(struct list *list)
+static void print_freed(struct list *list) IRIS_REQUIRES(list->names->lock)
 {
     const struct iris_heap_freed *freed = list->names->freed;
     size_t count = freed == NULL ? 0 : freed->count;
@@ -440,9 +444,9 @@ static void print_list(struct list *list)
     iris_i_alloc_each(names->alloc, print_live, list);
     iris_i_json_end(&list->json);
     iris_i_json_begin(&list->json, "freed", '[');
-    pthread_mutex_lock(&names->lock);
+    pthread_mutex_lock(&list->names->lock);
     print_freed(list);
-    pthread_mutex_unlock(&names->lock);
+    pthread_mutex_unlock(&list->names->lock);
     iris_i_json_end(&list->json);
     iris_i_json_end(&list->json);
 }

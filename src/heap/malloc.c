@@ -170,8 +170,8 @@ static void give_watched(struct iris_heap *heap, size_t name)
 
 /* ---- This rank's list ----- */
 
-/* Appends to the list. The lock is held. */
 static iris_status_t append_name(struct iris_heap *heap, size_t name)
+    IRIS_REQUIRES(heap->deferred.lock)
 {
     struct iris_deferred *deferred = &heap->deferred;
 

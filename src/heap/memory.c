@@ -401,19 +401,19 @@ void *iris_i_window_add(struct iris_heap_window *window,
 size_t iris_i_window_bytes_from(const struct iris_heap_window *window,
                                 size_t offset)
 {
-    pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&window->lock;
+    struct iris_heap_window *own = (struct iris_heap_window *)(uintptr_t)window;
     const struct iris_external_range *one;
     size_t bytes = 0;
 
-    pthread_mutex_lock(lock);
-    for (one = window->ranges; one != NULL; one = one->next) {
+    pthread_mutex_lock(&own->lock);
+    for (one = own->ranges; one != NULL; one = one->next) {
         size_t into = offset - one->offset;
 
         if (into < one->bytes && one->bytes - into > bytes) {
             bytes = one->bytes - into;
         }
     }
-    pthread_mutex_unlock(lock);
+    pthread_mutex_unlock(&own->lock);
     return bytes;
 }
 

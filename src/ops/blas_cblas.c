@@ -18,7 +18,7 @@
 
 /* Guards the number of threads, which is global in the library. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int threads_now;
+static int threads_now IRIS_GUARDED_BY(lock);
 
 /* If address space is limited, open() makes the library allocate a caller's
  * memory at once. Then one thread at a time calls it, and it needs no more. */
@@ -85,7 +85,8 @@ static void close_library(void *state)
     (void)state;
 }
 
-static void multiply_f32(void *state, const struct iris_blas_f32 *what)
+static void multiply_f32(void *state,
+                         const struct iris_blas_f32 *what) IRIS_UNCHECKED
 {
     (void)state;
     if (is_limited) {

@@ -309,9 +309,9 @@ struct iris_lt {
     const struct iris_lt_dialect *dialect;
     struct functions call;
     void *handle;
-    pthread_mutex_t lock; /* guards the following members */
-    struct chosen chosen[KEPT];
-    unsigned next;
+    pthread_mutex_t lock;
+    struct chosen chosen[KEPT] IRIS_GUARDED_BY(lock);
+    unsigned next IRIS_GUARDED_BY(lock);
 };
 
 /* A product's descriptors. */
@@ -620,6 +620,7 @@ static iris_status_t find_algorithm(struct iris_lt *lt,
                                     const struct iris_blas_product *what,
                                     const struct iris_blas_operands *operands,
                                     struct chosen *chosen_p, char *why)
+    IRIS_REQUIRES(lt->lock)
 {
     struct chosen fresh = {.key = key_of(what, operands), .is_known = 1};
     iris_status_t status;

@@ -16,7 +16,7 @@
 #include <iris/device/kernels/ops_args.h>
 
 #include "backend/backend.h"
-#include "base/fp_env.h"
+#include "base/processor.h"
 #include "context/context.h"
 #include "control/control.h"
 #include "heap/heap.h"

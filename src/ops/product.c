@@ -20,7 +20,7 @@
 
 #include "ops/kernels.h"
 #include "base/base.h"
-#include "base/fp_env.h"
+#include "base/processor.h"
 #include "context/context.h"
 #include "queue/kernels.h"
 #include "queue/queue.h"

@@ -216,6 +216,7 @@ static iris_status_t take_uses(struct iris_queue *queue,
 /* The link to the graph, or NULL; the lock is held. */
 static struct iris_graph **find_graph(struct iris_queue *queue,
                                       const struct iris_graph *graph)
+    IRIS_REQUIRES(queue->lock)
 {
     struct iris_graph **link = &queue->graphs;
 
@@ -317,7 +318,7 @@ iris_status_t iris_i_queue_open(struct iris_queue *queue)
     return iris_i_device_stream_create(queue->backend, &queue->streams);
 }
 
-void iris_i_queue_close(struct iris_queue *queue)
+void iris_i_queue_close(struct iris_queue *queue) IRIS_UNCHECKED
 {
     while (queue->streams != NULL) {
         struct iris_stream *stream = queue->streams;

@@ -43,11 +43,11 @@ struct iris_queue {
     struct iris_heap *heap;
     const int64_t *context; /* the device context, in device memory */
     struct iris_hooks *hooks;
-    pthread_mutex_t lock;        /* guards the lists */
+    pthread_mutex_t lock;        /* guards the streams after the first, too */
     struct iris_stream *streams; /* the default stream is first, and stays */
     uint64_t num_streams;        /* number made so far, without the default
                                   * stream */
-    struct iris_graph *graphs;
+    struct iris_graph *graphs IRIS_GUARDED_BY(lock);
 };
 
 /* ---- queue.c ---- */

@@ -47,7 +47,7 @@ static int waited_for(const struct iris_report_rank *rank, uint64_t offset)
     return 0;
 }
 
-static int ran(const struct iris_report_rank *rank, const char *kernel)
+static int has_run(const struct iris_report_rank *rank, const char *kernel)
 {
     for (int i = 0; i < rank->num_kernels; i++) {
         if (strcmp(rank->kernels[i], kernel) == 0) {
@@ -89,8 +89,9 @@ static int is_that(const struct iris_report *report, int rank,
 }
 
 /* The newest. */
-static struct sent find(const struct iris_report *report, int rank,
-                        const struct iris_record_wait *wait, enum which which)
+static struct sent find_sent(const struct iris_report *report, int rank,
+                             const struct iris_record_wait *wait,
+                             enum which which)
 {
     struct sent found = {.call = NULL, .by = -1};
 
@@ -164,7 +165,7 @@ static int mark_holders(const struct iris_report *report,
             marked[i] =
                 (char)(i < 64 && (wait->held >> i & 1) &&
                        !waited_for(&report->ranks[i], wait->offset) &&
-                       (pass == 1 || !ran(&report->ranks[i], wait->name)));
+                       (pass == 1 || !has_run(&report->ranks[i], wait->name)));
             strangers += pass == 0 && marked[i];
         }
     }
@@ -199,9 +200,9 @@ static void explain_unsent(struct iris_report *report,
 static void explain_word(struct iris_report *report, int rank,
                          const struct iris_record_wait *wait)
 {
-    struct sent here = find(report, rank, wait, HERE);
-    struct sent beside = find(report, rank, wait, BESIDE);
-    struct sent otherwise = find(report, rank, wait, OTHERWISE);
+    struct sent here = find_sent(report, rank, wait, HERE);
+    struct sent beside = find_sent(report, rank, wait, BESIDE);
+    struct sent otherwise = find_sent(report, rank, wait, OTHERWISE);
 
     if (here.call != NULL) {
         explain_sent(report, wait, here);
@@ -419,7 +420,8 @@ static void say_signal(struct iris_report *report, int rank,
 
 /* Follows waits whose ranks are known, from `rank` to the last one. Returns -1
  * if they form a circle, and marks it. */
-static int follow(const struct iris_report *report, int rank, char *marked)
+static int follow_waits(const struct iris_report *report, int rank,
+                        char *marked)
 {
     memset(marked, 0, (size_t)report->num_ranks);
     while (!marked[rank]) {
@@ -473,7 +475,7 @@ static void explain_circle(struct iris_report *report, const char *hung)
              iris_i_find_wait(report, first, is_plain_wait) != NULL)) {
         first++;
     }
-    root = follow(report, first, marked);
+    root = follow_waits(report, first, marked);
     if (root < 0) {
         iris_i_say(report, "a circle: ");
         iris_i_say_ranks(report, marked);

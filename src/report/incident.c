@@ -108,7 +108,7 @@ static int has_ended(const struct iris_report_rank *rank)
     return ended;
 }
 
-static int blocks(int op)
+static int is_blocking(int op)
 {
     return op == IRIS_HOST_SYNCHRONIZE || op == IRIS_HOST_ALLOC ||
            op == IRIS_HOST_FREE || op == IRIS_HOST_BARRIER ||
@@ -127,7 +127,7 @@ static int host_is_free(const struct iris_report_rank *rank)
         }
     }
     for (int i = 0; i < rank->num_open; i++) {
-        if (blocks(rank->open[i].op)) {
+        if (is_blocking(rank->open[i].op)) {
             return 0;
         }
     }
@@ -234,7 +234,8 @@ static int one_can_end(const struct iris_report *report, int rank,
 /* Spreads from ranks that may go on now to the ranks whose waits they may end,
  * until there are no more. With `stopped`, a stopped rank counts as able to go
  * on. */
-static void spread(const struct iris_report *report, int stopped, char *moves)
+static void spread_moves(const struct iris_report *report, int stopped,
+                         char *moves)
 {
     int more = 1;
 
@@ -285,12 +286,12 @@ static int has_old_wait(const struct iris_report *report,
     return 0;
 }
 
-static void count(const struct iris_report *report, char *moves, char *hung,
-                  struct counts *counts)
+static void count_states(const struct iris_report *report, char *moves,
+                         char *hung, struct counts *counts)
 {
     memset(counts, 0, sizeof *counts);
-    spread(report, 0, moves);
-    spread(report, 1, hung);
+    spread_moves(report, 0, moves);
+    spread_moves(report, 1, hung);
     for (int i = 0; i < report->num_ranks; i++) {
         const struct iris_report_rank *rank = &report->ranks[i];
         int waits = has_old_wait(report, rank);
@@ -319,7 +320,7 @@ void iris_i_report_judge(struct iris_report *report,
         find_live(rank, &before->ranks[i]);
         rank->is_free = (char)is_free_to_go(rank, &before->ranks[i]);
     }
-    count(report, moves, hung, &counts);
+    count_states(report, moves, hung, &counts);
     all_stopped = counts.stopped > 0 &&
                   counts.stopped + counts.ended == report->num_ranks;
     report->verdict = counts.lost > 0                   ? IRIS_VERDICT_LOST
@@ -376,9 +377,10 @@ static void log_lines(const struct iris_log *log, char *text)
 }
 
 /* The output of `print`, which the caller frees; NULL: no memory. */
-static char *render(const struct iris_report *report,
-                    void (*print)(const struct iris_report *report, FILE *out),
-                    size_t *bytes_p)
+static char *render_report(const struct iris_report *report,
+                           void (*print)(const struct iris_report *report,
+                                         FILE *out),
+                           size_t *bytes_p)
 {
     char *text = NULL;
     FILE *out = open_memstream(&text, bytes_p);
@@ -395,7 +397,7 @@ static void write_json(const struct iris_control *control,
 {
     unsigned long long n = iris_i_records_number(control->records);
     size_t bytes = 0;
-    char *text = render(report, iris_i_report_json, &bytes);
+    char *text = render_report(report, iris_i_report_json, &bytes);
     char path[4096];
     int ret = 0;
 
@@ -411,11 +413,11 @@ static void write_json(const struct iris_control *control,
     free(text);
 }
 
-static void print(struct iris_control *control,
-                  const struct iris_report *report, const char *prefix)
+static void print_report(struct iris_control *control,
+                         const struct iris_report *report, const char *prefix)
 {
     size_t bytes;
-    char *text = render(report, iris_i_report_text, &bytes);
+    char *text = render_report(report, iris_i_report_text, &bytes);
 
     if (text != NULL) {
         log_lines(control->log, text);
@@ -446,7 +448,7 @@ static void write_report(struct iris_control *control, const char *prefix,
             snprintf(report->cause, sizeof report->cause, "%.*s",
                      IRIS_REPORT_CAUSE - 1, message);
         }
-        print(control, report, prefix);
+        print_report(control, report, prefix);
         free(report);
     }
     (void)iris_i_fail_again(IRIS_OK, message);
@@ -454,7 +456,7 @@ static void write_report(struct iris_control *control, const char *prefix,
 
 /* A rank that fails while another one reports, on this host or another, stays
  * until it is in the report: otherwise the report would say that it left. */
-static void stay(const struct iris_control *control)
+static void stay_for_report(const struct iris_control *control)
 {
     struct iris_wait wait;
 
@@ -478,7 +480,7 @@ void iris_i_report_incident(struct iris_control *control, const char *prefix)
         write_report(control, prefix, 0);
         iris_i_records_reported(control->records, control->rank);
     }
-    stay(control);
+    stay_for_report(control);
 }
 
 /* Unless a rank of the job has done so in the last second. */
@@ -509,12 +511,16 @@ struct watched {
     const char *prefix;
 };
 
-/* Guards starting and stopping; guards the list, which the thread walks. */
-static pthread_mutex_t starts_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t watched_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct watched *watched;
-static pthread_t thread; /* runs while any job is watched */
-static int ends;         /* under the lock: the thread has to end */
+/* Held while the thread is started or stopped. */
+static pthread_mutex_t
+    starts_lock IRIS_ACQUIRED_BEFORE(watched_lock) = PTHREAD_MUTEX_INITIALIZER;
+/* The thread walks it. */
+static struct watched *watched IRIS_GUARDED_BY(watched_lock);
+/* Runs while any job is watched. */
+static pthread_t thread IRIS_GUARDED_BY(starts_lock);
+/* The thread has to end. */
+static int ends IRIS_GUARDED_BY(watched_lock);
 static sem_t asked;
 
 static void on_signal(int number)
@@ -554,7 +560,7 @@ static int is_free(void)
 }
 
 /* The thread receives none of the program's signals. */
-static int start(void)
+static int start_thread(void) IRIS_REQUIRES(starts_lock, watched_lock)
 {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     pthread_attr_t attributes;
@@ -581,7 +587,7 @@ static int start(void)
 
 /* The program may have replaced the handler. An earlier signal still finds the
  * semaphore, which is never destroyed. */
-static void stop(void)
+static void stop_thread(void) IRIS_REQUIRES(starts_lock)
 {
     struct sigaction action, none = {.sa_handler = SIG_DFL};
 
@@ -599,14 +605,14 @@ void iris_i_report_watch(struct iris_control *control, const char *prefix)
     struct watched *w = calloc(1, sizeof *w);
 
     pthread_mutex_lock(&starts_lock);
+    pthread_mutex_lock(&watched_lock);
     if (w != NULL && control->records != NULL &&
-        (watched != NULL || (is_free() && start()))) {
+        (watched != NULL || (is_free() && start_thread()))) {
         *w = (struct watched){watched, control, prefix};
-        pthread_mutex_lock(&watched_lock);
         watched = w;
-        pthread_mutex_unlock(&watched_lock);
         w = NULL;
     }
+    pthread_mutex_unlock(&watched_lock);
     pthread_mutex_unlock(&starts_lock);
     free(w);
 }
@@ -614,6 +620,7 @@ void iris_i_report_watch(struct iris_control *control, const char *prefix)
 void iris_i_report_unwatch(struct iris_control *control)
 {
     struct watched **link = &watched, *w;
+    int is_last;
 
     pthread_mutex_lock(&starts_lock);
     pthread_mutex_lock(&watched_lock);
@@ -624,10 +631,11 @@ void iris_i_report_unwatch(struct iris_control *control)
     if (w != NULL) {
         *link = w->next;
     }
-    ends = watched == NULL;
+    is_last = watched == NULL;
+    ends = is_last;
     pthread_mutex_unlock(&watched_lock);
-    if (w != NULL && watched == NULL) {
-        stop();
+    if (w != NULL && is_last) {
+        stop_thread();
     }
     pthread_mutex_unlock(&starts_lock);
     free(w);

@@ -176,8 +176,8 @@ int iris_i_mark_waiting(const struct iris_report *report, char *marked)
 /* ---- Calls, waits, streams ---- */
 
 /* Keeps the newest entries. */
-static void keep(struct iris_record_call kept[IRIS_REPORT_SIGNALS],
-                 const struct iris_record_call *call)
+static void keep_newest(struct iris_record_call kept[IRIS_REPORT_SIGNALS],
+                        const struct iris_record_call *call)
 {
     int oldest = 0;
 
@@ -217,9 +217,9 @@ static void take_call(struct iris_report_rank *rank,
         rank->finished = *call;
     }
     if (call->op == IRIS_HOST_SIGNAL) {
-        keep(rank->signals, call);
+        keep_newest(rank->signals, call);
     } else if (call->op == IRIS_HOST_WAIT) {
-        keep(rank->stream_waits, call);
+        keep_newest(rank->stream_waits, call);
     } else if (call->op == IRIS_HOST_LAUNCH) {
         keep_kernel(rank, call->kernel);
     }

@@ -18,7 +18,7 @@
 
 #include "tensor/kernels.h"
 #include "base/base.h"
-#include "base/fp_env.h"
+#include "base/processor.h"
 #include "context/context.h"
 #include "heap/heap.h"
 #include "queue/kernels.h"
@@ -54,9 +54,9 @@ iris_status_t iris_i_tensor_launch(iris_t *iris,
     return iris_i_launch(iris_i_queue(iris), &request, stream);
 }
 
-static iris_status_t launch(iris_t *iris, enum iris_tensor_op op,
-                            const iris_tensor_t *tensor, const void *args,
-                            iris_stream_t *stream)
+static iris_status_t launch_kernel(iris_t *iris, enum iris_tensor_op op,
+                                   const iris_tensor_t *tensor,
+                                   const void *args, iris_stream_t *stream)
 {
     return iris_i_tensor_launch(iris, iris_i_tensor_kernel(op, tensor->dtype),
                                 tensor, args, stream);
@@ -71,8 +71,8 @@ struct nest {
 
 /* Inserts a dimension in the order of the first tensor's strides, the largest
  * first; after others with the same stride. */
-static void insert(struct nest *nest, int64_t size, int64_t stride,
-                   int64_t other)
+static void insert_dim(struct nest *nest, int64_t size, int64_t stride,
+                       int64_t other)
 {
     int at = nest->shape.ndim++;
 
@@ -87,7 +87,7 @@ static void insert(struct nest *nest, int64_t size, int64_t stride,
     nest->strides[1][at] = other;
 }
 
-static int joins(const struct nest *nest, int at)
+static int can_join(const struct nest *nest, int at)
 {
     int64_t size = nest->shape.sizes[at];
 
@@ -96,7 +96,7 @@ static int joins(const struct nest *nest, int at)
 }
 
 /* Joins dimensions that are contiguous in both tensors. */
-static void join(struct nest *nest)
+static void join_dims(struct nest *nest)
 {
     int last = 0;
 
@@ -104,7 +104,7 @@ static void join(struct nest *nest)
         nest->shape.sizes[last + 1] = nest->shape.sizes[i];
         nest->strides[0][last + 1] = nest->strides[0][i];
         nest->strides[1][last + 1] = nest->strides[1][i];
-        if (joins(nest, last + 1)) {
+        if (can_join(nest, last + 1)) {
             nest->shape.sizes[last + 1] *= nest->shape.sizes[last];
         } else {
             last++;
@@ -126,13 +126,13 @@ static void nest_of(const iris_tensor_t *tensor, const iris_tensor_t *other,
     nest_p->shape.width = (int32_t)iris_dtype_size(tensor->dtype);
     for (int i = 0; i < tensor->ndim; i++) {
         if (tensor->shape[i] != 1) {
-            insert(nest_p, tensor->shape[i], tensor->strides[i],
-                   other->strides[i]);
+            insert_dim(nest_p, tensor->shape[i], tensor->strides[i],
+                       other->strides[i]);
         }
     }
-    join(nest_p);
+    join_dims(nest_p);
     if (nest_p->shape.ndim == 0) {
-        insert(nest_p, 1, 1, 1);
+        insert_dim(nest_p, 1, 1, 1);
     }
 }
 
@@ -145,7 +145,8 @@ static int is_range(const struct nest *nest)
 /* ---- Fills ---- */
 
 /* Repeats the first `width` bytes up to 16. */
-static void repeat(const void *element, size_t width, uint64_t *pattern_p)
+static void repeat_element(const void *element, size_t width,
+                           uint64_t *pattern_p)
 {
     char *bytes = (char *)pattern_p;
 
@@ -164,7 +165,7 @@ static iris_status_t fill_strided(iris_t *iris, const iris_tensor_t *tensor,
                                           .element = {element[0], element[1]}};
 
     memcpy(args.strides, nest->strides[0], sizeof args.strides);
-    return launch(iris, IRIS_TENSOR_FILL_STRIDED, tensor, &args, stream);
+    return launch_kernel(iris, IRIS_TENSOR_FILL_STRIDED, tensor, &args, stream);
 }
 
 /* Enqueues the fill of a tensor with one element; any strides. */
@@ -175,12 +176,12 @@ static iris_status_t fill_tensor(iris_t *iris, const iris_tensor_t *tensor,
     uint64_t pattern[2];
 
     nest_of(tensor, tensor, &nest);
-    repeat(element, (size_t)nest.shape.width, pattern);
+    repeat_element(element, (size_t)nest.shape.width, pattern);
     if (is_range(&nest)) {
         struct iris_fill_args args = {
             tensor->data, iris_tensor_bytes(tensor), {pattern[0], pattern[1]}};
 
-        return launch(iris, IRIS_TENSOR_FILL, tensor, &args, stream);
+        return launch_kernel(iris, IRIS_TENSOR_FILL, tensor, &args, stream);
     }
     return fill_strided(iris, tensor, &nest, pattern, stream);
 }
@@ -227,7 +228,7 @@ static iris_status_t copy_strided(iris_t *iris, const iris_tensor_t *to,
 
     memcpy(args.to_strides, nest->strides[0], sizeof args.to_strides);
     memcpy(args.from_strides, nest->strides[1], sizeof args.from_strides);
-    return launch(iris, IRIS_TENSOR_COPY_STRIDED, to, &args, stream);
+    return launch_kernel(iris, IRIS_TENSOR_COPY_STRIDED, to, &args, stream);
 }
 
 iris_status_t iris_tensor_copy(iris_t *iris, const iris_tensor_t *to,

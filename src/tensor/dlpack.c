@@ -152,8 +152,8 @@ static void release_exported(struct DLManagedTensorVersioned *self)
 }
 
 /* If the tensor owned its memory, the consumer owns it from now on. */
-static void describe(iris_t *iris, iris_tensor_t *tensor,
-                     struct exported *exported)
+static void describe_export(iris_t *iris, iris_tensor_t *tensor,
+                            struct exported *exported)
 {
     struct dlpack_tensor *to = &exported->managed.tensor;
     static const int32_t device_types[] = {[IRIS_MEMORY_HOST] = DLPACK_CPU,
@@ -197,7 +197,7 @@ iris_status_t iris_tensor_to_dlpack(iris_t *iris, iris_tensor_t *tensor,
         return iris_i_fail(iris_i_log(iris), IRIS_ERR_NO_MEMORY,
                            "%s: no memory for a DLPack tensor", call);
     }
-    describe(iris, tensor, exported);
+    describe_export(iris, tensor, exported);
     exported->managed.major = DLPACK_ABI_MAJOR;
     exported->managed.minor = DLPACK_ABI_MINOR;
     exported->managed.deleter = release_exported;

@@ -176,8 +176,8 @@ int iris_tensor_is_contiguous(const iris_tensor_t *tensor,
 /* Gives strides, from `stride` up, to the new dimensions from *next_p down, as
  * long as they have at most `numel` elements. Returns 0 if they do not have
  * exactly `numel`. */
-static int split(const iris_shape_t *shape, int *next_p, int64_t numel,
-                 int64_t stride, int64_t *strides_p)
+static int split_dims(const iris_shape_t *shape, int *next_p, int64_t numel,
+                      int64_t stride, int64_t *strides_p)
 {
     int64_t count = 1;
 
@@ -205,7 +205,7 @@ int iris_i_layout_reshape(const iris_tensor_t *tensor,
             continue;
         }
         if (numel > 1 && tensor->strides[i] != stride * numel) {
-            if (!split(shape, &next, numel, stride, strides_p)) {
+            if (!split_dims(shape, &next, numel, stride, strides_p)) {
                 return 0;
             }
             numel = 1;
@@ -213,7 +213,7 @@ int iris_i_layout_reshape(const iris_tensor_t *tensor,
         stride = numel == 1 ? tensor->strides[i] : stride;
         numel *= tensor->shape[i];
     }
-    if (!split(shape, &next, numel, stride, strides_p)) {
+    if (!split_dims(shape, &next, numel, stride, strides_p)) {
         return 0;
     }
     return next < 0;
@@ -256,7 +256,7 @@ static iris_status_t find_dim(const char *call, const iris_tensor_t *tensor,
 }
 
 /* A tensor without elements may have no memory to point into. */
-static void move(iris_tensor_t *view, int64_t elements)
+static void move_view(iris_tensor_t *view, int64_t elements)
 {
     int64_t bytes = elements * (int64_t)iris_dtype_size(view->dtype);
 
@@ -292,7 +292,7 @@ iris_status_t iris_tensor_wrap(void *data, iris_dtype_t dtype,
 }
 
 /* Python's begin or end of a slice of `size` elements. */
-static int64_t clip(int64_t index, int64_t size)
+static int64_t clip_index(int64_t index, int64_t size)
 {
     index += index < 0 ? size : 0;
     return index < 0 ? 0 : index > size ? size : index;
@@ -316,11 +316,11 @@ iris_status_t iris_tensor_slice(const iris_tensor_t *tensor, int dim,
     }
     view = *tensor;
     view.owner = NULL;
-    start = clip(start, tensor->shape[dim]);
-    stop = clip(stop, tensor->shape[dim]);
+    start = clip_index(start, tensor->shape[dim]);
+    stop = clip_index(stop, tensor->shape[dim]);
     size = stop <= start ? 0 : (stop - start - 1) / step + 1;
     if (size > 0) { /* otherwise the start may be behind the memory */
-        move(&view, start * tensor->strides[dim]);
+        move_view(&view, start * tensor->strides[dim]);
     }
     view.shape[dim] = size;
     view.strides[dim] = tensor->strides[dim] * (size > 1 ? step : 1);
@@ -347,7 +347,7 @@ iris_status_t iris_tensor_select(const iris_tensor_t *tensor, int dim,
     }
     view = *tensor;
     view.owner = NULL;
-    move(&view, (index < 0 ? index + size : index) * tensor->strides[dim]);
+    move_view(&view, (index < 0 ? index + size : index) * tensor->strides[dim]);
     view.ndim--;
     for (int i = dim; i < view.ndim; i++) {
         view.shape[i] = view.shape[i + 1];
@@ -399,7 +399,8 @@ static iris_status_t fail_reshape(const iris_tensor_t *tensor, const char *why)
 }
 
 /* Replaces a size of -1 by the number of remaining elements. */
-static iris_status_t complete(const iris_tensor_t *tensor, iris_shape_t *shape)
+static iris_status_t infer_size(const iris_tensor_t *tensor,
+                                iris_shape_t *shape)
 {
     int64_t numel = 1, whole = iris_tensor_numel(tensor);
     int open = -1;
@@ -440,7 +441,7 @@ iris_status_t iris_tensor_reshape(const iris_tensor_t *tensor,
     iris_status_t status = check_arguments(argument.call, tensor, view_p);
 
     if (status == IRIS_OK) {
-        status = complete(tensor, &shape);
+        status = infer_size(tensor, &shape);
     }
     if (status == IRIS_OK) { /* sizes beside a 0 have a limit, too */
         status = iris_i_shape_check(&argument, &shape, tensor->dtype);

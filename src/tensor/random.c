@@ -65,8 +65,8 @@ static void set_strides(const iris_tensor_t *tensor,
     }
 }
 
-static iris_status_t fill(iris_t *iris, const iris_tensor_t *tensor,
-                          const void *arg, iris_stream_t *stream)
+static iris_status_t fill_random(iris_t *iris, const iris_tensor_t *tensor,
+                                 const void *arg, iris_stream_t *stream)
 {
     const struct numbers *numbers = arg;
     const struct iris_kernel *kernel =
@@ -94,14 +94,16 @@ static iris_status_t fill(iris_t *iris, const iris_tensor_t *tensor,
 /* The rest of a call. After a failure, the generator's numbers remain for the
  * next call. Since all ranks learn of the failure, their generators stay
  * equal. */
-static iris_status_t create(iris_t *iris, struct iris_tensor_request *request,
-                            struct numbers *numbers, iris_tensor_t *tensor_p)
+static iris_status_t create_random(iris_t *iris,
+                                   struct iris_tensor_request *request,
+                                   struct numbers *numbers,
+                                   iris_tensor_t *tensor_p)
 {
     iris_generator_t *generator = request->options.generator;
     iris_status_t status;
 
     numbers->generator = generator != NULL ? generator : &iris->generator;
-    request->fill = fill;
+    request->fill = fill_random;
     request->arg = numbers;
     status = iris_i_tensor_create(iris, request, tensor_p);
     if (status == IRIS_OK) {
@@ -129,7 +131,7 @@ static iris_status_t create_real(iris_t *iris, enum iris_random_kind kind,
             "dtype, or call iris_randint",
             request.type->name, iris_dtype_name(request.dtype));
     }
-    return create(iris, &request, &numbers, tensor_p);
+    return create_random(iris, &request, &numbers, tensor_p);
 }
 
 iris_status_t iris_rand(iris_t *iris, iris_shape_t shape,
@@ -230,5 +232,5 @@ iris_status_t iris_randint(iris_t *iris, int64_t low, int64_t high,
     numbers.kind = numbers.range <= (uint64_t)1 << 32
                        ? IRIS_RANDOM_INTEGER
                        : IRIS_RANDOM_WIDE_INTEGER;
-    return create(iris, &request, &numbers, tensor_p);
+    return create_random(iris, &request, &numbers, tensor_p);
 }

@@ -10,7 +10,7 @@
 #include <iris/device/core/float8.h>
 
 #include "base/base.h"
-#include "base/fp_env.h"
+#include "base/processor.h"
 #include "context/context.h"
 #include "queue/queue.h"
 
@@ -206,7 +206,8 @@ static void put_float(iris_value_t value, iris_dtype_t dtype, char *element_p)
     }
 }
 
-static int convert(iris_value_t value, iris_dtype_t dtype, void *element_p)
+static int convert_value(iris_value_t value, iris_dtype_t dtype,
+                         void *element_p)
 {
     int has_imaginary = value.kind == IRIS_VALUE_COMPLEX && value.as.f[1] != 0;
     struct range range = range_of(dtype);
@@ -248,7 +249,7 @@ iris_status_t iris_i_value_convert(const struct iris_argument *argument,
             argument->call, argument->name, (int)argument->value.kind);
     }
     fp = iris_i_fp_enter();
-    fits = convert(argument->value, dtype, element_p);
+    fits = convert_value(argument->value, dtype, element_p);
     iris_i_fp_leave(fp);
     return fits ? IRIS_OK : fail_range(argument, dtype);
 }
@@ -325,9 +326,9 @@ struct text {
     size_t length;
 };
 
-static void append(struct text *text, const char *format, ...)
+static void append_text(struct text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-static void append(struct text *text, const char *format, ...)
+static void append_text(struct text *text, const char *format, ...)
 {
     size_t left = text->length < text->bytes ? text->bytes - text->length : 0;
     va_list args;
@@ -357,7 +358,7 @@ static int is_left_out(const struct summary *summary, int dim, int64_t i)
 }
 
 /* The index after the part that is left out at i. */
-static int64_t skip(const struct summary *summary, int dim, int64_t i)
+static int64_t skip_hidden(const struct summary *summary, int dim, int64_t i)
 {
     return is_left_out(summary, dim, i)
                ? summary->tensor->shape[dim] - END_ELEMENTS
@@ -378,8 +379,8 @@ static iris_status_t fetch_one(iris_t *iris, struct summary *summary,
 }
 
 /* Enqueues copies of the shown elements from dimension `dim` on, in order. */
-static iris_status_t fetch(iris_t *iris, struct summary *summary, int dim,
-                           int64_t offset)
+static iris_status_t fetch_shown(iris_t *iris, struct summary *summary, int dim,
+                                 int64_t offset)
 {
     const iris_tensor_t *tensor = summary->tensor;
     iris_status_t status = IRIS_OK;
@@ -388,9 +389,9 @@ static iris_status_t fetch(iris_t *iris, struct summary *summary, int dim,
         return fetch_one(iris, summary, offset);
     }
     for (int64_t i = 0; i < tensor->shape[dim] && status == IRIS_OK; i++) {
-        i = skip(summary, dim, i);
-        status =
-            fetch(iris, summary, dim + 1, offset + i * tensor->strides[dim]);
+        i = skip_hidden(summary, dim, i);
+        status = fetch_shown(iris, summary, dim + 1,
+                             offset + i * tensor->strides[dim]);
     }
     return status;
 }
@@ -427,7 +428,7 @@ static iris_status_t fetch_all(iris_t *iris, struct summary *summary)
                     iris_tensor_is_contiguous(tensor, IRIS_FORMAT_CONTIGUOUS)
                 ? iris_i_copy(iris_i_queue(iris), summary->elements,
                               tensor->data, iris_tensor_bytes(tensor), NULL)
-                : fetch(iris, summary, 0, 0);
+                : fetch_shown(iris, summary, 0, 0);
     }
     /* Waits even if enqueueing failed. */
     ended = iris_stream_synchronize(iris, NULL);
@@ -445,17 +446,18 @@ static void append_element(struct text *text, struct summary *summary)
         summary->elements + summary->count++ * summary->element_bytes;
 
     if (dtype == IRIS_DTYPE_BOOL) {
-        append(text, read_bits(element, dtype) ? "true" : "false");
+        append_text(text, read_bits(element, dtype) ? "true" : "false");
     } else if (dtype <= IRIS_DTYPE_I64) {
-        append(text, "%lld", (long long)read_bits(element, dtype));
+        append_text(text, "%lld", (long long)read_bits(element, dtype));
     } else if (dtype <= IRIS_DTYPE_U64) {
-        append(text, "%llu", (unsigned long long)read_bits(element, dtype));
+        append_text(text, "%llu",
+                    (unsigned long long)read_bits(element, dtype));
     } else {
-        append(text, iris_dtype_size(dtype) <= 2 ? "%.4g" : "%.6g",
-               iris_i_element_part(element, dtype, 0));
+        append_text(text, iris_dtype_size(dtype) <= 2 ? "%.4g" : "%.6g",
+                    iris_i_element_part(element, dtype, 0));
     }
     if (iris_i_dtype_is_complex(dtype)) {
-        append(text, "%+.6gi", iris_i_element_part(element, dtype, 1));
+        append_text(text, "%+.6gi", iris_i_element_part(element, dtype, 1));
     }
 }
 
@@ -465,11 +467,11 @@ static void append_between(struct text *text, const struct summary *summary,
 {
     int lines = summary->tensor->ndim - 1 - dim;
 
-    append(text, lines == 0 ? ", " : ",");
+    append_text(text, lines == 0 ? ", " : ",");
     for (int i = 0; i < lines; i++) {
-        append(text, "\n");
+        append_text(text, "\n");
     }
-    append(text, "%*s", lines == 0 ? 0 : dim + 1, "");
+    append_text(text, "%*s", lines == 0 ? 0 : dim + 1, "");
 }
 
 static void append_dims(struct text *text, struct summary *summary, int dim)
@@ -478,28 +480,29 @@ static void append_dims(struct text *text, struct summary *summary, int dim)
         append_element(text, summary);
         return;
     }
-    append(text, "[");
+    append_text(text, "[");
     for (int64_t i = 0; i < summary->tensor->shape[dim]; i++) {
         if (i > 0) {
             append_between(text, summary, dim);
         }
         if (is_left_out(summary, dim, i)) {
-            append(text, "...");
+            append_text(text, "...");
             append_between(text, summary, dim);
         }
-        i = skip(summary, dim, i);
+        i = skip_hidden(summary, dim, i);
         append_dims(text, summary, dim + 1);
     }
-    append(text, "]");
+    append_text(text, "]");
 }
 
 static void append_head(struct text *text, const iris_tensor_t *tensor)
 {
-    append(text, "%s (", iris_dtype_name(tensor->dtype));
+    append_text(text, "%s (", iris_dtype_name(tensor->dtype));
     for (int i = 0; i < tensor->ndim; i++) {
-        append(text, i == 0 ? "%lld" : ", %lld", (long long)tensor->shape[i]);
+        append_text(text, i == 0 ? "%lld" : ", %lld",
+                    (long long)tensor->shape[i]);
     }
-    append(text, tensor->ndim > 1 ? ")\n" : ") ");
+    append_text(text, tensor->ndim > 1 ? ")\n" : ") ");
 }
 
 iris_status_t iris_tensor_format(iris_t *iris, const iris_tensor_t *tensor,

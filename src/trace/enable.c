@@ -133,8 +133,9 @@ struct times {
 /* One round. Every rank's `before` is earlier than every rank's time after the
  * round. That bounds the difference of the clocks from both sides. The next
  * round brings rank 0's time after this one. */
-static iris_status_t exchange(struct iris_trace *trace, iris_status_t prepared,
-                              struct times *own, struct times *root_p)
+static iris_status_t exchange_clocks(struct iris_trace *trace,
+                                     iris_status_t prepared, struct times *own,
+                                     struct times *root_p)
 {
     struct iris_members *world = &iris_i_world(trace->iris)->members;
     struct iris_call call = {.type = &clock_call, .status = prepared};
@@ -175,7 +176,7 @@ iris_status_t iris_i_trace_measure_ranks(struct iris_trace *trace, int first,
         clock->most_ns = INT64_MAX / 2;
     }
     for (int round = 0; round < RANK_ROUNDS; round++) {
-        status = exchange(trace, status, &own, &root);
+        status = exchange_clocks(trace, status, &own, &root);
         if (status != IRIS_OK) {
             return status;
         }
@@ -271,7 +272,7 @@ static iris_status_t write_words(struct iris_trace *trace)
 
 /* ---- Making and ending ---- */
 
-static void free_trace(struct iris_trace *trace)
+static void free_trace(struct iris_trace *trace) IRIS_UNCHECKED
 {
     for (unsigned i = 0; i < trace->num_kernels; i++) {
         free(trace->kernels[i]);
@@ -358,7 +359,7 @@ static iris_status_t end_earlier(iris_t *iris)
     return status;
 }
 
-static iris_status_t start(struct iris_trace *trace)
+static iris_status_t start_trace(struct iris_trace *trace)
 {
     iris_status_t status = zero_counters(trace);
 
@@ -371,7 +372,7 @@ static iris_status_t start(struct iris_trace *trace)
     return status;
 }
 
-static void place(struct iris_trace *trace, char *memory)
+static void place_columns(struct iris_trace *trace, char *memory)
 {
     trace->memory = memory;
     for (int i = 0; i < IRIS_TRACE_COLUMNS; i++) {
@@ -417,9 +418,9 @@ static iris_status_t enable_trace(iris_t *iris, size_t max_events)
         free_trace(trace);
         return fail_full(iris, max_events, status);
     }
-    place(trace, memory);
+    place_columns(trace, memory);
     iris_i_extend(iris, IRIS_EXTENSION_TRACE, &trace->extension);
-    status = start(trace);
+    status = start_trace(trace);
     if (status == IRIS_OK) {
         status = iris_i_hooks_add(iris_i_hooks(iris), &trace->observer);
     }
@@ -451,7 +452,7 @@ iris_status_t iris_trace_reset(iris_t *iris)
     return zero_counters(trace);
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t get_least(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -472,8 +473,8 @@ iris_status_t iris_trace_counts(iris_t *iris,
     }
     if (status == IRIS_OK && counts_p != NULL) {
         host = atomic_load(&trace->num_calls);
-        counts_p->device_events = least(device, trace->max_events);
-        counts_p->host_events = least(host, trace->max_calls);
+        counts_p->device_events = get_least(device, trace->max_events);
+        counts_p->host_events = get_least(host, trace->max_calls);
         counts_p->dropped =
             device + host - counts_p->device_events - counts_p->host_events;
     }

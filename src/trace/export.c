@@ -60,7 +60,7 @@ static iris_status_t check_file(const iris_t *iris, const char *file)
     return IRIS_OK;
 }
 
-static uint64_t hash(const char *text)
+static uint64_t hash_text(const char *text)
 {
     uint64_t sum = 0xcbf29ce484222325u;
 
@@ -71,12 +71,12 @@ static uint64_t hash(const char *text)
 }
 
 /* All ranks get the first error of any of them. */
-static iris_status_t agree(iris_t *iris, iris_status_t status, const char *file,
-                           int merge)
+static iris_status_t agree_export(iris_t *iris, iris_status_t status,
+                                  const char *file, int merge)
 {
     struct iris_call call = {.type = &export_call, .status = status};
 
-    call.fields[0] = hash(file);
+    call.fields[0] = hash_text(file);
     call.fields[1] = merge != 0;
     return iris_i_agree(&iris_i_world(iris)->members, &call);
 }
@@ -259,7 +259,7 @@ static iris_status_t export_all(iris_t *iris, struct iris_trace *trace,
                                 const char *file)
 {
     iris_status_t checked = check_file(iris, file);
-    iris_status_t status = agree(iris, checked, file, 1);
+    iris_status_t status = agree_export(iris, checked, file, 1);
 
     if (status == IRIS_OK) {
         status = iris_i_trace_measure_ranks(trace, 0, IRIS_OK);
@@ -268,10 +268,10 @@ static iris_status_t export_all(iris_t *iris, struct iris_trace *trace,
         return checked == IRIS_OK ? write_alone(iris, trace, file, status)
                                   : status;
     }
-    status = agree(iris, export_own(trace, file), file, 1);
+    status = agree_export(iris, export_own(trace, file), file, 1);
     if (status == IRIS_OK) {
         status = iris_i_rank(iris) == 0 ? merge_exported(iris, file) : IRIS_OK;
-        status = agree(iris, status, file, 1);
+        status = agree_export(iris, status, file, 1);
     }
     return status;
 }
@@ -316,12 +316,12 @@ struct automatic {
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t written = PTHREAD_COND_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct automatic *list;
+static struct automatic *list IRIS_GUARDED_BY(list_lock);
 static atomic_int process; /* the process of these contexts, or of the latest
                             * ones */
 
-/* The lock is held. */
-static struct automatic *find(const iris_t *iris)
+static struct automatic *find_automatic(const iris_t *iris)
+    IRIS_REQUIRES(list_lock)
 {
     struct automatic *one = list;
 
@@ -394,7 +394,7 @@ static void at_exit(void)
     pthread_mutex_unlock(&list_lock);
 }
 
-static void prepare(void)
+static void register_exit(void)
 {
     (void)atexit(at_exit);
 }
@@ -437,7 +437,7 @@ static iris_status_t enable_automatic(iris_t *iris)
     return status;
 }
 
-static void begun(iris_t *iris)
+static void begin_automatic(iris_t *iris)
 {
     const char *file = iris_i_settings(iris)->trace.text;
     struct automatic *one;
@@ -461,7 +461,7 @@ static void begun(iris_t *iris)
         free(one);
         return;
     }
-    (void)pthread_once(&once, prepare);
+    (void)pthread_once(&once, register_exit);
     atomic_store(&process, getpid());
     pthread_mutex_lock(&list_lock);
     one->next = list;
@@ -469,12 +469,12 @@ static void begun(iris_t *iris)
     pthread_mutex_unlock(&list_lock);
 }
 
-static void ending(iris_t *iris, int waits)
+static void end_automatic(iris_t *iris, int waits)
 {
     struct automatic *one;
 
     pthread_mutex_lock(&list_lock);
-    one = find(iris);
+    one = find_automatic(iris);
     if (one == NULL || one->state != RECORDS) {
         pthread_mutex_unlock(&list_lock);
         return;
@@ -493,7 +493,7 @@ static struct automatic *take_automatic(const iris_t *iris)
     struct automatic **link = &list, *one;
 
     pthread_mutex_lock(&list_lock);
-    one = find(iris);
+    one = find_automatic(iris);
     while (one != NULL && *link != one) {
         link = &(*link)->next;
     }
@@ -504,7 +504,7 @@ static struct automatic *take_automatic(const iris_t *iris)
     return one;
 }
 
-static void ended(iris_t *iris, enum iris_rank_state state)
+static void finish_automatic(iris_t *iris, enum iris_rank_state state)
 {
     struct automatic *one = take_automatic(iris);
 
@@ -516,7 +516,7 @@ static void ended(iris_t *iris, enum iris_rank_state state)
 }
 
 const struct iris_life_ops iris_i_life_ops = {
-    .begun = begun,
-    .ending = ending,
-    .ended = ended,
+    .begun = begin_automatic,
+    .ending = end_automatic,
+    .ended = finish_automatic,
 };

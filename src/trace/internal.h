@@ -98,14 +98,14 @@ struct iris_trace {
     _Atomic uint64_t num_calls; /* including dropped ones */
     atomic_uint num_threads;
     struct iris_trace_clock clock;
-    pthread_mutex_t lock; /* guards the names */
-    char *kernels[IRIS_TRACE_KERNELS];
-    unsigned num_kernels;
+    pthread_mutex_t lock;
+    char *kernels[IRIS_TRACE_KERNELS]; /* those below num_kernels stay */
+    unsigned num_kernels IRIS_GUARDED_BY(lock);
     struct {
         int event;
         char name[IRIS_TRACE_NAME_BYTES];
-    } names[IRIS_TRACE_NAMES];
-    unsigned num_names;
+    } names[IRIS_TRACE_NAMES] IRIS_GUARDED_BY(lock);
+    unsigned num_names IRIS_GUARDED_BY(lock);
 };
 
 /* The context's trace, or NULL and IRIS_ERR_STATE if it has no trace. `call` is

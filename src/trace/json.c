@@ -106,7 +106,7 @@ static int fill_buffer(struct iris_json *json)
 }
 
 /* The next byte, without consuming it; -1: the file's end. */
-static int peek(struct iris_json *json)
+static int peek_byte(struct iris_json *json)
 {
     return json->position < json->filled || fill_buffer(json)
                ? (unsigned char)json->buffer[json->position]
@@ -115,13 +115,13 @@ static int peek(struct iris_json *json)
 
 static int take_byte(struct iris_json *json)
 {
-    int c = peek(json);
+    int c = peek_byte(json);
 
     json->position += c >= 0;
     return c;
 }
 
-static void put(struct iris_json *json, int c)
+static void put_byte(struct iris_json *json, int c)
 {
     if (json->length + 1 < sizeof json->text) {
         json->text[json->length++] = (char)c;
@@ -157,14 +157,14 @@ static long take_code(struct iris_json *json)
 static void put_utf8(struct iris_json *json, long code)
 {
     if (code < 0x80) {
-        put(json, (int)code);
+        put_byte(json, (int)code);
     } else if (code < 0x800) {
-        put(json, (int)(0xc0 | code >> 6));
-        put(json, (int)(0x80 | (code & 0x3f)));
+        put_byte(json, (int)(0xc0 | code >> 6));
+        put_byte(json, (int)(0x80 | (code & 0x3f)));
     } else {
-        put(json, (int)(0xe0 | code >> 12));
-        put(json, (int)(0x80 | (code >> 6 & 0x3f)));
-        put(json, (int)(0x80 | (code & 0x3f)));
+        put_byte(json, (int)(0xe0 | code >> 12));
+        put_byte(json, (int)(0x80 | (code >> 6 & 0x3f)));
+        put_byte(json, (int)(0x80 | (code & 0x3f)));
     }
 }
 
@@ -176,7 +176,7 @@ static int take_escape(struct iris_json *json)
     long code;
 
     if (name != NULL) {
-        put(json, codes[name - names]);
+        put_byte(json, codes[name - names]);
         return 0;
     }
     code = c == 'u' ? take_code(json) : -1;
@@ -200,7 +200,7 @@ static enum iris_json_token take_string(struct iris_json *json,
             return iris_i_json_fail(json, "a control character in a string");
         }
         if (c != '\\') {
-            put(json, c);
+            put_byte(json, c);
         } else if (take_escape(json) != 0) {
             return iris_i_json_fail(json, "an invalid escape");
         }
@@ -213,8 +213,8 @@ static size_t take_digits(struct iris_json *json)
 {
     size_t count = 0;
 
-    while (peek(json) >= '0' && peek(json) <= '9') {
-        put(json, take_byte(json));
+    while (peek_byte(json) >= '0' && peek_byte(json) <= '9') {
+        put_byte(json, take_byte(json));
         count++;
     }
     return count;
@@ -224,23 +224,23 @@ static enum iris_json_token take_number(struct iris_json *json)
 {
     int right;
 
-    if (peek(json) == '-') {
-        put(json, take_byte(json));
+    if (peek_byte(json) == '-') {
+        put_byte(json, take_byte(json));
     }
-    if (peek(json) == '0') {
-        put(json, take_byte(json));
+    if (peek_byte(json) == '0') {
+        put_byte(json, take_byte(json));
         right = 1;
     } else {
         right = take_digits(json) > 0;
     }
-    if (right && peek(json) == '.') {
-        put(json, take_byte(json));
+    if (right && peek_byte(json) == '.') {
+        put_byte(json, take_byte(json));
         right = take_digits(json) > 0;
     }
-    if (right && (peek(json) == 'e' || peek(json) == 'E')) {
-        put(json, take_byte(json));
-        if (peek(json) == '+' || peek(json) == '-') {
-            put(json, take_byte(json));
+    if (right && (peek_byte(json) == 'e' || peek_byte(json) == 'E')) {
+        put_byte(json, take_byte(json));
+        if (peek_byte(json) == '+' || peek_byte(json) == '-') {
+            put_byte(json, take_byte(json));
         }
         right = take_digits(json) > 0;
     }
@@ -251,8 +251,8 @@ static enum iris_json_token take_number(struct iris_json *json)
 
 static enum iris_json_token take_word(struct iris_json *json)
 {
-    while (peek(json) >= 'a' && peek(json) <= 'z') {
-        put(json, take_byte(json));
+    while (peek_byte(json) >= 'a' && peek_byte(json) <= 'z') {
+        put_byte(json, take_byte(json));
     }
     json->text[json->length] = '\0';
     return strcmp(json->text, "true") == 0 ||
@@ -268,7 +268,8 @@ static int skip_space(struct iris_json *json)
 {
     int c;
 
-    while ((c = peek(json)) == ' ' || c == '\n' || c == '\r' || c == '\t') {
+    while ((c = peek_byte(json)) == ' ' || c == '\n' || c == '\r' ||
+           c == '\t') {
         json->position++;
     }
     return c;

@@ -24,7 +24,7 @@
  * into 64 bits. */
 #define TIME_MAX ((int64_t)1 << 61)
 
-static int64_t clamp(double ns)
+static int64_t clamp_time(double ns)
 {
     return ns > (double)TIME_MAX    ? TIME_MAX
            : ns < -(double)TIME_MAX ? -TIME_MAX
@@ -33,7 +33,7 @@ static int64_t clamp(double ns)
 
 /* Converts a decimal number of microseconds to nanoseconds. A time that is too
  * large becomes the largest. */
-static int64_t nanoseconds(const char *text)
+static int64_t to_nanoseconds(const char *text)
 {
     int negative = *text == '-', decimals = 3;
     int64_t ns = 0;
@@ -43,7 +43,7 @@ static int64_t nanoseconds(const char *text)
         double microseconds = strtod(text, NULL);
 
         iris_i_c_locale_leave(before);
-        return clamp(microseconds * 1000);
+        return clamp_time(microseconds * 1000);
     }
     text += negative;
     for (; *text >= '0' && *text <= '9'; text++) {
@@ -71,7 +71,7 @@ static void set_phase(const struct iris_json *json, void *to, size_t bytes)
 static void set_time(const struct iris_json *json, void *to, size_t bytes)
 {
     (void)bytes;
-    *(int64_t *)to = nanoseconds(json->text);
+    *(int64_t *)to = to_nanoseconds(json->text);
 }
 
 #define EVENT(name, member, set) \
@@ -243,7 +243,7 @@ int iris_i_events_read(struct iris_json *json, struct iris_trace_file *file_p,
     return ret;
 }
 
-static int64_t worse(int64_t a, int64_t b)
+static int64_t get_worse(int64_t a, int64_t b)
 {
     return a < 0 || b < 0 ? -1 : a > b ? a : b;
 }
@@ -258,9 +258,10 @@ void iris_i_events_add_file(struct iris_trace_file *total,
     if (file->world_size > total->world_size) {
         total->world_size = file->world_size;
     }
-    total->clock_error_ns = worse(total->clock_error_ns, file->clock_error_ns);
+    total->clock_error_ns =
+        get_worse(total->clock_error_ns, file->clock_error_ns);
     total->device_error_ns =
-        worse(total->device_error_ns, file->device_error_ns);
+        get_worse(total->device_error_ns, file->device_error_ns);
 }
 
 /* ---------------------------------------------------------------------------
@@ -336,7 +337,7 @@ static int read_all(struct merge *merge,
 
 /* With upstream's files, the earliest time becomes 0, as in upstream's own
  * merge. Our files already have a common time 0. */
-static int copy(void *arg, const struct iris_event *event)
+static int copy_event(void *arg, const struct iris_event *event)
 {
     struct merge *merge = arg;
 
@@ -444,7 +445,7 @@ static int write_merged(struct merge *merge, const char *path)
 
     iris_i_out_open(merge->out, path);
     iris_i_out_print(merge->out, "{\"traceEvents\":[");
-    ret = read_all(merge, copy, 0);
+    ret = read_all(merge, copy_event, 0);
     if (ret == 0) {
         write_flows(merge);
         write_merged_metadata(merge);
@@ -478,23 +479,22 @@ static int merge_files(struct merge *merge, const char *path)
 int iris_i_merge(char *const *paths, int count, const char *out,
                  struct iris_merge_report *report_p)
 {
+    struct iris_out file;
     struct merge merge = {.paths = paths,
                           .count = count,
+                          .out = &file,
                           .report = report_p,
                           .first_ns = INT64_MAX};
     int ret;
 
     memset(report_p, 0, sizeof *report_p);
     merge.json = malloc(sizeof *merge.json);
-    merge.out = malloc(sizeof *merge.out);
-    if (merge.json == NULL || merge.out == NULL ||
-        iris_i_flows_open(&merge.flows) != 0) {
+    if (merge.json == NULL || iris_i_flows_open(&merge.flows) != 0) {
         ret = fail_merge(&merge, "no memory");
     } else {
         ret = merge_files(&merge, out);
     }
     iris_i_flows_close(&merge.flows);
     free(merge.json);
-    free(merge.out);
     return ret;
 }

@@ -157,7 +157,8 @@ void iris_i_trace_row(const struct iris_trace_chunk *chunk, size_t i,
  */
 
 /* The number of a kernel's name, which is copied; 0: no name. */
-static uint32_t name_kernel(struct iris_trace *trace, const char *name)
+static uint32_t name_kernel(struct iris_trace *trace, const char *name,
+                            unsigned most)
 {
     unsigned i = 0;
 
@@ -168,7 +169,7 @@ static uint32_t name_kernel(struct iris_trace *trace, const char *name)
     while (i < trace->num_kernels && strcmp(trace->kernels[i], name) != 0) {
         i++;
     }
-    if (i == trace->num_kernels && i < IRIS_TRACE_KERNELS) {
+    if (i == trace->num_kernels && i < most) {
         trace->kernels[i] = strdup(name);
         trace->num_kernels += trace->kernels[i] != NULL;
     }
@@ -205,8 +206,9 @@ static const struct {
     {IRIS_OP_COLLECTIVE, "workgroup collective"},
 };
 
-/* The program's own name of the event, or NULL. The lock is held. */
+/* The program's own name of the event, or NULL. */
 static char *own_name(struct iris_trace *trace, int event)
+    IRIS_REQUIRES(trace->lock)
 {
     for (unsigned i = 0; i < trace->num_names; i++) {
         if (trace->names[i].event == event) {
@@ -427,9 +429,8 @@ static uint32_t keep_messages(struct iris_trace *trace,
     char text[IRIS_EVENT_MEMBERS];
 
     print_messages(event, from, text, sizeof text);
-    return text[0] == '\0' || trace->num_kernels >= IRIS_TRACE_KERNELS / 2
-               ? 0
-               : name_kernel(trace, text);
+    return text[0] == '\0' ? 0
+                           : name_kernel(trace, text, IRIS_TRACE_KERNELS / 2);
 }
 
 /* Records the members of a call that begins and, for a call of messages, the
@@ -445,7 +446,7 @@ static void describe_collective(struct iris_trace *trace,
         return;
     }
     print_members(group, text, sizeof text);
-    call->members = name_kernel(trace, text);
+    call->members = name_kernel(trace, text, IRIS_TRACE_KERNELS);
     if (strcmp(name, "iris_ccl_broadcast") == 0 ||
         strcmp(name, "iris_reduce") == 0) {
         call->event.target_rank = group->ranks[call->event.value];
@@ -508,7 +509,7 @@ static _Thread_local struct {
     struct series series[MAX_SERIES];
 } mine;
 
-static void enter(struct iris_trace *trace)
+static void enter_thread(struct iris_trace *trace)
 {
     if (mine.generation != trace->generation) {
         mine.generation = trace->generation;
@@ -520,7 +521,7 @@ static void enter(struct iris_trace *trace)
     }
 }
 
-static void push(const struct open *open)
+static void push_open(const struct open *open)
 {
     if (mine.num_open == MAX_OPEN) {
         memmove(&mine.open[0], &mine.open[1],
@@ -531,7 +532,7 @@ static void push(const struct open *open)
 }
 
 /* Whether the event began on this thread. If so, *open_p has its slot. */
-static bool pop(struct open *open_p)
+static bool pop_open(struct open *open_p)
 {
     for (unsigned i = mine.num_open; i-- > 0;) {
         const struct open *open = &mine.open[i];
@@ -549,14 +550,14 @@ static bool pop(struct open *open_p)
 
 /* ---- Operations of kernels ---- */
 
-static int32_t *words(const struct iris_trace *trace,
-                      enum iris_trace_column column)
+static int32_t *get_words(const struct iris_trace *trace,
+                          enum iris_trace_column column)
 {
     return (void *)trace->columns[column];
 }
 
-static int64_t *longs(const struct iris_trace *trace,
-                      enum iris_trace_column column)
+static int64_t *get_longs(const struct iris_trace *trace,
+                          enum iris_trace_column column)
 {
     return (void *)trace->columns[column];
 }
@@ -582,7 +583,7 @@ static bool is_recorded(const struct iris_cpu_event *event)
     }
 }
 
-static uint64_t packed(const struct iris_cpu_event *event)
+static uint64_t pack_event(const struct iris_cpu_event *event)
 {
     return (uint64_t)event->op | (event->write ? IRIS_D_WRITE : 0) |
            (event->held ? IRIS_D_HELD : 0) | (uint64_t)(event->sem & 15) << 16 |
@@ -594,28 +595,30 @@ static uint64_t packed(const struct iris_cpu_event *event)
 static void fill_row(struct iris_trace *trace, size_t slot,
                      const struct iris_cpu_event *event)
 {
-    words(trace, IRIS_TRACE_EVENT_ID)[slot] = (int32_t)event->op;
-    words(trace, IRIS_TRACE_PID)[slot] = (int32_t)event->workgroup;
-    words(trace, IRIS_TRACE_PID_M)[slot] = (int32_t)event->workgroup;
-    words(trace, IRIS_TRACE_PID_N)[slot] = 0;
-    words(trace, IRIS_TRACE_CUR_RANK)[slot] = event->rank;
-    words(trace, IRIS_TRACE_TARGET_RANK)[slot] = event->target_rank;
-    words(trace, IRIS_TRACE_XCC_ID)[slot] = 0;
-    words(trace, IRIS_TRACE_CU_ID)[slot] = (int32_t)mine.number;
-    longs(trace, IRIS_TRACE_ADDRESS)[slot] = (int64_t)(uintptr_t)event->address;
-    longs(trace, IRIS_TRACE_END)[slot] = 0;
-    words(trace, IRIS_TRACE_PAYLOAD)[slot] =
+    get_words(trace, IRIS_TRACE_EVENT_ID)[slot] = (int32_t)event->op;
+    get_words(trace, IRIS_TRACE_PID)[slot] = (int32_t)event->workgroup;
+    get_words(trace, IRIS_TRACE_PID_M)[slot] = (int32_t)event->workgroup;
+    get_words(trace, IRIS_TRACE_PID_N)[slot] = 0;
+    get_words(trace, IRIS_TRACE_CUR_RANK)[slot] = event->rank;
+    get_words(trace, IRIS_TRACE_TARGET_RANK)[slot] = event->target_rank;
+    get_words(trace, IRIS_TRACE_XCC_ID)[slot] = 0;
+    get_words(trace, IRIS_TRACE_CU_ID)[slot] = (int32_t)mine.number;
+    get_longs(trace, IRIS_TRACE_ADDRESS)[slot] =
+        (int64_t)(uintptr_t)event->address;
+    get_longs(trace, IRIS_TRACE_END)[slot] = 0;
+    get_words(trace, IRIS_TRACE_PAYLOAD)[slot] =
         iris_d_record_payload(event->bytes);
-    longs(trace, IRIS_TRACE_VALUE)[slot] = (int64_t)event->value;
-    longs(trace, IRIS_TRACE_WHAT)[slot] = (int64_t)packed(event);
+    get_longs(trace, IRIS_TRACE_VALUE)[slot] = (int64_t)event->value;
+    get_longs(trace, IRIS_TRACE_WHAT)[slot] = (int64_t)pack_event(event);
     if (mine.kernel != event->kernel) {
         mine.kernel = event->kernel;
-        mine.kernel_number = name_kernel(trace, event->kernel);
+        mine.kernel_number =
+            name_kernel(trace, event->kernel, IRIS_TRACE_KERNELS);
     }
     trace->notes[slot].launch = event->launch;
     trace->notes[slot].kernel = mine.kernel_number;
     trace->notes[slot].lanes = 1;
-    longs(trace, IRIS_TRACE_TIMESTAMP)[slot] = iris_i_now_ns();
+    get_longs(trace, IRIS_TRACE_TIMESTAMP)[slot] = iris_i_now_ns();
 }
 
 /* The clock may return the same value twice, and an end of 0 means that there
@@ -627,8 +630,8 @@ static int64_t end_after(int64_t begun)
     return now > begun ? now : begun + 1;
 }
 
-static void begin(struct iris_trace *trace, const struct iris_cpu_event *event,
-                  struct open *open)
+static void begin_event(struct iris_trace *trace,
+                        const struct iris_cpu_event *event, struct open *open)
 {
     _Atomic uint32_t *counters = (void *)trace->memory;
     uint32_t op_index;
@@ -642,22 +645,22 @@ static void begin(struct iris_trace *trace, const struct iris_cpu_event *event,
     if (open->slot >= trace->max_events) {
         return;
     }
-    words(trace, IRIS_TRACE_OP_INDEX)[open->slot] = (int32_t)op_index;
-    push(open);
+    get_words(trace, IRIS_TRACE_OP_INDEX)[open->slot] = (int32_t)op_index;
+    push_open(open);
     fill_row(trace, open->slot, event);
 }
 
-static void end(struct iris_trace *trace, const struct iris_cpu_event *event,
-                size_t slot)
+static void end_event(struct iris_trace *trace,
+                      const struct iris_cpu_event *event, size_t slot)
 {
-    int64_t *ends = longs(trace, IRIS_TRACE_END);
+    int64_t *ends = get_longs(trace, IRIS_TRACE_END);
 
-    ends[slot] = end_after(longs(trace, IRIS_TRACE_TIMESTAMP)[slot]);
-    longs(trace, IRIS_TRACE_WHAT)[slot] = (int64_t)packed(event);
-    longs(trace, IRIS_TRACE_VALUE)[slot] = (int64_t)iris_d_record_value(
+    ends[slot] = end_after(get_longs(trace, IRIS_TRACE_TIMESTAMP)[slot]);
+    get_longs(trace, IRIS_TRACE_WHAT)[slot] = (int64_t)pack_event(event);
+    get_longs(trace, IRIS_TRACE_VALUE)[slot] = (int64_t)iris_d_record_value(
         event->op, event->value, event->seen, event->expected);
     if (event->op == IRIS_OP_WAIT && event->held) {
-        longs(trace, IRIS_TRACE_ADDRESS)[slot] =
+        get_longs(trace, IRIS_TRACE_ADDRESS)[slot] =
             (int64_t)(uintptr_t)event->address;
     }
 }
@@ -676,13 +679,13 @@ static bool may_join(const struct iris_cpu_event *event)
  * clock was read, plus the same time for each later access. */
 static void end_series(struct iris_trace *trace, struct series *series)
 {
-    int64_t begun = longs(trace, IRIS_TRACE_TIMESTAMP)[series->slot];
+    int64_t begun = get_longs(trace, IRIS_TRACE_TIMESTAMP)[series->slot];
     int64_t since = series->lanes - series->looked, now = iris_i_now_ns();
     int64_t ns = series->looked_ns +
                  (series->looked_ns - begun) * since / series->looked;
 
     if (since > 0) {
-        longs(trace, IRIS_TRACE_END)[series->slot] = ns < now ? ns : now;
+        get_longs(trace, IRIS_TRACE_END)[series->slot] = ns < now ? ns : now;
     }
 }
 
@@ -723,7 +726,7 @@ static void look_at_series(struct iris_trace *trace, struct series *series)
     }
     series->looked = lanes;
     series->looked_ns = iris_i_now_ns();
-    longs(trace, IRIS_TRACE_END)[series->slot] = series->looked_ns;
+    get_longs(trace, IRIS_TRACE_END)[series->slot] = series->looked_ns;
     if (series->looked_ns - last > SERIES_PAUSE_NS) {
         /* Other work took time: the next access begins a new series. */
         series->next = 0;
@@ -731,7 +734,8 @@ static void look_at_series(struct iris_trace *trace, struct series *series)
 }
 
 /* Whether the access continues a series. */
-static bool join(struct iris_trace *trace, const struct iris_cpu_event *event)
+static bool join_series(struct iris_trace *trace,
+                        const struct iris_cpu_event *event)
 {
     struct series *series;
 
@@ -747,7 +751,7 @@ static bool join(struct iris_trace *trace, const struct iris_cpu_event *event)
     series->lanes++;
     series->next += event->bytes;
     trace->notes[series->slot].lanes = series->lanes;
-    words(trace, IRIS_TRACE_PAYLOAD)[series->slot] =
+    get_words(trace, IRIS_TRACE_PAYLOAD)[series->slot] =
         iris_d_record_payload(series->lanes * event->bytes);
     mine.joined = event->id;
     look_at_series(trace, series);
@@ -775,7 +779,7 @@ static void begin_series(struct iris_trace *trace, size_t slot,
                               .next = (uintptr_t)event->address + event->bytes,
                               .lanes = 1,
                               .looked = 1};
-    series->looked_ns = longs(trace, IRIS_TRACE_END)[slot];
+    series->looked_ns = get_longs(trace, IRIS_TRACE_END)[slot];
 }
 
 iris_status_t iris_i_trace_device(void *self,
@@ -786,7 +790,7 @@ iris_status_t iris_i_trace_device(void *self,
                         .launch = event->launch,
                         .workgroup = event->workgroup};
 
-    enter(trace);
+    enter_thread(trace);
     if (!is_recorded(event)) {
         if (event->op == IRIS_OP_FENCE || event->op == IRIS_OP_BARRIER) {
             end_all_series(trace);
@@ -794,13 +798,13 @@ iris_status_t iris_i_trace_device(void *self,
         return IRIS_OK;
     }
     if (!event->after) {
-        if (!join(trace, event)) {
-            begin(trace, event, &open);
+        if (!join_series(trace, event)) {
+            begin_event(trace, event, &open);
         }
     } else if (mine.joined == event->id && mine.joined != 0) {
         mine.joined = 0;
-    } else if (pop(&open)) {
-        end(trace, event, open.slot);
+    } else if (pop_open(&open)) {
+        end_event(trace, event, open.slot);
         if (may_join(event)) {
             begin_series(trace, open.slot, event);
         }
@@ -816,12 +820,12 @@ static struct iris_trace_call *take_call(struct iris_trace *trace,
 {
     struct iris_trace_call *call;
 
-    enter(trace);
+    enter_thread(trace);
     open->slot = atomic_fetch_add(&trace->num_calls, 1);
     if (open->slot >= trace->max_calls) {
         return NULL;
     }
-    push(open);
+    push_open(open);
     call = &trace->calls[open->slot];
     *call = (struct iris_trace_call){.thread = mine.number};
     return call;
@@ -840,14 +844,15 @@ void iris_i_trace_host(void *self, const struct iris_host_event *event)
         call = take_call(trace, &open);
         if (call != NULL) {
             call->event = *event;
-            call->kernel = name_kernel(trace, event->kernel);
+            call->kernel =
+                name_kernel(trace, event->kernel, IRIS_TRACE_KERNELS);
             describe_collective(trace, call);
             call->begin_ns = iris_i_now_ns();
         }
         return;
     }
-    enter(trace);
-    if (pop(&open)) {
+    enter_thread(trace);
+    if (pop_open(&open)) {
         call = &trace->calls[open.slot];
         call->event.status = event->status;
         call->event.address = event->address;

@@ -200,8 +200,7 @@ struct iris_out {
     void *gz;              /* zlib's state; NULL: not compressed */
     int failed;            /* errno of the first failure; 0: no failure */
     int num_elements;      /* elements of the array that is being written */
-    size_t used;
-    char buffer[1 << 16];
+    FILE *text;            /* buffers; NULL: no memory */
 };
 
 /* Start of .json or .json.gz in the name; NULL: it has neither ending. */

@@ -32,8 +32,7 @@
 #include <zlib.h>
 #endif
 
-/* The longest piece that one iris_i_out_print() makes. */
-#define PIECE_BYTES 1024
+#define BUFFER_BYTES ((size_t)1 << 16)
 
 static const char *find_end(const char *path, const char *end)
 {
@@ -80,95 +79,82 @@ static void open_gz(struct iris_out *out)
 #endif
 }
 
-void iris_i_out_open(struct iris_out *out, const char *path)
+/* A cookie's write. */
+static ssize_t write_out(void *cookie, const char *text, size_t bytes)
 {
-    int error;
-
-    out->path = path;
-    out->gz = NULL;
-    out->failed = 0;
-    out->num_elements = 0;
-    out->used = 0;
-    error = iris_i_file_open(path, &out->file);
-    if (error != 0) {
-        fail_out(out, error);
-    } else if (iris_i_out_is_gz(path)) {
-        open_gz(out);
-    }
-}
-
-/* Writes the buffer. */
-static void flush(struct iris_out *out)
-{
+    struct iris_out *out = cookie;
     size_t done = 0;
 
-    while (done < out->used && out->failed == 0) {
+    while (done < bytes && out->failed == 0) {
         ssize_t ret = -1;
 
         errno = 0;
 #if HAVE_ZLIB
         if (out->gz != NULL) {
-            int put = gzwrite(out->gz, out->buffer + done,
-                              (unsigned)(out->used - done));
+            int put = gzwrite(out->gz, text + done, (unsigned)(bytes - done));
 
             ret = put == 0 ? -1 : put;
         }
 #endif
         if (out->gz == NULL) {
-            ret = write(out->file.fd, out->buffer + done, out->used - done);
+            ret = write(out->file.fd, text + done, bytes - done);
         }
         if (ret < 0 && errno != EINTR) {
             fail_out(out, errno);
         }
         done += ret > 0 ? (size_t)ret : 0;
     }
-    out->used = 0;
+    return (ssize_t)done;
+}
+
+void iris_i_out_open(struct iris_out *out, const char *path)
+{
+    static const cookie_io_functions_t functions = {.write = write_out};
+    int error;
+
+    out->path = path;
+    out->gz = NULL;
+    out->failed = 0;
+    out->num_elements = 0;
+    error = iris_i_file_open(path, &out->file);
+    if (error != 0) {
+        fail_out(out, error);
+    } else if (iris_i_out_is_gz(path)) {
+        open_gz(out);
+    }
+    out->text = fopencookie(out, "w", functions);
+    if (out->text == NULL) {
+        fail_out(out, ENOMEM);
+    } else {
+        (void)setvbuf(out->text, NULL, _IOFBF, BUFFER_BYTES);
+    }
 }
 
 void iris_i_out_write(struct iris_out *out, const char *text, size_t bytes)
 {
-    while (bytes > 0 && out->failed == 0) {
-        size_t space = sizeof out->buffer - out->used;
-        size_t piece = bytes < space ? bytes : space;
-
-        memcpy(out->buffer + out->used, text, piece);
-        out->used += piece;
-        text += piece;
-        bytes -= piece;
-        if (out->used == sizeof out->buffer) {
-            flush(out);
-        }
+    if (out->text != NULL) {
+        (void)fwrite(text, 1, bytes, out->text);
     }
 }
 
 void iris_i_out_print(struct iris_out *out, const char *format, ...)
 {
     va_list args;
-    int length;
 
-    if (sizeof out->buffer - out->used < PIECE_BYTES) {
-        flush(out);
-    }
     va_start(args, format);
-    length = vsnprintf(out->buffer + out->used, PIECE_BYTES, format, args);
-    va_end(args);
-    if (length < 0 || length >= PIECE_BYTES) {
-        fail_out(out, EOVERFLOW);
-    } else {
-        out->used += (size_t)length;
+    if (out->text != NULL) {
+        (void)vfprintf(out->text, format, args);
     }
-}
-
-static void to_out(void *arg, const char *text, size_t bytes)
-{
-    iris_i_out_write(arg, text, bytes);
+    va_end(args);
 }
 
 /* The text in quotes, escaped. Bytes that are not UTF-8 become the characters
  * with their numbers. */
 static void put_string(struct iris_out *out, const char *text)
 {
-    iris_i_json_escape(text, to_out, out);
+    if (out->text != NULL) {
+        iris_i_json_string(out->text, text);
+    }
 }
 
 void iris_i_out_next(struct iris_out *out)
@@ -201,7 +187,9 @@ static void close_gz(struct iris_out *out)
 
 int iris_i_out_close(struct iris_out *out, int keep)
 {
-    flush(out);
+    if (out->text != NULL) {
+        (void)fclose(out->text);
+    }
     close_gz(out);
     if (out->file.fd >= 0) {
         int error =
@@ -281,8 +269,8 @@ void iris_i_flow_write(struct iris_out *out,
     write_end(out, arrow, 'f', &arrow->to);
 }
 
-static int append(struct iris_flow_list *list,
-                  const struct iris_flow_point *point)
+static int append_point(struct iris_flow_list *list,
+                        const struct iris_flow_point *point)
 {
     void *points = iris_i_grow(list->points, list->count, sizeof *point);
 
@@ -308,7 +296,7 @@ static int add_signal(struct iris_flows *flows, const struct iris_event *event,
         point->put = put->at;
         put->at.tid[0] = '\0'; /* the put does not belong to the next signal */
     }
-    return append(&flows->signals, point);
+    return append_point(&flows->signals, point);
 }
 
 int iris_i_flows_add(struct iris_flows *flows, const struct iris_event *event)
@@ -337,7 +325,7 @@ int iris_i_flows_add(struct iris_flows *flows, const struct iris_event *event)
         point.at = iris_i_flow_end(event, point.end_ns > event->ts_ns
                                               ? point.end_ns - 1
                                               : point.end_ns);
-        return append(&flows->waits, &point);
+        return append_point(&flows->waits, &point);
     }
     return 0;
 }
@@ -356,7 +344,7 @@ static int compare_words(const struct iris_flow_point *a,
     return a->value < b->value ? -1 : a->value > b->value;
 }
 
-static int compare(const void *left, const void *right)
+static int compare_points(const void *left, const void *right)
 {
     const struct iris_flow_point *a = left, *b = right;
     int order = compare_words(a, b);
@@ -368,7 +356,7 @@ void iris_i_flows_sort(struct iris_flows *flows)
 {
     if (flows->signals.count > 1) {
         qsort(flows->signals.points, flows->signals.count,
-              sizeof *flows->signals.points, compare);
+              sizeof *flows->signals.points, compare_points);
     }
 }
 
@@ -947,7 +935,7 @@ static iris_status_t fail_write(const struct iris_trace *trace,
             : "choose another file");
 }
 
-static void count(struct iris_writer *writer, uint64_t device)
+static void count_calls(struct iris_writer *writer, uint64_t device)
 {
     const struct iris_trace *trace = writer->trace;
     uint64_t calls = atomic_load(&trace->num_calls);
@@ -987,25 +975,25 @@ static iris_status_t write_events(struct iris_writer *writer, const char *path)
 iris_status_t iris_i_trace_write(struct iris_trace *trace, const char *path)
 {
     struct iris_writer *writer = calloc(1, sizeof *writer);
+    struct iris_out out;
     uint64_t device = 0;
     iris_status_t status = iris_i_trace_count(trace, &device);
 
     if (writer != NULL) {
-        writer->out = malloc(sizeof *writer->out);
+        writer->out = &out;
         writer->peers = calloc((size_t)iris_i_num_ranks(trace->iris),
                                sizeof *writer->peers);
     }
-    if (writer == NULL || writer->out == NULL || writer->peers == NULL) {
+    if (writer == NULL || writer->peers == NULL) {
         status = iris_i_fail(iris_i_log(trace->iris), IRIS_ERR_NO_MEMORY,
                              "no memory to write the trace");
     } else if (status == IRIS_OK) {
         writer->trace = trace;
-        count(writer, device);
+        count_calls(writer, device);
         status = write_events(writer, path);
     }
     if (writer != NULL) {
         free(writer->peers);
-        free(writer->out);
     }
     free(writer);
     return status;

@@ -10,7 +10,7 @@
 #include <iris/device/core/amo.h>
 #include <iris/device/core/ring.h>
 
-#include "base/fp_env.h"
+#include "base/processor.h"
 #include "heap/heap.h"
 
 #include <string.h>

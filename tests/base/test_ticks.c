@@ -7,7 +7,7 @@
 
 #include "support/harness.h"
 
-#include "base/ticks.h"
+#include "base/processor.h"
 #include "base/base.h"
 
 #include <poll.h>

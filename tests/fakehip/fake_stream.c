@@ -15,7 +15,7 @@
 
 #include "fake_stream.h"
 
-#include "base/fp_env.h"
+#include "base/processor.h"
 
 /* How long an idle thread stays. */
 #define LINGER_NS 3000000

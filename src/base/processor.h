@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ticks: the cheapest time, for frequent time stamps. A tick is one of the
- * processor's counter if that runs at a constant rate, else a nanosecond of the
- * clock.
+ * The processor: its counter as a clock, and its floating-point environment.
  */
-#ifndef IRIS_SRC_BASE_TICKS_H
-#define IRIS_SRC_BASE_TICKS_H
-
-#include "base/base.h"
+#ifndef IRIS_SRC_BASE_PROCESSOR_H
+#define IRIS_SRC_BASE_PROCESSOR_H
 
 #include <iris/device/core/compat.h>
 
 #include <stdint.h>
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+/* ---- ticks.c ----
+ *
+ * Ticks: the cheapest time, for frequent time stamps. A tick is one of the
+ * processor's counter if that runs at a constant rate, else a nanosecond of the
+ * clock. */
 
 /* Converts ticks to monotonic time, also in another process of the machine. If
  * a machine is suspended or a virtual machine migrates, its counter may stop,
@@ -87,4 +92,63 @@ int64_t iris_i_ticks_ns(const struct iris_ticks_scale *scale, uint64_t ticks);
 int iris_i_ticks_trusted(int is_invariant, int is_clock,
                          const uint64_t rates[2]);
 
-#endif /* IRIS_SRC_BASE_TICKS_H */
+/* ---- The default floating-point environment ----
+ *
+ * Rounding to nearest, subnormal numbers, no traps. The program's threads, and
+ * threads that they start, may have another one, such as that of -ffast-math or
+ * fesetround(). */
+
+#if defined(__x86_64__)
+#define IRIS_FP_DEFAULT 0x1f80u
+#define IRIS_FP_FLAGS 0x3fu /* exceptions so far: no setting */
+
+static inline uint64_t iris_i_fp_read(void)
+{
+    return _mm_getcsr();
+}
+
+static inline void iris_i_fp_write(uint64_t control)
+{
+    _mm_setcsr((unsigned)control);
+}
+#elif defined(__aarch64__)
+#define IRIS_FP_DEFAULT 0u
+#define IRIS_FP_FLAGS 0u /* they are in another register */
+
+static inline uint64_t iris_i_fp_read(void)
+{
+    uint64_t control;
+
+    __asm__ volatile("mrs %0, fpcr" : "=r"(control));
+    return control;
+}
+
+static inline void iris_i_fp_write(uint64_t control)
+{
+    __asm__ volatile("msr fpcr, %0" : : "r"(control) : "memory");
+}
+#else
+#error "processor.h: add the floating-point control register of this processor"
+#endif
+
+/* Sets the default environment for this thread, and returns the one that it
+ * had, for iris_i_fp_leave(). Calls may nest. Reading the register takes a few
+ * cycles; it is written only if it differs. */
+static inline uint64_t iris_i_fp_enter(void)
+{
+    uint64_t before = iris_i_fp_read();
+
+    if ((before & ~(uint64_t)IRIS_FP_FLAGS) != IRIS_FP_DEFAULT) {
+        iris_i_fp_write(IRIS_FP_DEFAULT);
+    }
+    return before;
+}
+
+static inline void iris_i_fp_leave(uint64_t before)
+{
+    if ((before & ~(uint64_t)IRIS_FP_FLAGS) != IRIS_FP_DEFAULT) {
+        iris_i_fp_write(before);
+    }
+}
+
+#endif /* IRIS_SRC_BASE_PROCESSOR_H */
