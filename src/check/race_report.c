@@ -43,7 +43,7 @@ static iris_status_t add_pattern(const struct iris_log *log,
                                  struct iris_race_suppressions *list)
 {
     struct iris_race_suppression *larger =
-        realloc(list->list, (list->count + 1) * sizeof *larger);
+        iris_i_order_grow(list->list, list->count, sizeof *larger);
     struct iris_race_suppression one = {.line = line};
 
     list->list = larger == NULL ? list->list : larger;
@@ -264,9 +264,11 @@ static void note_race(struct iris_race *race,
 void iris_i_race_note(struct iris_race *race,
                       const struct iris_race_caught *caught)
 {
+    iris_i_order_lock(race->order.shared);
     for (unsigned i = 0; i < caught->count; i++) {
         note_race(race, &caught->races[i]);
     }
+    iris_i_order_unlock(race->order.shared);
 }
 
 /* ---- Text ---- */
@@ -623,7 +625,7 @@ static void write_file(const struct iris_race *race, const char *ending,
     int ret, copy;
     FILE *stream;
 
-    snprintf(path, sizeof path, "%s%s", race->prefix, ending);
+    snprintf(path, sizeof path, "%s%s", race->params.prefix, ending);
     ret = iris_i_file_open(path, &file);
     copy = ret == 0 ? dup(file.fd) : -1;
     stream = copy >= 0 ? fdopen(copy, "w") : NULL;
@@ -690,9 +692,9 @@ iris_status_t iris_i_race_verdict(struct iris_race *race)
     if (log->rank == 0 && race->suppressions.count != 0) {
         iris_i_info(log, "IRIS_CHECK=race: %u of the races are suppressed",
                     suppressed);
-        tell_unused(&race->suppressions, log, race->suppressions_path);
+        tell_unused(&race->suppressions, log, race->params.suppressions);
     }
-    if (log->rank == 0 && race->prefix[0] != '\0') {
+    if (log->rank == 0 && race->params.prefix[0] != '\0') {
         write_file(race, "_races.json", write_races);
         write_file(race, "_races.sarif", write_sarif);
     }

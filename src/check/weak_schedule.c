@@ -92,7 +92,7 @@ static uint64_t count_decision(struct iris_weak_choices *choices,
         i++;
     }
     if (i == choices->num_counts) {
-        counts = realloc(counts, (i + 1) * sizeof *counts);
+        counts = iris_i_order_grow(counts, i, sizeof *counts);
         if (counts == NULL) {
             return 0;
         }
@@ -230,22 +230,19 @@ unsigned iris_i_weak_decide(struct iris_weak_choices *choices,
 
 /* ---- Files ---- */
 
-static const char *name_check(const struct iris_weak_choices_params *params)
-{
-    return params->newest ? "race" : "weak";
-}
-
 /* Whether the first line of a file has this program's name, number of ranks and
  * check. */
-static iris_status_t
-compare_header(const struct iris_weak_choices_params *params, const char *line)
+static iris_status_t compare_header(const struct iris_check_params *params,
+                                    bool newest, const char *line)
 {
+    const char *own_check = newest ? "race" : "weak";
+    int num_ranks = params->heap->log->num_ranks;
     char check[16], program[256];
     int ranks;
 
     if (sscanf(line, "schedule seed %*u check %15s ranks %d program %255[^\n]",
                check, &ranks, program) != 3 ||
-        (strcmp(check, name_check(params)) == 0 && ranks == params->num_ranks &&
+        (strcmp(check, own_check) == 0 && ranks == num_ranks &&
          strcmp(program, program_invocation_short_name) == 0)) {
         return IRIS_OK;
     }
@@ -254,8 +251,7 @@ compare_header(const struct iris_weak_choices_params *params, const char *line)
                        "IRIS_CHECK=%s; this is %s with %d ranks and "
                        "IRIS_CHECK=%s",
                        params->follow, program, ranks, check,
-                       program_invocation_short_name, params->num_ranks,
-                       name_check(params));
+                       program_invocation_short_name, num_ranks, own_check);
 }
 
 static bool read_decision(const char *line, struct iris_weak_decision *told)
@@ -286,8 +282,8 @@ static void read_step(struct iris_weak_choices *choices, const char *line)
                                 &step.next.stream, &step.next.workgroup) != 3) {
         return;
     }
-    larger = realloc(choices->script,
-                     (choices->num_script + 1) * sizeof *choices->script);
+    larger =
+        iris_i_order_grow(choices->script, choices->num_script, sizeof *larger);
     if (larger != NULL) {
         choices->script = larger;
         choices->script[choices->num_script++] = step;
@@ -296,58 +292,51 @@ static void read_step(struct iris_weak_choices *choices, const char *line)
 
 /* Lines with other words are for people. */
 static iris_status_t read_choices(struct iris_weak_choices *choices,
-                                  const struct iris_weak_choices_params *params)
+                                  const struct iris_check_params *params)
 {
     const char *path = params->follow;
     iris_status_t status = IRIS_OK;
     FILE *file = fopen(path, "re");
-    size_t max = 16;
     char line[512];
 
     if (file == NULL) {
         return iris_i_fail_errno(NULL, IRIS_ERR_CONFIG, errno,
                                  "IRIS_REPLAY: cannot read %s", path);
     }
-    choices->follow = malloc(max * sizeof *choices->follow);
+    choices->follow = iris_i_order_grow(NULL, 0, sizeof *choices->follow);
     while (choices->follow != NULL && fgets(line, sizeof line, file) != NULL) {
-        struct iris_weak_decision told;
+        struct iris_weak_decision told, *larger;
 
         if (strncmp(line, "schedule ", 9) == 0) {
-            status = compare_header(params, line);
+            status = compare_header(params, choices->newest, line);
         }
         choices->explores |= strcmp(line, "explore\n") == 0;
         read_step(choices, line);
         if (!read_decision(line, &told)) {
             continue;
         }
-        if (choices->num_follow == max) {
-            void *larger =
-                realloc(choices->follow, (max *= 2) * sizeof *choices->follow);
-
-            if (larger == NULL) {
-                free(choices->follow);
-            }
-            choices->follow = larger;
+        larger = iris_i_order_grow(choices->follow, choices->num_follow,
+                                   sizeof *larger);
+        if (larger == NULL) {
+            free(choices->follow);
+        } else {
+            larger[choices->num_follow++] = told;
         }
-        if (choices->follow != NULL) {
-            choices->follow[choices->num_follow++] = told;
-        }
+        choices->follow = larger;
     }
     fclose(file);
-    if (choices->follow != NULL) {
-        qsort(choices->follow, choices->num_follow, sizeof *choices->follow,
-              compare_decisions);
+    if (choices->follow == NULL) {
+        return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
+                           "no memory for the choices in %s", path);
     }
-    return choices->follow != NULL
-               ? status
-               : iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
-                             "no memory for the choices in %s", path);
+    qsort(choices->follow, choices->num_follow, sizeof *choices->follow,
+          compare_decisions);
+    return status;
 }
 
-static iris_status_t open_choices(const struct iris_weak_choices_params *params,
+static iris_status_t open_choices(const struct iris_check_params *params,
                                   struct iris_weak_choices *choices)
 {
-    choices->newest = params->newest;
     choices->random = params->seed;
     choices->stay = 1 + (unsigned)(draw_random(choices) % 4);
     if (params->follow[0] != '\0') {
@@ -370,8 +359,8 @@ static iris_status_t open_choices(const struct iris_weak_choices_params *params,
     setvbuf(choices->record, NULL, _IOLBF, 0);
     fprintf(choices->record,
             "schedule seed %llu check %s ranks %d program %s\n",
-            (unsigned long long)params->seed, name_check(params),
-            params->num_ranks, program_invocation_short_name);
+            (unsigned long long)params->seed, choices->newest ? "race" : "weak",
+            params->heap->log->num_ranks, program_invocation_short_name);
     return IRIS_OK;
 }
 
@@ -766,11 +755,12 @@ void iris_i_weak_host_left(struct iris_weak_schedule *schedule, int rank)
 /* ---- Creating and destroying ---- */
 
 iris_status_t
-iris_i_weak_schedule_create(const struct iris_weak_schedule_params *params,
+iris_i_weak_schedule_create(const struct iris_check_params *params, bool newest,
                             struct iris_weak_schedule **schedule_p)
 {
     struct iris_weak_schedule *schedule = calloc(1, sizeof *schedule);
-    struct host *hosts = calloc((size_t)params->num_ranks, sizeof *hosts);
+    int num_ranks = params->heap->log->num_ranks;
+    struct host *hosts = calloc((size_t)num_ranks, sizeof *hosts);
     iris_status_t status;
 
     if (schedule == NULL || hosts == NULL) {
@@ -780,10 +770,11 @@ iris_i_weak_schedule_create(const struct iris_weak_schedule_params *params,
                            "no memory for the weak mode");
     }
     schedule->hosts = hosts;
-    schedule->num_ranks = params->num_ranks;
+    schedule->num_ranks = num_ranks;
     schedule->threads = params->threads;
     pthread_mutex_init(&schedule->lock, NULL);
-    status = open_choices(&params->choices, &schedule->choices);
+    schedule->choices.newest = newest;
+    status = open_choices(params, &schedule->choices);
     if (status != IRIS_OK) {
         iris_i_weak_schedule_destroy(schedule);
         return status;
