@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "check/check.h"
+#include "check/internal.h"
 
 #include "base/base.h"
 
@@ -28,7 +28,6 @@ struct iris_bounds {
     pthread_rwlock_t lock; /* guards all members below */
     struct range *ranges;  /* live ranges, sorted by start */
     size_t count;
-    size_t capacity;
     struct range freed[NUM_FREED]; /* a ring */
     unsigned next_freed;
     bool blind; /* there was no memory for a range: checks nothing any more */
@@ -56,19 +55,14 @@ static size_t rank_of(const struct iris_bounds *bounds, size_t offset)
 static void add_range(struct iris_bounds *bounds, struct range range)
 {
     size_t at = rank_of(bounds, range.start);
+    struct range *ranges =
+        iris_i_order_grow(bounds->ranges, bounds->count, sizeof *ranges);
 
-    if (bounds->count == bounds->capacity) {
-        size_t capacity = bounds->capacity * 2 + 64;
-        struct range *ranges =
-            realloc(bounds->ranges, capacity * sizeof *ranges);
-
-        if (ranges == NULL) {
-            bounds->blind = true;
-            return;
-        }
-        bounds->ranges = ranges;
-        bounds->capacity = capacity;
+    if (ranges == NULL) {
+        bounds->blind = true;
+        return;
     }
+    bounds->ranges = ranges;
     memmove(&bounds->ranges[at + 1], &bounds->ranges[at],
             (bounds->count - at) * sizeof *bounds->ranges);
     bounds->ranges[at] = range;

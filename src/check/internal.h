@@ -648,10 +648,9 @@ struct iris_weak_choices {
     struct iris_weak_decision *follow; /* sorted; NULL: the seed decides */
     size_t num_follow;
     FILE *record; /* NULL: do not record */
-    /* tests/check/explorer.c: these choices in this order, then the defaults */
+    /* tests/check/explorer.c: `follow` in its order, then the defaults */
     bool explores;
-    struct iris_weak_step *script;
-    size_t num_script, next_script;
+    size_t next_followed;
 };
 
 enum iris_weak_choice {

@@ -620,36 +620,23 @@ static void write_file(const struct iris_race *race, const char *ending,
                                      const struct iris_race *race))
 {
     struct iris_json_writer json;
-    char path[PATH_MAX];
-    struct iris_file file;
-    int ret, copy;
-    FILE *stream;
+    char path[PATH_MAX], *text = NULL;
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&text, &bytes);
+    bool failed = stream == NULL;
 
     snprintf(path, sizeof path, "%s%s", race->params.prefix, ending);
-    ret = iris_i_file_open(path, &file);
-    copy = ret == 0 ? dup(file.fd) : -1;
-    stream = copy >= 0 ? fdopen(copy, "w") : NULL;
-    if (stream != NULL) {
-        int whole;
-
+    if (!failed) {
         json = iris_i_json_writer(stream);
         write(&json, race);
-        whole = fclose(stream) == 0;
-        ret = iris_i_file_close(&file, path, whole);
-        ret = whole ? ret : -1;
-    } else {
-        if (copy >= 0) {
-            close(copy);
-        }
-        if (ret == 0) {
-            (void)iris_i_file_close(&file, path, 0);
-        }
-        ret = -1;
+        failed = fclose(stream) != 0 || text == NULL ||
+                 iris_i_file_write(path, text, bytes) != 0;
     }
-    if (ret != 0) {
+    if (failed) {
         iris_i_warning(race->heap->log, "IRIS_CHECK=race: cannot write %s",
                        path);
     }
+    free(text);
 }
 
 /* ---- The verdict ---- */

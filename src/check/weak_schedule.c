@@ -28,7 +28,8 @@
 /* ---- Choices ---- */
 
 /* Identifies the nth turn after one of the workgroup's, or the workgroup's nth
- * read with a choice. So a choice keeps its name if others are left out. */
+ * read with a choice. So a choice keeps its name if others are left out. An
+ * explorer's have no name: they are its answers in their order. */
 struct iris_weak_decision {
     bool is_read;
     struct iris_weak_who who;
@@ -40,13 +41,6 @@ struct iris_weak_decision {
 struct iris_weak_count {
     struct iris_weak_who who;
     uint64_t of[2]; /* counts of turns and of reads */
-};
-
-/* A choice of a script. */
-struct iris_weak_step {
-    bool is_read;
-    struct iris_weak_who next;
-    unsigned behind;
 };
 
 static uint64_t draw_random(struct iris_weak_choices *choices)
@@ -125,39 +119,41 @@ static unsigned find_index(const struct iris_weak_question *question,
     return i == 0 ? 0 : i - 1;
 }
 
-static unsigned follow_told(const struct iris_weak_choices *choices,
-                            const struct iris_weak_question *question,
-                            uint64_t nth)
+static unsigned follow_told(const struct iris_weak_question *question,
+                            const struct iris_weak_decision *told)
 {
-    const struct iris_weak_decision key = {
-        .is_read = question->next == NULL, .who = question->who, .nth = nth};
-    const struct iris_weak_decision *told =
-        bsearch(&key, choices->follow, choices->num_follow, sizeof key,
-                compare_decisions);
-
-    if (told == NULL) {
+    if (told == NULL || told->is_read != (question->next == NULL)) {
         return 0;
     }
-    return told->is_read ? (told->behind < question->count ? told->behind : 0)
-                         : find_index(question, told->next);
+    return !told->is_read                   ? find_index(question, told->next)
+           : told->behind < question->count ? told->behind
+                                            : 0;
 }
 
-/* The script's answer. */
+/* The explorer's answer. */
 static unsigned explore_step(struct iris_weak_choices *choices,
                              const struct iris_weak_question *question)
 {
-    const struct iris_weak_step *step =
-        choices->next_script < choices->num_script
-            ? &choices->script[choices->next_script]
+    const struct iris_weak_decision *told =
+        choices->next_followed < choices->num_follow
+            ? &choices->follow[choices->next_followed]
             : NULL;
 
-    if (step == NULL || step->is_read != (question->next == NULL)) {
-        return 0;
-    }
-    choices->next_script++;
-    return !step->is_read                   ? find_index(question, step->next)
-           : step->behind < question->count ? step->behind
-                                            : 0;
+    choices->next_followed +=
+        told != NULL && told->is_read == (question->next == NULL);
+    return follow_told(question, told);
+}
+
+static unsigned follow_decision(const struct iris_weak_choices *choices,
+                                const struct iris_weak_question *question,
+                                uint64_t nth)
+{
+    const struct iris_weak_decision key = {
+        .is_read = question->next == NULL, .who = question->who, .nth = nth};
+
+    return follow_told(question,
+                       bsearch(&key, choices->follow, choices->num_follow,
+                               sizeof key, compare_decisions));
 }
 
 /* Records every answer, together with the possible ones. */
@@ -220,7 +216,7 @@ unsigned iris_i_weak_decide(struct iris_weak_choices *choices,
     if (!choices->explores) {
         answer = choices->follow == NULL
                      ? draw_answer(choices, question->choice, question->count)
-                     : follow_told(choices, question, nth);
+                     : follow_decision(choices, question, nth);
     }
     if (choices->record != NULL && answer != 0) {
         record_answer(choices->record, question, nth, answer);
@@ -254,40 +250,28 @@ static iris_status_t compare_header(const struct iris_check_params *params,
                        program_invocation_short_name, num_ranks, own_check);
 }
 
-static bool read_decision(const char *line, struct iris_weak_decision *told)
+static bool read_decision(const char *line, bool explores,
+                          struct iris_weak_decision *told)
 {
-    unsigned long long nth;
+    unsigned long long nth = 0;
+    struct iris_weak_who *who = &told->who, *next = &told->next;
 
-    *told = (struct iris_weak_decision){.is_read = line[0] == 'r'};
-    if (sscanf(line, "turn %d %u %u %llu to %d %u %u", &told->who.rank,
-               &told->who.stream, &told->who.workgroup, &nth, &told->next.rank,
-               &told->next.stream, &told->next.workgroup) != 7 &&
-        sscanf(line, "read %d %u %u %llu old %u", &told->who.rank,
-               &told->who.stream, &told->who.workgroup, &nth,
-               &told->behind) != 5) {
+    *told = (struct iris_weak_decision){.is_read = line[explores ? 5 : 0] ==
+                                                   (explores ? 'o' : 'r')};
+    if (explores) {
+        return sscanf(line, "step run %d %u %u", &next->rank, &next->stream,
+                      &next->workgroup) == 3 ||
+               sscanf(line, "step old %u", &told->behind) == 1;
+    }
+    if (sscanf(line, "turn %d %u %u %llu to %d %u %u", &who->rank, &who->stream,
+               &who->workgroup, &nth, &next->rank, &next->stream,
+               &next->workgroup) != 7 &&
+        sscanf(line, "read %d %u %u %llu old %u", &who->rank, &who->stream,
+               &who->workgroup, &nth, &told->behind) != 5) {
         return false;
     }
     told->nth = nth;
     return true;
-}
-
-/* A line of a script: "step run 0 0 0", "step old 1". */
-static void read_step(struct iris_weak_choices *choices, const char *line)
-{
-    struct iris_weak_step step = {
-        .is_read = sscanf(line, "step old %u", &step.behind) == 1};
-    struct iris_weak_step *larger;
-
-    if (!step.is_read && sscanf(line, "step run %d %u %u", &step.next.rank,
-                                &step.next.stream, &step.next.workgroup) != 3) {
-        return;
-    }
-    larger =
-        iris_i_order_grow(choices->script, choices->num_script, sizeof *larger);
-    if (larger != NULL) {
-        choices->script = larger;
-        choices->script[choices->num_script++] = step;
-    }
 }
 
 /* Lines with other words are for people. */
@@ -311,8 +295,7 @@ static iris_status_t read_choices(struct iris_weak_choices *choices,
             status = compare_header(params, choices->newest, line);
         }
         choices->explores |= strcmp(line, "explore\n") == 0;
-        read_step(choices, line);
-        if (!read_decision(line, &told)) {
+        if (!read_decision(line, choices->explores, &told)) {
             continue;
         }
         larger = iris_i_order_grow(choices->follow, choices->num_follow,
@@ -328,6 +311,9 @@ static iris_status_t read_choices(struct iris_weak_choices *choices,
     if (choices->follow == NULL) {
         return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
                            "no memory for the choices in %s", path);
+    }
+    if (choices->explores) {
+        return status;
     }
     qsort(choices->follow, choices->num_follow, sizeof *choices->follow,
           compare_decisions);
@@ -379,7 +365,6 @@ static void close_choices(struct iris_weak_choices *choices)
     }
     free(choices->follow);
     free(choices->counts);
-    free(choices->script);
 }
 
 /* ---- Schedule ---- */
