@@ -64,7 +64,7 @@ iris_status_t iris_i_bounds_create(const struct iris_heap *heap,
 /* No kernel of the context is running. `bounds` may be NULL. */
 void iris_i_bounds_destroy(struct iris_bounds *bounds);
 
-/* ---- What race and weak are told ---- */
+/* ---- Parameters of race and weak ---- */
 
 struct iris_check_params {
     const struct iris_heap *heap; /* connected; without allocations */
@@ -75,8 +75,8 @@ struct iris_check_params {
     const char *prefix;       /* prefix of <prefix>_races.json; empty: no
                                * file */
     const char *suppressions; /* path of the file; empty: no file */
-    /* Of a run by choices: */
-    unsigned threads; /* workgroups of one kernel that run at once */
+    bool is_scheduled;        /* choices decide on the order of the run: */
+    unsigned threads;         /* workgroups of one kernel that run at once */
     uint64_t seed;
     const char *follow; /* a file of choices; empty: no file */
     const char *record; /* the file to write; empty: no file */

@@ -188,13 +188,13 @@ struct iris_order {
     struct iris_order_moment *arena;
     void *more; /* shared, for the user; zeroed */
     size_t more_bytes;
-    char *cells; /* what the user keeps for each 8 bytes of each heap; zeroed */
+    char *cells; /* for each 8 bytes of each heap, the user's cell; zeroed */
     size_t cell_bytes;
     size_t num_words; /* of a heap */
     size_t bytes;
 };
 
-/* What is kept for the 8 bytes there. */
+/* The cell of the 8 bytes there. */
 static inline void *iris_i_order_cell(const struct iris_order *order, int rank,
                                       size_t offset)
 {
@@ -228,7 +228,7 @@ void iris_i_order_lock(struct iris_order_shared *shared);
 void iris_i_order_unlock(struct iris_order_shared *shared);
 
 /* Takes a spin lock, for a short time. A thread that holds one takes another
- * only in this order: a word's, a granule's, a lane's, `tables`. It does not take
+ * only in this order: a word's, a granule's, that of races, a lane's, `tables`. It does not take
  * the common lock. If a lock is not released for seconds, its holder has
  * died. */
 static inline bool iris_i_order_spin_try(atomic_uint *lock)
@@ -513,9 +513,10 @@ struct iris_race_found {
     atomic_bool suppressed; /* the finder decides this before its work ends */
 };
 
-/* Under the common lock, except members that are atomic and `granules`. */
+/* `lock` guards the sites and the races that were found. */
 struct iris_race_shared {
     atomic_uint granules[IRIS_RACE_GRANULES]; /* spin locks of the shadow */
+    atomic_uint lock;                         /* a spin lock, too */
     uint32_t num_sites;                       /* without number 0 */
     struct iris_race_site sites[IRIS_RACE_SITES];
     atomic_uint num_found; /* may be read without the lock */
@@ -538,8 +539,8 @@ struct iris_race_caller {
 
 void iris_i_race_caller(struct iris_race_caller *caller_p);
 
-/* A rank's own table of the sites that it has met. It only grows, under the lock;
- * readers need none. */
+/* A rank's own table of the sites that it has met. It only grows, and readers need
+ * no lock. */
 #define IRIS_RACE_KNOWN_SITES (2 * IRIS_RACE_SITES)
 struct iris_race_sites {
     struct iris_race_known {
@@ -553,7 +554,6 @@ struct iris_race_sites {
 /* The site's number; 0: there are too many. */
 uint32_t iris_i_race_site(struct iris_race *race,
                           const struct iris_cpu_event *event);
-/* Under the lock. */
 uint32_t iris_i_race_host_site(struct iris_race *race, enum iris_host_op op,
                                const struct iris_race_caller *caller);
 
@@ -621,7 +621,7 @@ iris_i_race_suppressions_open(const struct iris_log *log, const char *path,
                               struct iris_race_suppressions *list_p);
 void iris_i_race_suppressions_close(struct iris_race_suppressions *list);
 
-/* Keeps the races for reports. Takes the lock, which its thread may hold. */
+/* Keeps the races for reports. */
 void iris_i_race_note(struct iris_race *race,
                       const struct iris_race_caught *caught);
 

@@ -102,7 +102,6 @@ static void init_shared(struct iris_order_shared *shared)
 
     pthread_mutexattr_init(&attributes);
     pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
-    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
     pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
     pthread_mutex_init(&shared->lock, &attributes);
     pthread_mutexattr_destroy(&attributes);

@@ -264,11 +264,11 @@ static void note_race(struct iris_race *race,
 void iris_i_race_note(struct iris_race *race,
                       const struct iris_race_caught *caught)
 {
-    iris_i_order_lock(race->order.shared);
+    iris_i_order_spin_lock(race->order.shared, &race->shared->lock);
     for (unsigned i = 0; i < caught->count; i++) {
         note_race(race, &caught->races[i]);
     }
-    iris_i_order_unlock(race->order.shared);
+    iris_i_order_spin_unlock(&race->shared->lock);
 }
 
 /* ---- Text ---- */
@@ -684,6 +684,10 @@ iris_status_t iris_i_race_verdict(struct iris_race *race)
     if (log->rank == 0 && race->params.prefix[0] != '\0') {
         write_file(race, "_races.json", write_races);
         write_file(race, "_races.sarif", write_sarif);
+    }
+    if (log->rank == 0 && count == 0 && !race->params.is_scheduled) {
+        iris_i_info(log, "IRIS_CHECK=race: no race in this run; another one "
+                         "may show one: see `iris check`, or set IRIS_SEED");
     }
     return count == 0 ? IRIS_OK
                       : iris_i_fail(log, IRIS_ERR_RACE,

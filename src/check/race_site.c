@@ -4,7 +4,7 @@
  *
  * A site is constant once it has a number, and equal sites of all ranks have one
  * number. A rank's own table finds the number from an address; both change under
- * the common lock. addr2line, a tool of the compiler's, knows the source lines: it
+ * a spin lock. addr2line, a tool of the compiler's, knows the source lines: it
  * names all the functions that were inlined at an address, from the device API's
  * to the kernel's body, of which the first outside of the API is the program's.
  */
@@ -110,13 +110,10 @@ static struct iris_race_known *find_known(struct iris_race *race,
     return known;
 }
 
-/* The number of an equal site, found by any rank, for that key. */
-static uint32_t number_site(struct iris_race *race,
-                            struct iris_race_known *known,
-                            const struct iris_race_known *key,
-                            const struct iris_race_site *site)
+/* The number of an equal site, which may be another rank's; 0: too many. */
+static uint32_t add_site(struct iris_race_shared *shared,
+                         const struct iris_race_site *site)
 {
-    struct iris_race_shared *shared = race->shared;
     uint32_t i = 1;
 
     while (i <= shared->num_sites &&
@@ -124,27 +121,45 @@ static uint32_t number_site(struct iris_race *race,
         i++;
     }
     if (i == IRIS_RACE_SITES) {
-        race->order.shared->blind = true;
         return 0;
     }
     if (i > shared->num_sites) {
         shared->sites[i] = *site;
         shared->num_sites = i;
     }
-    known->address = key->address;
-    known->kernel = key->kernel;
-    known->how = key->how;
-    atomic_store_explicit(&known->number, i, memory_order_release);
     return i;
+}
+
+static uint32_t number_site(struct iris_race *race,
+                            const struct iris_race_known *key,
+                            const struct iris_race_site *site)
+{
+    struct iris_race_known *known;
+    uint32_t number;
+
+    iris_i_order_spin_lock(race->order.shared, &race->shared->lock);
+    known = find_known(race, key);
+    number = atomic_load(&known->number);
+    if (number == 0) {
+        number = add_site(race->shared, site);
+        known->address = key->address;
+        known->kernel = key->kernel;
+        known->how = key->how;
+        atomic_store_explicit(&known->number, number, memory_order_release);
+    }
+    iris_i_order_spin_unlock(&race->shared->lock);
+    if (number == 0) {
+        atomic_store(&race->order.shared->blind, true);
+    }
+    return number;
 }
 
 uint32_t iris_i_race_site(struct iris_race *race,
                           const struct iris_cpu_event *event)
 {
     const struct iris_race_known key = make_key(event);
-    struct iris_race_known *known = find_known(race, &key);
+    uint32_t number = atomic_load(&find_known(race, &key)->number);
     struct iris_race_site site;
-    uint32_t number = atomic_load(&known->number);
 
     if (number != 0) {
         return number;
@@ -158,12 +173,7 @@ uint32_t iris_i_race_site(struct iris_race *race,
     site.atomic = event->atomic != 0;
     snprintf(site.kernel, sizeof site.kernel, "%s", event->kernel);
     iris_i_race_find_file(event->site, 0, &site);
-    iris_i_order_lock(race->order.shared);
-    known = find_known(race, &key);
-    number = atomic_load(&known->number);
-    number = number != 0 ? number : number_site(race, known, &key, &site);
-    iris_i_order_unlock(race->order.shared);
-    return number;
+    return number_site(race, &key, &site);
 }
 
 /* A hash of all callers. Two that share it count as one. */
@@ -185,11 +195,11 @@ uint32_t iris_i_race_host_site(struct iris_race *race, enum iris_host_op op,
     const struct iris_race_known key = {.address = hash_caller(caller),
                                         .how =
                                             (uint64_t)1 << 32 | (uint64_t)op};
-    struct iris_race_known *known = find_known(race, &key);
+    uint32_t number = atomic_load(&find_known(race, &key)->number);
     struct iris_race_site site;
 
-    if (known->number != 0) {
-        return known->number;
+    if (number != 0) {
+        return number;
     }
     memset(&site, 0, sizeof site);
     site.host_op = (int32_t)op;
@@ -197,7 +207,7 @@ uint32_t iris_i_race_host_site(struct iris_race *race, enum iris_host_op op,
          i++) {
         iris_i_race_find_file(caller->frames[i], i, &site);
     }
-    return number_site(race, known, &key, &site);
+    return number_site(race, &key, &site);
 }
 
 /* ---- Source lines ---- */

@@ -63,7 +63,7 @@ struct weak_cell {
 /* The state that all ranks share. */
 struct iris_weak_machine {
     struct iris_weak_schedule *schedule;
-    struct iris_order order; /* of words that have struct weak_cell */
+    struct iris_order order; /* its cells are struct weak_cell */
     uint64_t now;            /* number of accesses so far */
     uint64_t age; /* a write is old after this number of accesses; 0: never */
     uint64_t flushed; /* all writes up to this time are old */

@@ -198,6 +198,7 @@ static iris_status_t open_check(iris_t *iris)
         .group_size = iris_i_group_count,
         .prefix = iris->settings->report.text,
         .suppressions = iris->settings->suppressions.text,
+        .is_scheduled = is_scheduled(iris->settings),
         .threads = (unsigned)iris->settings->sim_cus.number,
         .seed = (uint64_t)iris->settings->seed.number,
         .follow = iris->settings->replay.text,
@@ -217,7 +218,7 @@ static iris_status_t open_check(iris_t *iris)
     if (check == IRIS_CHOICE_CHECK_BOUNDS) {
         return iris_i_bounds_create(&iris->heap, &iris->bounds);
     }
-    if (check == IRIS_CHOICE_CHECK_WEAK || is_scheduled(iris->settings)) {
+    if (check == IRIS_CHOICE_CHECK_WEAK || params.is_scheduled) {
         status = iris_i_weak_create(&params, check == IRIS_CHOICE_CHECK_RACE,
                                     &iris->weak);
     }
