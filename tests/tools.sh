@@ -92,11 +92,11 @@ wait $pid
 # shellcheck disable=SC2016
 settings='echo $IRIS_CHECK $IRIS_BACKEND $IRIS_SIM_DEVICE ${IRIS_RANK-none} $IRIS_NUM_RANKS ${IRIS_SPAWN-}'
 unset IRIS_SPAWN IRIS_RANK IRIS_SEED
-expect 0 "^race sim cpu 1 2$" check -n 2 -- sh -c "$settings"
+expect 0 "^race sim cpu 1 2$" check -n 2 -m race -- sh -c "$settings"
 expect 0 "^bounds sim cpu 0 1$" check -n 1 --mode bounds -- sh -c "$settings"
 expect 0 "^weak sim cpu none 3 threads$" check -n 3 -m weak -- sh -c "$settings"
 IRIS_SEED=1 expect 0 "^race sim cpu none 3 threads$" check -n 3 -- sh -c "$settings"
-expect 5 . check -n 2 -- sh -c 'echo x; exit 5'
+expect 5 . check -n 2 -m race -- sh -c 'echo x; exit 5'
 
 # A program that is one rank by itself is not taken for three.
 cat >"$tmp/alone.c" <<'END'

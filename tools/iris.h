@@ -24,6 +24,11 @@ int tool_sim(int argc, char **argv);
 int tool_bench(int argc, char **argv);
 int tool_run(int argc, char **argv);
 
+/* One run of the ranks of a program under that check, as `iris check --mode` makes
+ * it; an empty name: under none. Returns the exit status. */
+int tool_check_once(const char *tool, const char *mode, int num_ranks,
+                    char **program);
+
 /* Parses a command line, with --help, --usage and --version besides `argp`'s own
  * options. Ends the program after these, and with TOOL_USAGE after a wrong
  * option. Options may stand behind other arguments, but argp->parser can take

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 bin_PROGRAMS += iris
 iris_LDADD = bench/libpeermpi.la libirisi.la
-iris_SOURCES = %D%/command.c %D%/info.c %D%/iris.c %D%/iris.h %D%/probe.c \
+iris_SOURCES = %D%/check.c %D%/command.c %D%/info.c %D%/iris.c %D%/iris.h %D%/probe.c \
 	%D%/probe_kernels.h %D%/replay.c %D%/replay.h %D%/replay_table.c %D%/run.c \
 	%D%/sim.c %D%/sim.h %D%/sim_collective.c %D%/sim_fit.c %D%/sim_messages.c \
 	%D%/sim_run.c %D%/sim_schedule.c %D%/top.c \

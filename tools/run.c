@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris run and iris check: start the processes of a program's ranks, pass
+ * iris run, and one run of iris check: start the processes of a program's ranks, pass
  * signals on to them, and wait for all of them. A rank that fails is for its
  * peers to notice: nobody here ends the others.
  */
@@ -164,7 +164,6 @@ static int run_ranks(const char *tool, char **program, bool are_threads)
 
 struct run_options {
     int num_ranks;
-    const char *mode; /* of the checks */
     char **program;
 };
 
@@ -175,22 +174,12 @@ static const struct argp_option run_rows[] = {
 
 static error_t parse_run(int key, char *arg, struct argp_state *state)
 {
-    static const char *const modes[] = {"race", "weak", "bounds"};
     struct run_options *options = state->input;
 
     switch (key) {
     case 'n':
         options->num_ranks =
             (int)tool_number(state, "ranks", arg, 1, MOST_RANKS);
-        return 0;
-    case 'm':
-        for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
-            options->mode =
-                strcmp(modes[i], arg) == 0 ? modes[i] : options->mode;
-        }
-        if (strcmp(options->mode, arg) != 0) {
-            argp_error(state, "--mode=%s: pass race, weak or bounds", arg);
-        }
         return 0;
     case ARGP_KEY_ARG:
         options->program = tool_rest(state);
@@ -280,36 +269,19 @@ static int check_threads(const char *tool, int wanted, char **program)
     return status;
 }
 
-int tool_check(int argc, char **argv)
+int tool_check_once(const char *tool, const char *mode, int wanted,
+                    char **program)
 {
-    static const struct argp_option rows[] = {
-        {"ranks", 'n', "N", 0, "The number of ranks", 0},
-        {"mode", 'm', "MODE", 0,
-         "race (the default), weak or bounds: the value of IRIS_CHECK", 0},
-        {0},
-    };
-    static const struct argp argp = {
-        .options = rows,
-        .parser = parse_run,
-        .args_doc = "-- PROGRAM [ARGUMENT]...",
-        .doc =
-            "Runs the ranks of a program in the CPU simulation with "
-            "IRIS_CHECK set. The ranks are processes. With the mode weak, or "
-            "with IRIS_SEED, IRIS_SCHEDULE or IRIS_REPLAY set, they are "
-            "threads, which the program starts by iris_spawn().\v"
-            "Exit status: that of the lowest rank that failed (128 and the "
-            "signal's number if a signal ended it), else 0; 2 for a wrong "
-            "command line.",
-    };
-    struct run_options options = {.mode = "race"};
-
-    tool_parse(&argp, argc, argv, &options);
-    setenv("IRIS_CHECK", options.mode, 1);
+    if (mode[0] == '\0') {
+        unsetenv("IRIS_CHECK");
+    } else {
+        setenv("IRIS_CHECK", mode, 1);
+    }
     setenv("IRIS_BACKEND", "sim", 1);
     setenv("IRIS_SIM_DEVICE", "cpu", 1);
-    num_ranks = options.num_ranks;
-    if (needs_threads(options.mode)) {
-        return check_threads(argv[0], num_ranks, options.program);
+    num_ranks = wanted;
+    if (needs_threads(mode)) {
+        return check_threads(tool, wanted, program);
     }
-    return run_ranks(argv[0], options.program, false);
+    return run_ranks(tool, program, false);
 }

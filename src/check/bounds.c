@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "check/check.h"
+#include "check/internal.h"
 
 #include "base/base.h"
 
@@ -29,7 +29,6 @@ struct iris_bounds {
     /* Live ranges, sorted by start. */
     struct range *ranges IRIS_GUARDED_BY(lock);
     size_t count IRIS_GUARDED_BY(lock);
-    size_t capacity IRIS_GUARDED_BY(lock);
     struct range freed[NUM_FREED] IRIS_GUARDED_BY(lock); /* a ring */
     unsigned next_freed IRIS_GUARDED_BY(lock);
     /* There was no memory for a range: checks nothing any more. */
@@ -60,19 +59,14 @@ static void add_range(struct iris_bounds *bounds, struct range range)
     IRIS_REQUIRES(bounds->lock)
 {
     size_t at = rank_of(bounds, range.start);
+    struct range *ranges =
+        iris_i_order_grow(bounds->ranges, bounds->count, sizeof *ranges);
 
-    if (bounds->count == bounds->capacity) {
-        size_t capacity = bounds->capacity * 2 + 64;
-        struct range *ranges =
-            realloc(bounds->ranges, capacity * sizeof *ranges);
-
-        if (ranges == NULL) {
-            bounds->blind = true;
-            return;
-        }
-        bounds->ranges = ranges;
-        bounds->capacity = capacity;
+    if (ranges == NULL) {
+        bounds->blind = true;
+        return;
     }
+    bounds->ranges = ranges;
     memmove(&bounds->ranges[at + 1], &bounds->ranges[at],
             (bounds->count - at) * sizeof *bounds->ranges);
     bounds->ranges[at] = range;

@@ -64,34 +64,34 @@ iris_status_t iris_i_bounds_create(const struct iris_heap *heap,
 /* No kernel of the context is running. `bounds` may be NULL. */
 void iris_i_bounds_destroy(struct iris_bounds *bounds);
 
-/* ---- weak.c ---- */
+/* ---- Parameters of race and weak ---- */
 
-struct iris_weak;
-
-struct iris_weak_choices_params {
-    uint64_t seed;
-    const char *follow; /* a file of choices; empty: no file */
-    const char *record; /* the file to write; empty: no file */
-    bool newest;        /* no read returns an old value */
-    int num_ranks;
-};
-
-struct iris_weak_params {
+struct iris_check_params {
     const struct iris_heap *heap; /* connected; without allocations */
     const void *default_stream;
     /* A number that is equal for groups of the same ranks in the same order. */
     uint64_t (*group_key)(const void *group);
     int (*group_size)(const void *group);
-    unsigned threads; /* workgroups of one kernel that run at once */
-    struct iris_weak_choices_params choices;
+    const char *prefix;       /* prefix of <prefix>_races.json; empty: no
+                               * file */
+    const char *suppressions; /* path of the file; empty: no file */
+    bool is_scheduled;        /* choices decide on the order of the run: */
+    unsigned threads;         /* workgroups of one kernel that run at once */
+    uint64_t seed;
+    const char *follow; /* a file of choices; empty: no file */
+    const char *record; /* the file to write; empty: no file */
 };
 
-/* Collective over the job. The caller keeps the objects in `params` until
+/* ---- weak.c ---- */
+
+struct iris_weak;
+
+/* newest: no read returns an old value. Collective over the job. The caller keeps the objects in `params` until
  * iris_i_weak_destroy(). IRIS_ERR_UNSUPPORTED: ranks are processes;
  * IRIS_ERR_CONFIG: a file of choices cannot be read or written, or is from another
  * program, number of ranks or check; IRIS_ERR_NO_MEMORY. */
-iris_status_t iris_i_weak_create(const struct iris_weak_params *params,
-                                 struct iris_weak **weak_p);
+iris_status_t iris_i_weak_create(const struct iris_check_params *params,
+                                 bool newest, struct iris_weak **weak_p);
 
 /* The rank makes no more calls except those that end it. `weak` may be NULL. */
 void iris_i_weak_last_call(struct iris_weak *weak);
@@ -106,21 +106,11 @@ void iris_i_weak_destroy(struct iris_weak *weak);
 
 struct iris_race;
 
-struct iris_race_params {
-    const struct iris_heap *heap; /* connected; without allocations */
-    const void *default_stream;
-    /* A number that is equal for groups of the same ranks in the same order. */
-    uint64_t (*group_key)(const void *group);
-    const char *prefix;       /* prefix of <prefix>_races.json; empty: no
-                               * file */
-    const char *suppressions; /* path of the file; empty: no file */
-};
-
 /* Starts the checker of this rank. Collective over the job. The caller keeps
  * the objects in `params` until iris_i_race_destroy(). Returns IRIS_ERR_LIMIT,
  * and the statuses of iris_i_race_suppressions_open() and
  * iris_i_order_open(). */
-iris_status_t iris_i_race_create(const struct iris_race_params *params,
+iris_status_t iris_i_race_create(const struct iris_check_params *params,
                                  struct iris_race **race_p);
 
 /* IRIS_ERR_RACE if any rank has found a race. Rank 0 writes the file. All ranks

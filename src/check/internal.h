@@ -14,6 +14,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+
+/* Makes room for one more than `count` items of an array, whose room is a power of
+ * two; NULL: no memory, and the array is as it was. */
+static inline void *iris_i_order_grow(void *items, size_t count, size_t bytes)
+{
+    return (count & (count - 1)) == 0
+               ? realloc(items, (count == 0 ? 1 : 2 * count) * bytes)
+               : items;
+}
 
 /* ---- order.c ---- */
 
@@ -177,15 +187,39 @@ struct iris_order {
     struct iris_order_shared *shared;
     struct iris_order_moment *arena;
     void *more; /* shared, for the user; zeroed */
+    size_t more_bytes;
+    char *cells; /* for each 8 bytes of each heap, the user's cell; zeroed */
+    size_t cell_bytes;
+    size_t num_words; /* of a heap */
     size_t bytes;
 };
 
-/* Rank 0 makes it and all ranks map it. Collective among `members`.
- * IRIS_ERR_NO_MEMORY, IRIS_ERR_SYSTEM, and the statuses of agreements */
-iris_status_t iris_i_order_open(struct iris_members *members, int rank,
+/* The cell of the 8 bytes there. */
+static inline void *iris_i_order_cell(const struct iris_order *order, int rank,
+                                      size_t offset)
+{
+    return order->cells +
+           ((size_t)rank * order->num_words + offset / 8) * order->cell_bytes;
+}
+
+/* Rank 0 makes it and all ranks map it. Collective; `status` is this rank's so
+ * far. IRIS_ERR_NO_MEMORY, IRIS_ERR_SYSTEM, and the statuses of agreements */
+iris_status_t iris_i_order_open(const struct iris_heap *heap,
+                                iris_status_t status, size_t cell_bytes,
                                 size_t more_bytes, struct iris_order *order_p);
-/* In this process only, without more. IRIS_ERR_NO_MEMORY */
-iris_status_t iris_i_order_open_own(struct iris_order *order);
+/* In this process only. IRIS_ERR_NO_MEMORY */
+iris_status_t iris_i_order_open_own(const struct iris_heap *heap,
+                                    size_t cell_bytes,
+                                    struct iris_order *order_p);
+
+/* Agrees on the status; the rank that tells gives the others a number. */
+struct iris_order_place {
+    int64_t pid;
+    uint64_t number;
+};
+iris_status_t iris_i_order_tell(struct iris_members *members,
+                                iris_status_t status, bool tells,
+                                struct iris_order_place *place);
 void iris_i_order_close(struct iris_order *order);
 
 /* If a rank dies with the lock, its update is incomplete: races may be missed
@@ -196,7 +230,7 @@ void iris_i_order_unlock(struct iris_order_shared *shared)
     IRIS_RELEASES(shared->lock);
 
 /* Takes a spin lock, for a short time. A thread that holds one takes another
- * only in this order: a word's, a granule's, a lane's, `tables`. It does not take
+ * only in this order: a word's, a granule's, that of races, a lane's, `tables`. It does not take
  * the common lock. If a lock is not released for seconds, its holder has
  * died. */
 static inline bool iris_i_order_spin_try(atomic_uint *lock)
@@ -355,6 +389,8 @@ uint32_t iris_i_order_add_lane(struct iris_order *order, int rank,
 void iris_i_order_begin(struct iris_order *order, uint32_t lane,
                         const struct iris_order_clock *from);
 
+/* ---- order_host.c ---- */
+
 /* A collective call, by its group's number and its own number; number 0: no
  * call. */
 struct iris_order_call {
@@ -362,39 +398,90 @@ struct iris_order_call {
     uint64_t number;
 };
 
-/* A rank's host, in the collective calls that it makes. */
+/* A collective on a stream: the meeting by which others learn of this rank's
+ * work, and the one by which this rank learns of theirs. */
+struct iris_order_exchange {
+    bool is_one;
+    struct iris_order_call tells;
+    struct iris_order_call hears;
+};
+
+/* The buffers of an enqueued collective. */
+struct iris_order_buffers {
+    const void *in;
+    size_t in_bytes; /* 0: it reads no buffer, or an unknown one */
+    const void *out;
+    size_t out_bytes;
+    uint32_t site; /* of the call */
+};
+
+/* Enqueued work. */
+struct iris_order_work {
+    uint64_t id; /* id of the host's event */
+    enum iris_host_op op;
+    uint32_t site; /* site of the call; 0: its kernel is the program's */
+    struct iris_order_clock clock;       /* the host's clock at the call */
+    struct iris_order_exchange exchange; /* the collective that it is part of */
+    struct iris_order_buffers buffers;   /* buffers of its first kernel */
+};
+
+/* Workgroups of a launch that are distinguished. Those whose ids differ by a
+ * multiple of this count as one. */
+#define IRIS_ORDER_WGS 256
+
+struct iris_order_stream {
+    const void *stream;
+    uint32_t number;                /* from 1 */
+    struct iris_order_clock clock;  /* clock of the finished work */
+    uint64_t run;                   /* id of the running kernel; 0: none */
+    bool shares_lanes;              /* it has more workgroups than lanes */
+    struct iris_order_work now;     /* the running work, without its clock */
+    uint32_t lanes[IRIS_ORDER_WGS]; /* + 1 */
+    struct iris_order_work *work;   /* first in, first out */
+    size_t num_work;
+};
+
+/* A rank's host: its collective calls, and its streams. */
 struct iris_order_host {
     struct iris_order *order;
-    /* A number that is equal for groups of the same ranks in the same order. */
     uint64_t (*group_key)(const void *group);
+    const void *default_stream;
     uint32_t lane;
     unsigned depth;                    /* number of nested calls in progress */
     struct iris_order_call call;       /* the outermost one */
     uint64_t calls[IRIS_ORDER_GROUPS]; /* number of calls made */
+    struct iris_order_stream **streams;
+    uint32_t num_streams;
+    struct iris_order_exchange enqueuing;
+    struct iris_order_buffers buffers; /* buffers for its first kernel */
+    uint32_t outer; /* site of the current call that may launch kernels */
 };
 
-/* Calls that all members make on the host. */
-bool iris_i_order_is_collective(const struct iris_host_event *event);
+void iris_i_order_open_host(struct iris_order_host *host,
+                            struct iris_order *order,
+                            const struct iris_check_params *params);
+void iris_i_order_close_host(struct iris_order_host *host);
 
-/* This rank's next call of the group; NULL: of all ranks. kind 0: on the host; 1:
- * on streams; iris_i_order_pair(): messages from one member to another. */
-struct iris_order_call iris_i_order_next_call(struct iris_order_host *host,
-                                              const void *group, uint64_t kind);
-uint64_t iris_i_order_pair(int from, int to);
+/* The order by an event of this rank's host or streams; `site` is that of the
+ * call. Returns the stream on which work begins, if any. */
+struct iris_order_stream *
+iris_i_order_observe(struct iris_order_host *host,
+                     const struct iris_host_event *event, uint32_t site);
+
+/* The stream of a kernel's run; NULL: not found. */
+struct iris_order_stream *
+iris_i_order_find_run(const struct iris_order_host *host, uint64_t run);
+
+/* The lane of a workgroup + 1; it begins after the stream's earlier work. 0:
+ * there are too many. */
+uint32_t iris_i_order_lane(struct iris_order_host *host,
+                           struct iris_order_stream *stream, uint64_t run,
+                           uint32_t workgroup);
 
 /* The meeting of a call. It replaces one of long ago. */
 struct iris_order_meeting *
 iris_i_order_meeting(struct iris_order *order,
                      const struct iris_order_call *call);
-
-/* The host enters a collective call, and leaves it. The outermost call orders
- * the members' hosts. True: it is that one. */
-bool iris_i_order_enter(struct iris_order_host *host, const void *group);
-bool iris_i_order_leave(struct iris_order_host *host);
-
-/* In a collective call: the host's operations so far happen before the other
- * members' later ones. */
-void iris_i_order_come(struct iris_order_host *host);
 
 /* ---- Shared by the ranks' race checkers ---- */
 
@@ -428,9 +515,10 @@ struct iris_race_found {
     atomic_bool suppressed; /* the finder decides this before its work ends */
 };
 
-/* Under the common lock, except members that are atomic and `granules`. */
+/* `lock` guards the sites and the races that were found. */
 struct iris_race_shared {
     atomic_uint granules[IRIS_RACE_GRANULES]; /* spin locks of the shadow */
+    atomic_uint lock;                         /* a spin lock, too */
     uint32_t num_sites;                       /* without number 0 */
     struct iris_race_site sites[IRIS_RACE_SITES];
     atomic_uint num_found; /* may be read without the lock */
@@ -453,22 +541,15 @@ struct iris_race_caller {
 
 void iris_i_race_caller(struct iris_race_caller *caller_p);
 
-/* A rank's own table of the sites that it has met. Under the lock. */
+/* A rank's own table of the sites that it has met. It only grows, and readers need
+ * no lock. */
 #define IRIS_RACE_KNOWN_SITES (2 * IRIS_RACE_SITES)
-struct iris_race_key {
-    const void *address;
-    const char *kernel;
-    uint64_t how;
-};
-
-struct iris_race_key iris_i_race_key(const struct iris_cpu_event *event);
-bool iris_i_race_is_same_key(const struct iris_race_key *a,
-                             const struct iris_race_key *b);
-
 struct iris_race_sites {
-    struct {
-        struct iris_race_key key;
-        uint32_t number; /* 0: free */
+    struct iris_race_known {
+        const void *address;
+        const char *kernel;
+        uint64_t how;
+        atomic_uint number; /* set last; 0: free */
     } known[IRIS_RACE_KNOWN_SITES];
 };
 
@@ -487,8 +568,6 @@ void iris_i_race_find_file(const void *address, unsigned i,
 void iris_i_race_deed(const struct iris_race_site *site, char *text,
                       size_t bytes);
 
-/* ---- race_shadow.c ---- */
-
 /* Races of one access, found while a granule was locked: one of each two
  * sites. */
 #define IRIS_RACE_CAUGHT 16
@@ -501,22 +580,6 @@ struct iris_race_caught {
         unsigned times;
     } races[IRIS_RACE_CAUGHT];
 };
-
-/* Compares the access with the earlier ones, keeps it, and adds its races. All of
- * its members except the mask are set. Called by the thread that runs the
- * access's lane, or under the lock. */
-void iris_i_race_touch(struct iris_race *race,
-                       const struct iris_order_range *range,
-                       const struct iris_race_access *access,
-                       struct iris_race_caught *caught);
-
-/* The latest plain write of the 8 bytes there; false: unknown. */
-bool iris_i_race_last_plain(const struct iris_race *race, int rank,
-                            size_t offset, struct iris_race_access *plain_p);
-
-/* Removes all accesses to that range. */
-void iris_i_race_forget(struct iris_race *race,
-                        const struct iris_order_range *range);
 
 /* ---- The state of one rank while it looks for races ---- */
 
@@ -532,76 +595,18 @@ struct iris_race_suppressions {
     size_t count;
 };
 
-/* Workgroups of a launch that are distinguished. Those whose ids differ by a
- * multiple of this count as one. */
-#define IRIS_RACE_WGS 256
-
-/* A collective on a stream: the meeting by which others learn of this rank's
- * work, and the one by which this rank learns of theirs. */
-struct iris_race_exchange {
-    bool is_one;
-    struct iris_order_call tells;
-    struct iris_order_call hears;
-};
-
-/* The buffers of an enqueued collective. */
-struct iris_race_buffers {
-    const void *in;
-    size_t in_bytes; /* 0: it reads no buffer, or an unknown one */
-    const void *out;
-    size_t out_bytes;
-    uint32_t site; /* of the call */
-};
-
-/* Enqueued work. */
-struct iris_race_work {
-    uint64_t id; /* id of the host's event */
-    enum iris_host_op op;
-    uint32_t site; /* site of the call; 0: its kernel is the program's */
-    struct iris_order_clock clock;      /* the host's clock at the call */
-    struct iris_race_exchange exchange; /* the collective that it is part of */
-    struct iris_race_buffers buffers;   /* buffers of its first kernel */
-};
-
-struct iris_race_stream {
-    const void *stream;
-    uint32_t number;               /* from 1 */
-    struct iris_order_clock clock; /* clock of the finished work */
-    uint64_t run;                  /* id of the running kernel; 0: none */
-    bool shares_lanes;             /* it has more workgroups than lanes */
-    uint32_t site;                 /* site of the call that enqueued the
-                                   * running work */
-    struct iris_race_exchange exchange;
-    struct iris_race_buffers buffers; /* buffers of the running kernel */
-    uint32_t lanes[IRIS_RACE_WGS];    /* + 1 */
-    struct iris_race_work *work;      /* first in, first out */
-    size_t num_work;
-    size_t capacity;
-};
-
 struct iris_race {
     uint64_t serial; /* number among the checkers of this process, from 1 */
     const struct iris_heap *heap;
-    const void *default_stream;
-    const char *prefix;            /* prefix of the files of races; empty: no
-                                    * files */
-    const char *suppressions_path; /* empty: none */
+    struct iris_check_params params;
     struct iris_race_suppressions suppressions;
     struct iris_observer observer;
-    struct iris_order order;
+    struct iris_order order; /* a word's cell: IRIS_RACE_CELLS accesses */
     struct iris_race_shared *shared;
-    struct iris_race_access *shadow; /* CELLS for each word of each heap */
-    size_t num_words;                /* number of words of a heap */
     struct iris_race_sites sites;
     struct iris_order_host host;
-    struct iris_race_stream **streams;
-    uint32_t num_streams;
-    bool
-        allocates; /* a nested call allocates: fills that nobody enqueued belong
-                     * to it */
-    struct iris_race_exchange enqueuing;
-    struct iris_race_buffers buffers; /* buffers for its first kernel */
-    uint32_t outer;       /* site of the current call that may launch kernels */
+    bool allocates;       /* a nested call allocates: fills that nobody enqueued
+                           * belong to it */
     size_t free_bytes;    /* size of the allocation that is being freed */
     atomic_uint num_seen; /* races already considered for printing */
 };
@@ -618,92 +623,13 @@ iris_i_race_suppressions_open(const struct iris_log *log, const char *path,
                               struct iris_race_suppressions *list_p);
 void iris_i_race_suppressions_close(struct iris_race_suppressions *list);
 
-/* Keeps the races for reports. Under the lock. */
+/* Keeps the races for reports. */
 void iris_i_race_note(struct iris_race *race,
                       const struct iris_race_caught *caught);
 
 /* Logs the races that this rank has found and not logged yet. The lock is not
  * held. */
 void iris_i_race_print(struct iris_race *race);
-
-/* ---- race_access.c ---- */
-
-/* The lane of a workgroup + 1; it begins after the stream's earlier work. 0:
- * there are too many. Under the lock. */
-uint32_t iris_i_race_lane(struct iris_race *race,
-                          struct iris_race_stream *stream, uint64_t run,
-                          uint32_t workgroup);
-
-/* The device function of an observer whose self is a struct iris_race. */
-iris_status_t iris_i_race_device(void *race,
-                                 const struct iris_cpu_event *event);
-
-/* From here to the end, this checker receives accesses by the process, too. */
-void iris_i_race_plain_begin(struct iris_race *race);
-void iris_i_race_plain_end(struct iris_race *race);
-
-/* The calling thread's accesses outside kernels belong to this rank's host. */
-void iris_i_race_plain_host(struct iris_race *race);
-
-/* ---- weak_model.c ---- */
-
-#define IRIS_WEAK_LANES 64
-
-struct iris_weak_model;
-
-/* The order of an access. */
-struct iris_weak_how {
-    bool atomic;
-    bool update; /* the read of an atomic that also writes */
-    struct iris_order_op op;
-};
-
-/* Chooses one of `count` results, from 0 to count - 1; 0 is the newest. */
-struct iris_weak_chooser {
-    unsigned (*choose)(void *arg, unsigned count);
-    void *arg;
-};
-
-/* All lanes see a write at the latest `age` steps after it; 0: possibly never.
- * NULL: no memory. */
-struct iris_weak_model *
-iris_i_weak_model_create(struct iris_order *order,
-                         struct iris_weak_chooser chooser, uint64_t age);
-void iris_i_weak_model_destroy(struct iris_weak_model *model);
-
-/* A workgroup begins, after its host's operations: its lane. Workgroups of a rank
- * share the rank's part of IRIS_WEAK_LANES. */
-uint32_t iris_i_weak_begin(struct iris_weak_model *model,
-                           const struct iris_order_host *host, int num_ranks,
-                           const struct iris_cpu_wg *cpu);
-
-/* All lanes see all earlier writes. */
-void iris_i_weak_flush(struct iris_weak_model *model);
-
-/* Before any access of the lane: the current contents of memory. If memory was
- * written without the model, all lanes see that write. */
-void iris_i_weak_look(struct iris_weak_model *model, uint32_t lane,
-                      const struct iris_order_range *range, const void *memory);
-
-/* A read: *seen gets the value that the lane sees, range->bytes long. Each
- * aligned word of 8 bytes is seen as a whole. Returns the number of writes that
- * are newer than the oldest word seen. */
-unsigned iris_i_weak_read(struct iris_weak_model *model,
-                          const struct iris_order_range *range,
-                          const struct iris_weak_how *how, void *seen);
-
-/* The latest read of that word acquires the release of its writer. */
-void iris_i_weak_acquire(struct iris_weak_model *model,
-                         const struct iris_order_range *range,
-                         const struct iris_weak_how *how);
-
-/* Call this after a write. */
-void iris_i_weak_write(struct iris_weak_model *model,
-                       const struct iris_order_range *range,
-                       const struct iris_weak_how *how, const void *written);
-
-void iris_i_weak_fence(struct iris_weak_model *model,
-                       const struct iris_order_op *op);
 
 /* ---- weak_schedule.c ---- */
 
@@ -724,10 +650,9 @@ struct iris_weak_choices {
     struct iris_weak_decision *follow; /* sorted; NULL: the seed decides */
     size_t num_follow;
     FILE *record; /* NULL: do not record */
-    /* tests/check/explorer.c: these choices in this order, then the defaults */
+    /* tests/check/explorer.c: `follow` in its order, then the defaults */
     bool explores;
-    struct iris_weak_step *script;
-    size_t num_script, next_script;
+    size_t next_followed;
 };
 
 enum iris_weak_choice {
@@ -756,15 +681,9 @@ void iris_i_weak_tell(const struct iris_weak_choices *choices,
 struct iris_weak_schedule;
 struct iris_weak_slot;
 
-struct iris_weak_schedule_params {
-    int num_ranks;
-    unsigned threads; /* workgroups of one kernel that run at once */
-    struct iris_weak_choices_params choices;
-};
-
 /* IRIS_ERR_NO_MEMORY, IRIS_ERR_CONFIG */
 iris_status_t
-iris_i_weak_schedule_create(const struct iris_weak_schedule_params *params,
+iris_i_weak_schedule_create(const struct iris_check_params *params, bool newest,
                             struct iris_weak_schedule **schedule_p);
 void iris_i_weak_schedule_destroy(struct iris_weak_schedule *schedule);
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 libirisi_la_SOURCES += %D%/bounds.c %D%/check.h %D%/internal.h %D%/order.c \
-	%D%/race.c %D%/race_access.c %D%/race_report.c %D%/race_shadow.c %D%/race_site.c \
-	%D%/weak.c %D%/weak_model.c %D%/weak_schedule.c
+	%D%/order_host.c %D%/race.c %D%/race_report.c %D%/race_site.c %D%/weak.c \
+	%D%/weak_schedule.c
 # What programs compiled by iriscc --check call; it is linked into them.
 lib_LIBRARIES = libiris_check.a
 libiris_check_a_SOURCES = %D%/race_calls.c

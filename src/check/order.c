@@ -48,12 +48,6 @@
 
 static const struct iris_call_type open_call = {.name = "iris_init"};
 
-/* The place of rank 0's file. */
-struct place {
-    int64_t pid;
-    int64_t fd;
-};
-
 static size_t round_bytes(size_t bytes)
 {
     return (bytes + 4095) & ~(size_t)4095;
@@ -98,6 +92,7 @@ static iris_status_t map_file(int fd, struct iris_order *order)
     order->shared = (void *)at;
     order->arena = (void *)(at + size_shared());
     order->more = at + size_shared() + ARENA_BYTES;
+    order->cells = (char *)order->more + order->more_bytes;
     return IRIS_OK;
 }
 
@@ -114,18 +109,33 @@ static void init_shared(struct iris_order_shared *shared)
     shared->num_edges = 1;
 }
 
-/* This rank's part: the others have received the place of rank 0's file. */
-static iris_status_t join_file(struct iris_members *members,
+iris_status_t iris_i_order_tell(struct iris_members *members,
+                                iris_status_t status, bool tells,
+                                struct iris_order_place *place)
+{
+    struct iris_call call = {.type = &open_call, .status = status};
+
+    if (tells) {
+        call.payload = place;
+        call.payload_bytes = sizeof *place;
+    }
+    status = iris_i_agree(members, &call);
+    if (status == IRIS_OK) {
+        (void)iris_i_agree_payload(members, 0, place, sizeof *place);
+    }
+    return status;
+}
+
+/* Another rank's part. */
+static iris_status_t join_file(const struct iris_order_place *place,
                                struct iris_order *order)
 {
-    struct place place = {0, -1};
     char path[64];
     iris_status_t status;
     int fd;
 
-    (void)iris_i_agree_payload(members, 0, &place, sizeof place);
-    snprintf(path, sizeof path, "/proc/%lld/fd/%lld", (long long)place.pid,
-             (long long)place.fd);
+    snprintf(path, sizeof path, "/proc/%lld/fd/%llu", (long long)place->pid,
+             (unsigned long long)place->number);
     fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0) {
         return iris_i_fail_errno(NULL, IRIS_ERR_SYSTEM, errno,
@@ -138,31 +148,38 @@ static iris_status_t join_file(struct iris_members *members,
     return status;
 }
 
-iris_status_t iris_i_order_open(struct iris_members *members, int rank,
+static void size_order(const struct iris_heap *heap, size_t cell_bytes,
+                       size_t more_bytes, struct iris_order *order)
+{
+    order->num_words = round_bytes(iris_i_heap_bytes(&heap->memory)) / 8;
+    order->cell_bytes = cell_bytes;
+    order->more_bytes = round_bytes(more_bytes);
+    order->bytes = size_shared() + ARENA_BYTES + order->more_bytes +
+                   (size_t)heap->log->num_ranks * order->num_words * cell_bytes;
+}
+
+iris_status_t iris_i_order_open(const struct iris_heap *heap,
+                                iris_status_t status, size_t cell_bytes,
                                 size_t more_bytes, struct iris_order *order_p)
 {
-    struct iris_call call = {.type = &open_call};
-    struct place place = {getpid(), -1};
-    iris_status_t status;
+    struct iris_order_place place = {.pid = getpid()};
+    bool makes = heap->log->rank == 0;
     int fd = -1;
 
-    order_p->bytes = size_shared() + ARENA_BYTES + more_bytes;
-    if (rank == 0) {
-        call.status = make_file(order_p->bytes, &fd);
-        call.status =
-            call.status == IRIS_OK ? map_file(fd, order_p) : call.status;
-        if (call.status == IRIS_OK) {
+    size_order(heap, cell_bytes, more_bytes, order_p);
+    if (makes && status == IRIS_OK) {
+        status = make_file(order_p->bytes, &fd);
+        status = status == IRIS_OK ? map_file(fd, order_p) : status;
+        if (status == IRIS_OK) {
             init_shared(order_p->shared);
-            place.fd = fd;
-            call.payload = &place;
-            call.payload_bytes = sizeof place;
+            place.number = (uint64_t)fd;
         }
     }
-    status = iris_i_agree(members, &call);
+    status = iris_i_order_tell(heap->world, status, makes, &place);
     if (status == IRIS_OK) {
-        call = (struct iris_call){.type = &open_call};
-        call.status = rank == 0 ? IRIS_OK : join_file(members, order_p);
-        status = iris_i_agree(members, &call);
+        status = iris_i_order_tell(heap->world,
+                                   makes ? IRIS_OK : join_file(&place, order_p),
+                                   makes, &place);
     }
     if (fd >= 0) {
         close(fd);
@@ -170,14 +187,16 @@ iris_status_t iris_i_order_open(struct iris_members *members, int rank,
     return status;
 }
 
-iris_status_t iris_i_order_open_own(struct iris_order *order)
+iris_status_t iris_i_order_open_own(const struct iris_heap *heap,
+                                    size_t cell_bytes,
+                                    struct iris_order *order_p)
 {
     iris_status_t status;
 
-    order->bytes = size_shared() + ARENA_BYTES;
-    status = map_file(-1, order);
+    size_order(heap, cell_bytes, 0, order_p);
+    status = map_file(-1, order_p);
     if (status == IRIS_OK) {
-        init_shared(order->shared);
+        init_shared(order_p->shared);
     }
     return status;
 }
@@ -382,13 +401,19 @@ uint32_t iris_i_order_edge(struct iris_order *order,
     return i;
 }
 
+/* Whether an operation of that scope, by a lane of `rank`, spans the other
+ * rank's lanes. */
+static bool is_wide(iris_scope_t scope, int rank, int other)
+{
+    return scope == IRIS_SCOPE_SYSTEM ||
+           (scope == IRIS_SCOPE_AGENT && rank == other);
+}
+
 bool iris_i_order_spans(const struct iris_order_shared *shared,
                         iris_scope_t scope, uint32_t lane, uint32_t other)
 {
-    return scope == IRIS_SCOPE_WG ? lane == other
-           : scope == IRIS_SCOPE_AGENT
-               ? shared->lanes[lane].rank == shared->lanes[other].rank
-               : true;
+    return lane == other ||
+           is_wide(scope, shared->lanes[lane].rank, shared->lanes[other].rank);
 }
 
 /* ---- Lanes ---- */
@@ -444,14 +469,6 @@ static void acquire_clock(struct iris_order *order, uint32_t lane,
     iris_i_order_spin_lock(order->shared, &self->lock);
     iris_i_order_join(order, &self->clock, from, why);
     iris_i_order_spin_unlock(&self->lock);
-}
-
-/* Whether an operation of that scope, by a lane of `rank`, spans the other
- * rank's lanes. */
-static bool is_wide(iris_scope_t scope, int rank, int other)
-{
-    return scope == IRIS_SCOPE_SYSTEM ||
-           (scope == IRIS_SCOPE_AGENT && rank == other);
 }
 
 /* Adds a clock to the grant of that rank and scope. If there are too many, the
@@ -879,99 +896,4 @@ bool iris_i_order_locate(const struct iris_heap *heap,
     return range_p->rank >= 0 && range_p->rank < heap->log->num_ranks &&
            range_p->offset < iris_i_heap_bytes(memory) &&
            range_p->bytes <= iris_i_heap_bytes(memory) - range_p->offset;
-}
-
-/* ---- Calls of hosts ---- */
-
-bool iris_i_order_is_collective(const struct iris_host_event *event)
-{
-    return event->op == IRIS_HOST_ALLOC || event->op == IRIS_HOST_FREE ||
-           event->op == IRIS_HOST_BROADCAST ||
-           event->op == IRIS_HOST_GROUP_CREATE ||
-           (event->op == IRIS_HOST_BARRIER && event->stream == NULL);
-}
-
-/* The number of the group, which all members find by this key (not 0).
- * IRIS_ORDER_GROUPS: there are too many. */
-static uint32_t find_group(struct iris_order_shared *shared, uint64_t key)
-{
-    uint32_t i = 0;
-
-    while (i < IRIS_ORDER_GROUPS && shared->groups[i].key != key &&
-           shared->groups[i].key != 0) {
-        i++;
-    }
-    if (i == IRIS_ORDER_GROUPS) {
-        shared->blind = true;
-    } else {
-        shared->groups[i].key = key;
-    }
-    return i;
-}
-
-struct iris_order_call iris_i_order_next_call(struct iris_order_host *host,
-                                              const void *group, uint64_t kind)
-{
-    struct iris_order_call call = {0, 0};
-    uint64_t members = group == NULL ? 1 : host->group_key(group);
-    uint32_t number = find_group(host->order->shared, 2 * members + kind);
-
-    if (number < IRIS_ORDER_GROUPS) {
-        call.group = number;
-        call.number = ++host->calls[number];
-    }
-    return call;
-}
-
-uint64_t iris_i_order_pair(int from, int to)
-{
-    uint64_t pair = (uint64_t)(uint32_t)from << 32 | (uint32_t)to;
-
-    return (pair + 1) * UINT64_C(0x9e3779b97f4a7c15);
-}
-
-struct iris_order_meeting *
-iris_i_order_meeting(struct iris_order *order,
-                     const struct iris_order_call *call)
-{
-    struct iris_order_group *group = &order->shared->groups[call->group];
-    struct iris_order_meeting *meeting =
-        &group->meetings[call->number % IRIS_ORDER_MEETINGS];
-
-    if (meeting->number < call->number) {
-        clear_clock(order, &meeting->clock);
-        meeting->number = call->number;
-        meeting->cleared = false;
-    }
-    return meeting;
-}
-
-void iris_i_order_come(struct iris_order_host *host)
-{
-    if (host->depth != 0 && host->call.number != 0) {
-        iris_i_order_join(
-            host->order, &iris_i_order_meeting(host->order, &host->call)->clock,
-            &host->order->shared->lanes[host->lane].clock, 0);
-        iris_i_order_tick(host->order, host->lane);
-    }
-}
-
-bool iris_i_order_enter(struct iris_order_host *host, const void *group)
-{
-    if (host->depth++ != 0) {
-        return false;
-    }
-    host->call = iris_i_order_next_call(host, group, 0);
-    iris_i_order_come(host);
-    return true;
-}
-
-bool iris_i_order_leave(struct iris_order_host *host)
-{
-    if (--host->depth == 0 && host->call.number != 0) {
-        iris_i_order_join(
-            host->order, &host->order->shared->lanes[host->lane].clock,
-            &iris_i_order_meeting(host->order, &host->call)->clock, 0);
-    }
-    return host->depth == 0;
 }

@@ -1,78 +1,665 @@
 /* SPDX-License-Identifier: MIT
  *
- * The race checker: its begin and end, and the host's calls and work on streams.
+ * The race checker: accesses go to the shadow, atomics and fences to the order.
  *
- * The outermost collective call of a group is a meeting (order.c). New memory
- * has no earlier accesses; freed memory counts as written by each host.
+ * Operations of kernels come from their threads. A thread takes the common lock at
+ * the first operation of its workgroup, to learn its lane. From then on it needs
+ * it only for a site that its rank has not met, and to note a race. A stream whose
+ * grid has more workgroups than lanes always takes the lock, since threads share
+ * its lanes.
  *
- * A stream's clock has all work that has ended. Enqueued work keeps the clock
- * that the host had at the call, in a list, first in, first out. When work begins,
- * the stream's clock joins those of its item and of the items before it. The end
- * of a run joins the clocks of its lanes. All of it is under the common lock.
+ * The shadow keeps the latest accesses to each word. An access is dropped if it
+ * happens before a later one that races with at least the same accesses. New
+ * memory has no earlier accesses; freed memory counts as written by each host.
+ *
+ * Ordinary accesses come from programs compiled by `iriscc --check`. A process may
+ * have several ranks, each with a checker. An access in a kernel belongs to the
+ * kernel's rank, any other to the rank for which the thread makes calls.
  */
+#define _GNU_SOURCE
 #include "config.h"
 
 #include "check/internal.h"
 
+#include <iris/device/watch/cpu.h>
+#include <iris/device/watch/record.h>
+
+#include "backend/backend.h"
 #include "base/base.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-/* ---- Streams ---- */
+/* ---- The shadow ---- */
 
-static struct iris_race_stream *find_stream_of(struct iris_race *race,
-                                               const void *stream)
+/* Number of bytes that share a lock. */
+#define GRANULE_BYTES ((size_t)256)
+
+/* An access, during the walk over its words. */
+struct walk {
+    struct iris_race *race;
+    const struct iris_order_clock *clock; /* of its lane */
+    struct iris_race_access now;
+    struct iris_race_caught caught;
+    int rank;
+    size_t offset; /* of the word */
+};
+
+static struct iris_race_access *find_cells(const struct iris_race *race,
+                                           int rank, size_t offset)
 {
-    struct iris_race_stream **streams;
-    struct iris_race_stream *one;
+    return iris_i_order_cell(&race->order, rank, offset);
+}
 
-    stream = stream == NULL ? race->default_stream : stream;
-    for (uint32_t i = 0; i < race->num_streams; i++) {
-        if (race->streams[i]->stream == stream) {
-            return race->streams[i];
+/* The lock that guards the cells of a place. */
+static atomic_uint *find_granule(const struct iris_race *race, int rank,
+                                 size_t offset)
+{
+    size_t number = offset / GRANULE_BYTES + (size_t)rank * 641;
+
+    return &race->shared->granules[number % IRIS_RACE_GRANULES];
+}
+
+/* Whether two unordered accesses to a common byte are a race. */
+static bool is_conflict(const struct iris_order_shared *shared,
+                        const struct iris_race_access *a,
+                        const struct iris_race_access *b)
+{
+    if (((a->kind | b->kind) & IRIS_RACE_IS_WRITE) == 0) {
+        return false;
+    }
+    return (a->kind & b->kind & IRIS_RACE_IS_ATOMIC) == 0 ||
+           a->mask != b->mask ||
+           !iris_i_order_spans(shared, a->kind >> IRIS_RACE_SCOPE_SHIFT,
+                               a->lane, b->lane) ||
+           !iris_i_order_spans(shared, b->kind >> IRIS_RACE_SCOPE_SHIFT,
+                               b->lane, a->lane);
+}
+
+static bool is_before(const struct walk *walk,
+                      const struct iris_race_access *access)
+{
+    const struct iris_order_moment *moment;
+
+    if (access->lane == walk->now.lane) {
+        return true;
+    }
+    moment = iris_i_order_moment(&walk->race->order, walk->clock, access->lane);
+    return moment != NULL && moment->strict >= access->clock;
+}
+
+/* Whether every access that races with the earlier access also races with this
+ * one. */
+static bool is_stronger(const struct iris_race_access *now,
+                        const struct iris_race_access *before)
+{
+    bool plain = (now->kind & IRIS_RACE_IS_ATOMIC) == 0;
+
+    if ((now->kind & IRIS_RACE_IS_WRITE) == 0 &&
+        (before->kind & IRIS_RACE_IS_WRITE) != 0) {
+        return false;
+    }
+    return plain || (before->kind & IRIS_RACE_IS_ATOMIC) != 0;
+}
+
+/* The cell for one more access: a free one, else the least useful one. */
+static struct iris_race_access *pick_cell(const struct walk *walk,
+                                          struct iris_race_access *cells)
+{
+    struct iris_race_access *victim = NULL;
+
+    for (unsigned i = 0; i < IRIS_RACE_CELLS; i++) {
+        if (cells[i].mask == 0) {
+            return &cells[i];
+        }
+        if (victim == NULL && is_before(walk, &cells[i])) {
+            victim = &cells[i];
         }
     }
-    streams =
-        realloc(race->streams, (race->num_streams + 1) * sizeof *race->streams);
-    one = calloc(1, sizeof *one);
-    if (streams == NULL || one == NULL) {
-        race->streams = streams == NULL ? race->streams : streams;
-        race->order.shared->blind = true;
-        free(one);
-        return NULL;
-    }
-    race->streams = streams;
-    one->stream = stream;
-    streams[race->num_streams++] = one;
-    one->number = race->num_streams;
-    return one;
+    return victim != NULL ? victim : &cells[walk->now.clock % IRIS_RACE_CELLS];
 }
 
-static void end_run(struct iris_race *race, struct iris_race_stream *stream)
+static void catch_race(struct walk *walk, const struct iris_race_access *before)
 {
-    for (uint32_t i = 0; i < IRIS_RACE_WGS; i++) {
-        uint32_t lane = stream->lanes[i];
+    struct iris_race_caught *caught = &walk->caught;
+    unsigned i = 0;
 
-        if (lane != 0 &&
-            race->order.shared->lanes[lane - 1].run == stream->run) {
-            iris_i_order_join(&race->order, &stream->clock,
-                              &race->order.shared->lanes[lane - 1].clock, 0);
+    while (i < caught->count && (caught->races[i].before.site != before->site ||
+                                 caught->races[i].now.site != walk->now.site)) {
+        i++;
+    }
+    if (i == IRIS_RACE_CAUGHT) {
+        atomic_store(&walk->race->order.shared->blind, true);
+        return;
+    }
+    if (i == caught->count) {
+        caught->races[i] = (struct iris_race_caught_one){
+            *before, walk->now, walk->rank, walk->offset, 0};
+        caught->count++;
+    }
+    caught->races[i].times++;
+}
+
+static void touch_word(struct walk *walk, uint8_t mask)
+{
+    struct iris_race_access *cells =
+        find_cells(walk->race, walk->rank, walk->offset);
+
+    walk->now.mask = mask;
+    for (unsigned i = 0; i < IRIS_RACE_CELLS; i++) {
+        struct iris_race_access *before = &cells[i];
+        bool ordered, races;
+
+        if ((before->mask & mask) == 0) {
+            continue;
+        }
+        ordered = is_before(walk, before);
+        races = (before->kind & IRIS_RACE_IS_FREE) != 0 &&
+                (walk->now.kind & IRIS_RACE_IS_FREE) == 0;
+        races = races || (!ordered && is_conflict(walk->race->order.shared,
+                                                  before, &walk->now));
+        if (races) {
+            catch_race(walk, before);
+        }
+        if ((ordered || races) && is_stronger(&walk->now, before)) {
+            before->mask &= (uint8_t)~mask;
         }
     }
-    stream->run = 0;
+    *pick_cell(walk, cells) = walk->now;
 }
 
-static const struct iris_race_buffers no_buffers;
-static const struct iris_race_exchange no_exchange;
-static const struct iris_race_caller nowhere;
-
-static struct iris_order_clock *get_host_clock(const struct iris_race *race)
+/* Handles the words of one granule, up to `stop`, for an access up to `end`. */
+static void touch_words(struct walk *walk, size_t at, size_t end, size_t stop)
 {
-    return &race->order.shared->lanes[race->host.lane].clock;
+    while (at < end && at < stop) {
+        size_t first = at % 8, next = at - first + 8;
+        size_t last = next < end ? 8 : end - (at - first);
+
+        walk->offset = at - first;
+        touch_word(walk, (uint8_t)(0xffu << first & 0xffu >> (8 - last)));
+        at = next;
+    }
 }
 
-/* ---- Accesses ---- */
+/* Compares the access with the earlier ones, keeps it, and notes its races. All
+ * its members except the mask are set. By the thread that runs the access's lane,
+ * or under the lock. */
+static void touch_range(struct iris_race *race,
+                        const struct iris_order_range *range,
+                        const struct iris_race_access *access)
+{
+    struct walk walk;
+    size_t at = range->offset, end = range->offset + range->bytes;
+
+    if (range->bytes == 0 ||
+        iris_i_heap_is_own(&race->heap->names, range->offset)) {
+        return;
+    }
+    walk.race = race;
+    walk.clock = &race->order.shared->lanes[access->lane].clock;
+    walk.now = *access;
+    walk.rank = range->rank;
+    walk.caught.count = 0; /* without the time to clear the rest */
+    while (at < end) {
+        size_t stop = (at / GRANULE_BYTES + 1) * GRANULE_BYTES;
+        atomic_uint *granule = find_granule(race, range->rank, at);
+
+        iris_i_order_spin_lock(race->order.shared, granule);
+        touch_words(&walk, at, end, stop);
+        iris_i_order_spin_unlock(granule);
+        at = stop;
+    }
+    if (walk.caught.count != 0) {
+        iris_i_race_note(race, &walk.caught);
+    }
+}
+
+/* The latest plain write of the 8 bytes there; false: unknown. */
+static bool find_plain(const struct iris_race *race, int rank, size_t offset,
+                       struct iris_race_access *plain_p)
+{
+    const struct iris_race_access *cells =
+        find_cells(race, rank, offset - offset % 8);
+    atomic_uint *granule = find_granule(race, rank, offset);
+    bool found = false;
+
+    iris_i_order_spin_lock(race->order.shared, granule);
+    for (unsigned i = 0; i < IRIS_RACE_CELLS; i++) {
+        if (cells[i].mask != 0 &&
+            (cells[i].kind & (IRIS_RACE_IS_WRITE | IRIS_RACE_IS_ATOMIC |
+                              IRIS_RACE_IS_FREE)) == IRIS_RACE_IS_WRITE) {
+            *plain_p = cells[i];
+            found = true;
+            break;
+        }
+    }
+    iris_i_order_spin_unlock(granule);
+    return found;
+}
+
+/* Removes all accesses to that range: frees whole pages and zeroes the bytes beside
+ * them. */
+static void forget_range(struct iris_race *race,
+                         const struct iris_order_range *range)
+{
+    uintptr_t page = 4096;
+    uintptr_t from =
+        (uintptr_t)find_cells(race, range->rank, range->offset & ~(size_t)7);
+    uintptr_t to = (uintptr_t)find_cells(
+        race, range->rank, (range->offset + range->bytes + 7) & ~(size_t)7);
+    uintptr_t first = (from + page - 1) & ~(page - 1), last = to & ~(page - 1);
+
+    if (first >= last ||
+        madvise((void *)first, last - first, MADV_REMOVE) != 0) {
+        memset((void *)from, 0, to - from);
+        return;
+    }
+    memset((void *)from, 0, first - from);
+    memset((void *)last, 0, to - last);
+}
+
+/* ---- Atomics ---- */
+
+/* The sum of two floats, if it follows from their bits alone. Small
+ * integers are subnormal floats, which take processors a hundred times
+ * longer. False: it does not. */
+static bool add_subnormal(const struct iris_cpu_event *event, uint64_t *sum_p)
+{
+    unsigned mantissa = event->bytes == sizeof(float) ? 23 : 52;
+    uint64_t largest = event->bytes == sizeof(float) ? 0xff : 0x7ff;
+    uint64_t exponent = event->seen >> mantissa & largest;
+    bool is_small = event->seen >> mantissa == 0;
+
+    if (event->value >> mantissa != 0) {
+        return false;
+    }
+    *sum_p = is_small ? event->seen + event->value : event->seen;
+    return is_small ? event->op == IRIS_OP_ATOMIC_ADD
+                    : exponent > mantissa + 2 && exponent != largest;
+}
+
+static uint64_t add_floats(const struct iris_cpu_event *event)
+{
+    bool subtracts = event->op == IRIS_OP_ATOMIC_SUB;
+    uint32_t words[2] = {(uint32_t)event->seen, (uint32_t)event->value};
+    uint64_t sum;
+    float f[2];
+    double d[2];
+
+    if (add_subnormal(event, &sum)) {
+        return sum;
+    }
+    if (event->bytes == sizeof(float)) {
+        memcpy(f, words, sizeof f);
+        f[0] = subtracts ? f[0] - f[1] : f[0] + f[1];
+        memcpy(words, f, sizeof *words);
+        return words[0];
+    }
+    memcpy(&d[0], &event->seen, sizeof *d);
+    memcpy(&d[1], &event->value, sizeof *d);
+    d[0] = subtracts ? d[0] - d[1] : d[0] + d[1];
+    memcpy(&sum, d, sizeof sum);
+    return sum;
+}
+
+/* The possible values of the word after the operation: an event does not say
+ * whether it adds floats, or compares signed numbers. */
+static void find_values(const struct iris_cpu_event *event, uint64_t values[2])
+{
+    values[0] = values[1] = iris_d_record_value(event->op, event->value,
+                                                event->seen, event->expected);
+    switch (event->op) {
+    case IRIS_OP_ATOMIC_MIN:
+    case IRIS_OP_ATOMIC_MAX:
+        values[0] = event->seen;
+        values[1] = event->value;
+        break;
+    case IRIS_OP_ATOMIC_ADD:
+    case IRIS_OP_ATOMIC_SUB:
+        if (event->bytes == sizeof(float) || event->bytes == sizeof(double)) {
+            values[1] = add_floats(event);
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+/* A flag that plain stores write orders nothing, but the program expects it
+ * to. */
+static void take_plain(struct iris_race *race,
+                       const struct iris_order_atomic *reader)
+{
+    struct iris_order *order = &race->order;
+    struct iris_order_lane *lane = &order->shared->lanes[reader->op.lane];
+    struct iris_race_access plain;
+    struct iris_order_edge edge = {IRIS_ORDER_LACKS_ATOMIC, 0, reader->op.site};
+
+    if (find_plain(race, reader->rank, reader->offset, &plain) &&
+        plain.lane != reader->op.lane) {
+        uint32_t why;
+
+        edge.release = plain.site;
+        why = iris_i_order_edge(order, &edge);
+        iris_i_order_spin_lock(order->shared, &lane->lock);
+        iris_i_order_join_one(order, &lane->clock, plain.lane, plain.clock,
+                              why);
+        iris_i_order_spin_unlock(&lane->lock);
+    }
+}
+
+static void read_word(struct iris_race *race,
+                      const struct iris_order_atomic *atomic, uint64_t seen)
+{
+    if (!iris_i_order_read(&race->order, atomic, seen)) {
+        take_plain(race, atomic);
+    }
+}
+
+/* After an atomic. */
+static void end_atomic(struct iris_race *race,
+                       const struct iris_cpu_event *event,
+                       const struct iris_order_atomic *atomic)
+{
+    struct iris_order *order = &race->order;
+    uint64_t values[2];
+
+    if (event->op == IRIS_OP_LOAD) {
+        read_word(race, atomic, event->seen);
+    } else if (event->op == IRIS_OP_STORE) {
+        values[0] = values[1] = event->value;
+        iris_i_order_written(order, atomic, values, NULL);
+    } else if (event->op == IRIS_OP_ATOMIC_CAS &&
+               event->seen != event->expected) {
+        iris_i_order_unwritten(order, atomic);
+        read_word(race, atomic, event->seen);
+    } else {
+        find_values(event, values);
+        read_word(race, atomic, event->seen);
+        iris_i_order_written(order, atomic, values, &event->seen);
+    }
+}
+
+/* The order by an atomic or a fence. */
+static void order_event(struct iris_race *race,
+                        const struct iris_cpu_event *event,
+                        const struct iris_order_range *range, uint32_t lane,
+                        uint32_t site)
+{
+    bool fences = event->op == IRIS_OP_FENCE;
+    const struct iris_order_atomic atomic = {
+        .op = {lane, site, event->sem, event->scope},
+        .word =
+            fences ? NULL
+                   : iris_i_order_word(&race->order, range->rank, range->offset,
+                                       event->write && !event->after),
+        .rank = range->rank,
+        .offset = range->offset,
+        .bytes = range->bytes,
+        .id = event->id,
+        .foreseen = event->op == IRIS_OP_STORE ||
+                    event->op == IRIS_OP_ATOMIC_XCHG ||
+                    event->op == IRIS_OP_ATOMIC_CAS,
+        .value = event->value,
+    };
+
+    if (fences) {
+        iris_i_order_fence(&race->order, &atomic.op);
+    } else if (event->op == IRIS_OP_WAIT) {
+        if (event->after && event->held) {
+            read_word(race, &atomic, event->seen);
+        }
+    } else if (event->after) {
+        end_atomic(race, event, &atomic);
+    } else if (event->write) {
+        iris_i_order_write(&race->order, &atomic);
+    }
+}
+
+/* ---- Operations ---- */
+
+/* The checker and the lane of the thread's latest workgroup. */
+static _Thread_local struct {
+    uint64_t serial; /* serial number of the checker; 0: nothing is known */
+    uint64_t launch;
+    unsigned workgroup;
+    uint32_t lane;
+    uint32_t call; /* site of the host call that launched the library's own
+                    * kernel; 0: the kernel is the program's */
+} mine;
+
+/* An operation of `lane`, which counts as one of the site `call` unless that is
+ * 0. The shadow gets an access before it happens, and a wait's after it. A
+ * workgroup's collective orders nothing. */
+static void observe_operation(struct iris_race *race,
+                              const struct iris_cpu_event *event, uint32_t lane,
+                              uint32_t call)
+{
+    struct iris_order_range range = {-1, 0, 0};
+    struct iris_race_access access = {
+        .clock = iris_i_order_now(&race->order, lane),
+        .workgroup = event->workgroup,
+        .lane = (uint16_t)lane,
+        .kind = (uint8_t)((event->write ? IRIS_RACE_IS_WRITE : 0) |
+                          (event->atomic ? IRIS_RACE_IS_ATOMIC : 0) |
+                          (unsigned)event->scope << IRIS_RACE_SCOPE_SHIFT),
+    };
+
+    if ((event->after && !event->atomic) ||
+        (event->op != IRIS_OP_FENCE &&
+         !iris_i_order_locate(race->heap, event, &range))) {
+        return;
+    }
+    access.site = call != 0 ? call : iris_i_race_site(race, event);
+    if (access.site == 0) {
+        return;
+    }
+    if (event->op != IRIS_OP_FENCE &&
+        (event->after != 0) == (event->op == IRIS_OP_WAIT)) {
+        touch_range(race, &range, &access);
+    }
+    if (!iris_d_is_plain(event) && event->op != IRIS_OP_COLLECTIVE) {
+        order_event(race, event, &range, lane, access.site);
+    }
+}
+
+static void observe_locked(struct iris_race *race,
+                           const struct iris_cpu_event *event)
+{
+    struct iris_order_stream *stream =
+        iris_i_order_find_run(&race->host, event->launch);
+    uint32_t lane;
+
+    if (stream == NULL || stream->now.exchange.is_one) {
+        return;
+    }
+    lane =
+        iris_i_order_lane(&race->host, stream, event->launch, event->workgroup);
+    if (lane == 0) {
+        return;
+    }
+    mine.serial = stream->shares_lanes ? 0 : race->serial;
+    mine.launch = event->launch;
+    mine.workgroup = event->workgroup;
+    mine.lane = lane - 1;
+    mine.call = stream->now.site;
+    observe_operation(race, event, lane - 1, mine.call);
+}
+
+static iris_status_t observe_kernel_event(void *self,
+                                          const struct iris_cpu_event *event)
+{
+    struct iris_race *race = self;
+
+    if (event->op == IRIS_OP_BARRIER ||
+        (event->after && iris_d_is_plain(event))) {
+        return IRIS_OK;
+    }
+    if (mine.serial == race->serial && mine.launch == event->launch &&
+        mine.workgroup == event->workgroup) {
+        observe_operation(race, event, mine.lane, mine.call);
+    } else {
+        iris_i_order_lock(race->order.shared);
+        observe_locked(race, event);
+        iris_i_order_unlock(race->order.shared);
+    }
+    iris_i_race_print(race);
+    return IRIS_OK;
+}
+
+/* ---- Ordinary accesses ---- */
+
+#define MAX_CHECKERS 256
+
+/* Needs no lock: a checker is added before its rank's program runs, and removed
+ * after it has ended. */
+static _Atomic(struct iris_race *) checkers[MAX_CHECKERS];
+
+static struct iris_cpu_range checked;
+
+/* The checker of the thread's latest call of Iris; it may no longer exist. */
+static _Thread_local struct iris_race *own;
+
+static _Thread_local uint64_t num_atomics; /* number of the thread's atomics */
+
+static void include_range(uintptr_t low, uintptr_t high)
+{
+    _Atomic uintptr_t *low_p = (_Atomic uintptr_t *)&checked.low;
+    _Atomic uintptr_t *high_p = (_Atomic uintptr_t *)&checked.high;
+    uintptr_t now = atomic_load(low_p);
+
+    while ((now == 0 || low < now) &&
+           !atomic_compare_exchange_weak(low_p, &now, low)) {
+    }
+    now = atomic_load(high_p);
+    while (high > now && !atomic_compare_exchange_weak(high_p, &now, high)) {
+    }
+}
+
+/* From here to the end, this checker receives accesses by the process, too. */
+static void begin_plain(struct iris_race *race)
+{
+    const struct iris_heap_memory *memory = &race->heap->memory;
+
+    for (unsigned i = 0; i < MAX_CHECKERS; i++) {
+        struct iris_race *none = NULL;
+
+        if (atomic_compare_exchange_strong(&checkers[i], &none, race)) {
+            break;
+        }
+    }
+    for (int rank = 0; rank < race->heap->log->num_ranks; rank++) {
+        uintptr_t base = (uintptr_t)memory->bases[rank];
+
+        if (base != 0) {
+            include_range(base, base + iris_i_heap_bytes(memory));
+        }
+    }
+    own = race;
+}
+
+static void end_plain(struct iris_race *race)
+{
+    for (unsigned i = 0; i < MAX_CHECKERS; i++) {
+        struct iris_race *same = race;
+
+        (void)atomic_compare_exchange_strong(&checkers[i], &same, NULL);
+    }
+}
+
+/* The checker of a kernel's rank or, outside kernels, of the thread. If there
+ * is only one checker, it also covers threads that have not called Iris. */
+static struct iris_race *find_checker(const struct iris_cpu_wg *cpu)
+{
+    struct iris_race *one = NULL;
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < MAX_CHECKERS; i++) {
+        struct iris_race *race = atomic_load(&checkers[i]);
+
+        if (race == NULL) {
+            continue;
+        }
+        if (cpu != NULL ? race->heap->log->rank == cpu->rank : race == own) {
+            return race;
+        }
+        one = race;
+        count++;
+    }
+    return cpu == NULL && count == 1 ? one : NULL;
+}
+
+/* Whether the workgroup is inside an operation of the device API, whose own
+ * hooks report it: its latest operation has not ended. */
+static bool is_in_operation(const struct iris_cpu_wg *cpu)
+{
+    for (int i = 0; i < 2; i++) {
+        const struct iris_cpu_event *event = &cpu->events[i];
+
+        if (event->id != 0 && event->id == cpu->num_ops && !event->after &&
+            (event->op < IRIS_OP_OWN || event->op == IRIS_OP_WAIT)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const struct iris_cpu_range *iris_cpu_checked(void)
+{
+    return &checked;
+}
+
+/* Sets the owner of the heap as an operation of the device API does; false: the
+ * address is on no heap. */
+static bool place_event(const struct iris_race *race,
+                        struct iris_cpu_event *event)
+{
+    const struct iris_heap_memory *memory = &race->heap->memory;
+    int rank = race->heap->log->rank;
+    size_t offset;
+
+    event->rank = event->target_rank = rank;
+    if (event->op == IRIS_OP_FENCE) {
+        return true;
+    }
+    event->target_rank = iris_i_heap_owner(memory, event->address, &offset);
+    event->address = (const char *)memory->bases[rank] + offset;
+    return event->target_rank >= 0;
+}
+
+void iris_cpu_plain(const struct iris_cpu_event *access)
+{
+    struct iris_cpu_wg *cpu = iris_cpu_self();
+    struct iris_race *race = find_checker(cpu);
+    struct iris_cpu_event event = *access;
+
+    if (race == NULL || (cpu != NULL && is_in_operation(cpu)) ||
+        !place_event(race, &event)) {
+        return;
+    }
+    if (event.atomic) { /* counts down: ids of hooks count up */
+        num_atomics += !event.after;
+        event.id = UINT64_MAX - num_atomics;
+    }
+    event.kernel = "";
+    if (cpu == NULL) {
+        iris_i_order_lock(race->order.shared);
+        observe_operation(race, &event, race->host.lane, 0);
+        iris_i_order_unlock(race->order.shared);
+        iris_i_race_print(race);
+    } else {
+        event.kernel = cpu->kernel;
+        event.workgroup = cpu->workgroup;
+        event.launch = cpu->launch;
+        if (!iris_d_is_plain(&event)) {
+            iris_i_cpu_series_tell(cpu, race->heap->hooks);
+        }
+        (void)observe_kernel_event(race, &event);
+    }
+}
+
+/* ---- Accesses by hosts ---- */
 
 static bool find_range(const struct iris_race *race, const void *address,
                        size_t bytes, struct iris_order_range *range_p)
@@ -84,9 +671,9 @@ static bool find_range(const struct iris_race *race, const void *address,
            bytes <= iris_i_heap_bytes(&race->heap->memory) - range_p->offset;
 }
 
-static void touch_range(struct iris_race *race,
-                        const struct iris_order_range *range, uint32_t lane,
-                        uint32_t site, unsigned kind)
+static void touch_host_range(struct iris_race *race,
+                             const struct iris_order_range *range,
+                             uint32_t lane, uint32_t site, unsigned kind)
 {
     const struct iris_race_access access = {
         .clock = iris_i_order_now(&race->order, lane),
@@ -94,13 +681,8 @@ static void touch_range(struct iris_race *race,
         .lane = (uint16_t)lane,
         .kind = (uint8_t)kind,
     };
-    struct iris_race_caught caught;
 
-    caught.count = 0;
-    if (!iris_i_heap_is_own(&race->heap->names, range->offset)) {
-        iris_i_race_touch(race, range, &access, &caught);
-        iris_i_race_note(race, &caught);
-    }
+    touch_range(race, range, &access);
 }
 
 static void touch_bytes(struct iris_race *race, const void *address,
@@ -110,150 +692,7 @@ static void touch_bytes(struct iris_race *race, const void *address,
     struct iris_order_range range;
 
     if (find_range(race, address, bytes, &range)) {
-        touch_range(race, &range, lane, site, kind);
-    }
-}
-
-/* ---- Enqueued work ---- */
-
-static void enqueue_work(struct iris_race *race,
-                         const struct iris_host_event *event)
-{
-    struct iris_race_stream *stream = find_stream_of(race, event->stream);
-    struct iris_race_work work = {.id = event->id,
-                                  .op = event->op,
-                                  .site = race->outer,
-                                  .exchange = race->enqueuing};
-
-    if (stream == NULL) {
-        return;
-    }
-    if (event->op == IRIS_HOST_LAUNCH) {
-        work.buffers = race->buffers;
-        race->buffers = no_buffers;
-    }
-    if (stream->num_work == stream->capacity) {
-        size_t capacity = stream->capacity * 2 + 16;
-        struct iris_race_work *larger =
-            realloc(stream->work, capacity * sizeof *larger);
-
-        if (larger == NULL) {
-            race->order.shared->blind = true;
-            return;
-        }
-        stream->work = larger;
-        stream->capacity = capacity;
-    }
-    iris_i_order_join(&race->order, &work.clock, get_host_clock(race), 0);
-    iris_i_order_tick(&race->order, race->host.lane);
-    stream->work[stream->num_work++] = work;
-}
-
-/* Removes the first `count` items of work from the list: the stream has passed
- * them. */
-static void drop_work(struct iris_race *race, struct iris_race_stream *stream,
-                      size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        iris_i_order_join(&race->order, &stream->clock, &stream->work[i].clock,
-                          0);
-        iris_i_order_free(&race->order, &stream->work[i].clock);
-    }
-    stream->num_work -= count;
-    memmove(stream->work, stream->work + count,
-            stream->num_work * sizeof *stream->work);
-}
-
-/* A failed call has enqueued no work. */
-static void call_off_work(struct iris_race *race,
-                          const struct iris_host_event *event)
-{
-    struct iris_race_stream *stream = find_stream_of(race, event->stream);
-
-    for (size_t i = 0; stream != NULL && i < stream->num_work; i++) {
-        if (stream->work[i].id == event->id) {
-            iris_i_order_free(&race->order, &stream->work[i].clock);
-            stream->num_work--;
-            memmove(&stream->work[i], &stream->work[i + 1],
-                    (stream->num_work - i) * sizeof *stream->work);
-            return;
-        }
-    }
-}
-
-/* Finds the work that begins: a kernel's by its id, a copy or fill as the first
- * remaining one. The items before it were skipped, or belong to the same
- * call. */
-static void begin_work(struct iris_race *race, struct iris_race_stream *stream,
-                       enum iris_host_op op, uint64_t id)
-{
-    size_t i = 0;
-
-    while (i < stream->num_work && (stream->work[i].op != op ||
-                                    (id != 0 && stream->work[i].id != id))) {
-        i++;
-    }
-    stream->exchange = no_exchange;
-    stream->buffers = no_buffers;
-    stream->site = 0;
-    if (i < stream->num_work) {
-        stream->site = stream->work[i].site;
-        stream->exchange = stream->work[i].exchange;
-        stream->buffers = stream->work[i].buffers;
-        drop_work(race, stream, i + 1);
-    }
-}
-
-/* The buffers of the collective that begins: it may access them as long as it
- * runs. */
-static void touch_buffers(struct iris_race *race,
-                          struct iris_race_stream *stream)
-{
-    const struct iris_race_buffers *buffers = &stream->buffers;
-    uint32_t lane;
-
-    if (buffers->in_bytes + buffers->out_bytes == 0) {
-        return;
-    }
-    lane = iris_i_race_lane(race, stream, stream->run, 0);
-    if (lane == 0) {
-        return;
-    }
-    touch_bytes(race, buffers->in, buffers->in_bytes, lane - 1, buffers->site,
-                0);
-    touch_bytes(race, buffers->out, buffers->out_bytes, lane - 1, buffers->site,
-                IRIS_RACE_IS_WRITE);
-}
-
-/* The run of a kernel. A collective's kernel does not begin after any work of
- * other members. It ends after the begin of the members whose data it has
- * received. */
-static void run_kernel(struct iris_race *race,
-                       const struct iris_host_event *event)
-{
-    struct iris_race_stream *stream = find_stream_of(race, event->stream);
-
-    if (stream == NULL) {
-        return;
-    }
-    if (!event->after) {
-        begin_work(race, stream, IRIS_HOST_LAUNCH, event->value);
-        stream->run = event->id;
-        stream->shares_lanes = event->grid > IRIS_RACE_WGS;
-        touch_buffers(race, stream);
-    } else {
-        end_run(race, stream);
-    }
-    if (!event->after && stream->exchange.tells.number != 0) {
-        iris_i_order_join(
-            &race->order,
-            &iris_i_order_meeting(&race->order, &stream->exchange.tells)->clock,
-            &stream->clock, 0);
-    } else if (event->after && stream->exchange.hears.number != 0) {
-        iris_i_order_join(
-            &race->order, &stream->clock,
-            &iris_i_order_meeting(&race->order, &stream->exchange.hears)->clock,
-            0);
+        touch_host_range(race, &range, lane, site, kind);
     }
 }
 
@@ -276,89 +715,41 @@ static void touch_rows(struct iris_race *race,
     } while (++i < event->count);
 }
 
-/* The run of a copy or fill, in the lane of workgroup 0. */
-static void run_copy(struct iris_race *race,
-                     const struct iris_host_event *event)
+/* The accesses of work that begins on a stream, in the lane of workgroup 0: those
+ * of a copy or fill, or a collective's, which may access its buffers as long as it
+ * runs. A fill that belongs to an allocation still touches bytes that count as
+ * those of the memory before. */
+static void touch_work(struct iris_race *race,
+                       const struct iris_host_event *event,
+                       struct iris_order_stream *stream)
 {
-    struct iris_race_stream *stream = find_stream_of(race, event->stream);
-    enum iris_host_op op =
-        event->op == IRIS_HOST_RUN_COPY ? IRIS_HOST_COPY : IRIS_HOST_SET;
+    static const struct iris_race_caller nowhere;
+    const struct iris_order_buffers *buffers = &stream->now.buffers;
+    bool is_kernel = event->op == IRIS_HOST_KERNEL;
     uint32_t lane;
 
-    if (stream == NULL || event->after) {
-        if (stream != NULL) {
-            end_run(race, stream);
-        }
+    if (is_kernel ? buffers->in_bytes + buffers->out_bytes == 0
+                  : stream->now.site == 0 && race->allocates) {
         return;
     }
-    begin_work(race, stream, op, 0);
-    if (stream->site == 0 && race->allocates) {
-        return; /* the bytes still count as those of the memory before */
+    if (!is_kernel && stream->now.site == 0) { /* a graph's */
+        stream->now.site = iris_i_race_host_site(
+            race,
+            event->op == IRIS_HOST_RUN_COPY ? IRIS_HOST_COPY : IRIS_HOST_SET,
+            &nowhere);
     }
-    if (stream->site == 0) { /* a graph's */
-        stream->site = iris_i_race_host_site(race, op, &nowhere);
-    }
-    stream->run = event->id;
-    lane = iris_i_race_lane(race, stream, event->id, 0);
+    lane = iris_i_order_lane(&race->host, stream, event->id, 0);
     if (lane == 0) {
         return;
     }
-    touch_rows(race, event, lane - 1, stream->site);
-}
-
-/* The stream's work so far happens before the next work of a stream that
- * follows it. */
-static void pass_mark(struct iris_race *race,
-                      const struct iris_host_event *event)
-{
-    struct iris_race_stream *stream = find_stream_of(race, event->stream);
-    struct iris_race_stream *follower = find_stream_of(race, event->source);
-
-    if (stream != NULL && follower != NULL) {
-        iris_i_order_join(&race->order, &follower->clock, &stream->clock, 0);
+    if (!is_kernel) {
+        touch_rows(race, event, lane - 1, stream->now.site);
+        return;
     }
-}
-
-/* The meetings of a collective's members. A message has two members. */
-static struct iris_race_exchange
-find_exchange(struct iris_race *race, const struct iris_host_event *event)
-{
-    struct iris_race_exchange exchange = {.is_one = true};
-    struct iris_order_call call;
-
-    if (event->target_rank < 0) {
-        call = iris_i_order_next_call(&race->host, event->group, 1);
-        exchange.tells = event->tells ? call : no_exchange.tells;
-        exchange.hears = event->hears ? call : no_exchange.hears;
-        return exchange;
-    }
-    if (event->tells) {
-        exchange.tells = iris_i_order_next_call(
-            &race->host, event->group,
-            iris_i_order_pair(event->rank, event->target_rank));
-    }
-    if (event->hears) {
-        exchange.hears = iris_i_order_next_call(
-            &race->host, event->group,
-            iris_i_order_pair(event->source_rank, event->rank));
-    }
-    return exchange;
-}
-
-/* A collective on a stream: the work enqueued until its end is part of it. */
-static void enqueue_collective(struct iris_race *race,
-                               const struct iris_host_event *event,
-                               uint32_t site)
-{
-    race->enqueuing = no_exchange;
-    race->buffers = no_buffers;
-    if (!event->after) {
-        race->enqueuing = find_exchange(race, event);
-        race->buffers = (struct iris_race_buffers){
-            event->source, event->in_bytes, event->address, event->out_bytes,
-            site,
-        };
-    }
+    touch_bytes(race, buffers->in, buffers->in_bytes, lane - 1, buffers->site,
+                0);
+    touch_bytes(race, buffers->out, buffers->out_bytes, lane - 1, buffers->site,
+                IRIS_RACE_IS_WRITE);
 }
 
 /* ---- Allocation and free ---- */
@@ -382,7 +773,7 @@ static void clear_new(struct iris_race *race,
     meeting->cleared = true;
     for (int rank = 0; rank < race->heap->log->num_ranks; rank++) {
         range.rank = rank;
-        iris_i_race_forget(race, &range);
+        forget_range(race, &range);
     }
 }
 
@@ -398,89 +789,30 @@ static void note_free(struct iris_race *race,
         return;
     }
     if (race->host.depth != 0) {
-        iris_i_race_forget(race, &range);
+        forget_range(race, &range);
     } else {
-        touch_range(race, &range, race->host.lane, site,
-                    IRIS_RACE_IS_WRITE | IRIS_RACE_IS_FREE);
+        touch_host_range(race, &range, race->host.lane, site,
+                         IRIS_RACE_IS_WRITE | IRIS_RACE_IS_FREE);
     }
 }
 
 /* ---- Calls ---- */
 
-/* The stream's work happens before the host's next operation. */
-static void join_stream(struct iris_race *race,
-                        const struct iris_host_event *event)
-{
-    struct iris_race_stream *stream = find_stream_of(race, event->stream);
-
-    if (stream != NULL && event->status == IRIS_OK) {
-        iris_i_order_join(&race->order, get_host_clock(race), &stream->clock,
-                          0);
-        iris_i_order_come(&race->host);
-    }
-}
-
-/* Copies, fills, signals and waits may launch kernels, which belong to the
- * call. */
-static void enqueue_call(struct iris_race *race,
-                         const struct iris_host_event *event, uint32_t site)
-{
-    if (event->op != IRIS_HOST_LAUNCH) {
-        race->outer = event->after ? 0 : site;
-    }
-    if (event->op == IRIS_HOST_SIGNAL || event->op == IRIS_HOST_WAIT) {
-        return;
-    }
-    if (!event->after) {
-        enqueue_work(race, event);
-    } else if (event->status != IRIS_OK) {
-        call_off_work(race, event);
-    }
-}
-
 static void observe_call(struct iris_race *race,
                          const struct iris_host_event *event, uint32_t site)
 {
-    switch (event->op) {
-    case IRIS_HOST_LAUNCH:
-    case IRIS_HOST_COPY:
-    case IRIS_HOST_SET:
-    case IRIS_HOST_SIGNAL:
-    case IRIS_HOST_WAIT:
-        enqueue_call(race, event, site);
-        break;
-    case IRIS_HOST_KERNEL:
-        run_kernel(race, event);
-        break;
-    case IRIS_HOST_RUN_COPY:
-    case IRIS_HOST_RUN_SET:
-        run_copy(race, event);
-        break;
-    case IRIS_HOST_RUN_MARK:
-        pass_mark(race, event);
-        break;
-    case IRIS_HOST_SYNCHRONIZE:
+    struct iris_order_stream *stream =
+        iris_i_order_observe(&race->host, event, site);
+
+    if (stream != NULL) {
+        touch_work(race, event, stream);
+    } else if (event->op == IRIS_HOST_ALLOC) {
+        race->allocates = !event->after;
         if (event->after) {
-            join_stream(race, event);
-        }
-        break;
-    case IRIS_HOST_COLLECTIVE:
-        enqueue_collective(race, event, site);
-        break;
-    default:
-        if (iris_i_order_is_collective(event) && !event->after) {
-            race->allocates |= event->op == IRIS_HOST_ALLOC;
-            (void)iris_i_order_enter(&race->host, event->group);
-        } else if (iris_i_order_is_collective(event)) {
-            (void)iris_i_order_leave(&race->host);
-        }
-        if (event->op == IRIS_HOST_ALLOC && event->after) {
-            race->allocates = false;
             clear_new(race, event);
-        } else if (event->op == IRIS_HOST_FREE && event->after) {
-            note_free(race, event, site);
         }
-        break;
+    } else if (event->op == IRIS_HOST_FREE && event->after) {
+        note_free(race, event, site);
     }
 }
 
@@ -505,7 +837,7 @@ static void observe_host_event(void *self, const struct iris_host_event *event)
     uint32_t site = 0;
 
     if (event->op != IRIS_HOST_KERNEL && event->op < IRIS_HOST_RUN_COPY) {
-        iris_i_race_plain_host(race);
+        own = race; /* the thread's accesses outside kernels are its */
     }
     if (event->op == IRIS_HOST_FREE && !event->after &&
         iris_i_heap_offset(&heap->memory, event->address) <
@@ -529,52 +861,36 @@ static void observe_host_event(void *self, const struct iris_host_event *event)
     iris_i_race_print(race);
 }
 
-static const struct iris_call_type open_call = {.name = "iris_init"};
-
 static _Atomic uint64_t num_checkers; /* so far */
 
 static iris_status_t start_checker(struct iris_race *race)
 {
     const struct iris_log *log = race->heap->log;
-    struct iris_call call = {.type = &open_call};
-    struct iris_order_shared *shared;
-    iris_status_t status;
+    iris_status_t status = iris_i_race_suppressions_open(
+        log, race->params.suppressions, &race->suppressions);
 
-    call.status = iris_i_race_suppressions_open(log, race->suppressions_path,
-                                                &race->suppressions);
-    status = iris_i_agree(race->heap->world, &call);
-    if (status == IRIS_OK) {
-        size_t own = (sizeof *race->shared + 4095) & ~(size_t)4095, bytes;
-
-        race->num_words =
-            (iris_i_heap_bytes(&race->heap->memory) + 4095) / 4096 * 512;
-        bytes = own + (size_t)log->num_ranks * race->num_words *
-                          IRIS_RACE_CELLS * sizeof *race->shadow;
-        status = iris_i_order_open(race->heap->world, log->rank, bytes,
-                                   &race->order);
-        race->shared = race->order.more;
-        race->shadow = (void *)((char *)race->order.more + own);
-    }
+    status = iris_i_order_open(
+        race->heap, status, IRIS_RACE_CELLS * sizeof(struct iris_race_access),
+        sizeof *race->shared, &race->order);
     if (status != IRIS_OK) {
         return status;
     }
-    shared = race->order.shared;
-    iris_i_order_lock(shared);
-    race->host.order = &race->order;
-    race->host.lane = iris_i_order_add_lane(&race->order, log->rank, 0) - 1;
-    iris_i_order_unlock(shared);
-    race->observer.device = iris_i_race_device;
+    race->shared = race->order.more;
+    iris_i_order_lock(race->order.shared);
+    iris_i_order_open_host(&race->host, &race->order, &race->params);
+    iris_i_order_unlock(race->order.shared);
+    race->observer.device = observe_kernel_event;
     race->observer.takes_series = true;
     race->observer.host = observe_host_event;
     race->observer.self = race;
     status = iris_i_hooks_add(race->heap->hooks, &race->observer);
     if (status == IRIS_OK) {
-        iris_i_race_plain_begin(race);
+        begin_plain(race);
     }
     return status;
 }
 
-iris_status_t iris_i_race_create(const struct iris_race_params *params,
+iris_status_t iris_i_race_create(const struct iris_check_params *params,
                                  struct iris_race **race_p)
 {
     struct iris_race *race = calloc(1, sizeof *race);
@@ -585,10 +901,7 @@ iris_status_t iris_i_race_create(const struct iris_race_params *params,
     }
     race->serial = atomic_fetch_add(&num_checkers, 1) + 1;
     race->heap = params->heap;
-    race->default_stream = params->default_stream;
-    race->host.group_key = params->group_key;
-    race->prefix = params->prefix;
-    race->suppressions_path = params->suppressions;
+    race->params = *params;
     *race_p = race;
     return start_checker(race);
 }
@@ -598,13 +911,9 @@ void iris_i_race_destroy(struct iris_race *race)
     if (race == NULL) {
         return;
     }
-    iris_i_race_plain_end(race);
+    end_plain(race);
     iris_i_hooks_remove(race->heap->hooks, &race->observer);
-    for (uint32_t i = 0; i < race->num_streams; i++) {
-        free(race->streams[i]->work);
-        free(race->streams[i]);
-    }
-    free(race->streams);
+    iris_i_order_close_host(&race->host);
     iris_i_race_suppressions_close(&race->suppressions);
     iris_i_order_close(&race->order);
     free(race);

@@ -183,7 +183,7 @@ static iris_sem_t find_sem(int order)
 static struct iris_cpu_event make_atomic(enum iris_op op, size_t bytes,
                                          int order, const void *site)
 {
-    const struct iris_cpu_event event = {
+    return (struct iris_cpu_event){
         .op = op,
         .write = op != IRIS_OP_LOAD,
         .bytes = bytes,
@@ -192,8 +192,6 @@ static struct iris_cpu_event make_atomic(enum iris_op op, size_t bytes,
         .atomic = 1,
         .site = site,
     };
-
-    return event;
 }
 
 static void tell_before(struct iris_cpu_event *event,
@@ -218,81 +216,64 @@ static void tell_after(struct iris_cpu_event *event, uint64_t seen)
 /* The processor's order may be stronger than the program's. The program's order
  * is checked. Expands for 32 bits to __tsan_atomic32_fetch_add() and others. */
 #define WORD(bits) uint##bits##_t
+#define AT(bits) (volatile _Atomic WORD(bits) *)at
+#define TELL(bits, op, operand, comparand, action)                          \
+    struct iris_cpu_event event = make_atomic(op, bits / 8, order, SITE()); \
+    WORD(bits) seen = 0;                                                    \
+                                                                            \
+    event.expected = comparand;                                             \
+    tell_before(&event, (const volatile void *)at, operand);                \
+    action;                                                                 \
+    tell_after(&event, seen)
 #define UPDATE(bits, name, op, update)                                       \
     WORD(bits)                                                               \
     __tsan_atomic##bits##_##name(volatile WORD(bits) * at, WORD(bits) value, \
                                  int order)                                  \
     {                                                                        \
-        struct iris_cpu_event event =                                        \
-            make_atomic(op, sizeof value, order, SITE());                    \
-        WORD(bits) seen;                                                     \
-                                                                             \
-        tell_before(&event, at, value);                                      \
-        seen = update((volatile _Atomic WORD(bits) *)at, value);             \
-        tell_after(&event, seen);                                            \
+        TELL(bits, op, value, 0, seen = update(AT(bits), value));            \
         return seen;                                                         \
     }
-#define EXCHANGE_IF(bits, name)                                            \
-    int __tsan_atomic##bits##_compare_exchange_##name(                     \
-        volatile WORD(bits) * at, WORD(bits) * expected, WORD(bits) value, \
-        int order)                                                         \
-    {                                                                      \
-        struct iris_cpu_event event =                                      \
-            make_atomic(IRIS_OP_ATOMIC_CAS, sizeof value, order, SITE());  \
-        int same;                                                          \
-                                                                           \
-        event.expected = *expected;                                        \
-        tell_before(&event, at, value);                                    \
-        same = atomic_compare_exchange_strong(                             \
-            (volatile _Atomic WORD(bits) *)at, expected, value);           \
-        tell_after(&event, *expected);                                     \
-        return same;                                                       \
+#define EXCHANGE_IF(bits, name)                                                \
+    int __tsan_atomic##bits##_compare_exchange_##name(                         \
+        volatile WORD(bits) * at, WORD(bits) * expected, WORD(bits) value,     \
+        int order)                                                             \
+    {                                                                          \
+        int same;                                                              \
+        TELL(bits, IRIS_OP_ATOMIC_CAS, value, *expected,                       \
+             same = atomic_compare_exchange_strong(AT(bits), expected, value); \
+             seen = *expected);                                                \
+        return same;                                                           \
     }
-#define ATOMICS_OF(bits)                                                    \
-    WORD(bits)                                                              \
-    __tsan_atomic##bits##_load(const volatile WORD(bits) * at, int order)   \
-    {                                                                       \
-        struct iris_cpu_event event =                                       \
-            make_atomic(IRIS_OP_LOAD, sizeof *at, order, SITE());           \
-        WORD(bits) seen;                                                    \
-                                                                            \
-        tell_before(&event, at, 0);                                         \
-        seen = atomic_load((const volatile _Atomic WORD(bits) *)at);        \
-        tell_after(&event, seen);                                           \
-        return seen;                                                        \
-    }                                                                       \
-    void __tsan_atomic##bits##_store(volatile WORD(bits) * at,              \
-                                     WORD(bits) value, int order)           \
-    {                                                                       \
-        struct iris_cpu_event event =                                       \
-            make_atomic(IRIS_OP_STORE, sizeof *at, order, SITE());          \
-                                                                            \
-        tell_before(&event, at, value);                                     \
-        atomic_store((volatile _Atomic WORD(bits) *)at, value);             \
-        tell_after(&event, 0);                                              \
-    }                                                                       \
-    WORD(bits)                                                              \
-    __tsan_atomic##bits##_compare_exchange_val(volatile WORD(bits) * at,    \
-                                               WORD(bits) expected,         \
-                                               WORD(bits) value, int order) \
-    {                                                                       \
-        struct iris_cpu_event event =                                       \
-            make_atomic(IRIS_OP_ATOMIC_CAS, sizeof value, order, SITE());   \
-                                                                            \
-        event.expected = expected;                                          \
-        tell_before(&event, at, value);                                     \
-        (void)atomic_compare_exchange_strong(                               \
-            (volatile _Atomic WORD(bits) *)at, &expected, value);           \
-        tell_after(&event, expected);                                       \
-        return expected;                                                    \
-    }                                                                       \
-    EXCHANGE_IF(bits, strong)                                               \
-    EXCHANGE_IF(bits, weak)                                                 \
-    UPDATE(bits, exchange, IRIS_OP_ATOMIC_XCHG, atomic_exchange)            \
-    UPDATE(bits, fetch_add, IRIS_OP_ATOMIC_ADD, atomic_fetch_add)           \
-    UPDATE(bits, fetch_sub, IRIS_OP_ATOMIC_SUB, atomic_fetch_sub)           \
-    UPDATE(bits, fetch_and, IRIS_OP_ATOMIC_AND, atomic_fetch_and)           \
-    UPDATE(bits, fetch_or, IRIS_OP_ATOMIC_OR, atomic_fetch_or)              \
+#define ATOMICS_OF(bits)                                                       \
+    WORD(bits)                                                                 \
+    __tsan_atomic##bits##_load(const volatile WORD(bits) * at, int order)      \
+    {                                                                          \
+        TELL(bits, IRIS_OP_LOAD, 0, 0,                                         \
+             seen = atomic_load((const volatile _Atomic WORD(bits) *)at));     \
+        return seen;                                                           \
+    }                                                                          \
+    void __tsan_atomic##bits##_store(volatile WORD(bits) * at,                 \
+                                     WORD(bits) value, int order)              \
+    {                                                                          \
+        TELL(bits, IRIS_OP_STORE, value, 0, atomic_store(AT(bits), value));    \
+    }                                                                          \
+    WORD(bits)                                                                 \
+    __tsan_atomic##bits##_compare_exchange_val(volatile WORD(bits) * at,       \
+                                               WORD(bits) expected,            \
+                                               WORD(bits) value, int order)    \
+    {                                                                          \
+        TELL(bits, IRIS_OP_ATOMIC_CAS, value, expected,                        \
+             (void)atomic_compare_exchange_strong(AT(bits), &expected, value); \
+             seen = expected);                                                 \
+        return seen;                                                           \
+    }                                                                          \
+    EXCHANGE_IF(bits, strong)                                                  \
+    EXCHANGE_IF(bits, weak)                                                    \
+    UPDATE(bits, exchange, IRIS_OP_ATOMIC_XCHG, atomic_exchange)               \
+    UPDATE(bits, fetch_add, IRIS_OP_ATOMIC_ADD, atomic_fetch_add)              \
+    UPDATE(bits, fetch_sub, IRIS_OP_ATOMIC_SUB, atomic_fetch_sub)              \
+    UPDATE(bits, fetch_and, IRIS_OP_ATOMIC_AND, atomic_fetch_and)              \
+    UPDATE(bits, fetch_or, IRIS_OP_ATOMIC_OR, atomic_fetch_or)                 \
     UPDATE(bits, fetch_xor, IRIS_OP_ATOMIC_XOR, atomic_fetch_xor)
 ATOMICS_OF(8)
 ATOMICS_OF(16)
@@ -301,6 +282,8 @@ ATOMICS_OF(64)
 #undef ATOMICS_OF
 #undef EXCHANGE_IF
 #undef UPDATE
+#undef TELL
+#undef AT
 #undef WORD
 
 void __tsan_atomic_thread_fence(int order)

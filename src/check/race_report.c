@@ -43,7 +43,7 @@ static iris_status_t add_pattern(const struct iris_log *log,
                                  struct iris_race_suppressions *list)
 {
     struct iris_race_suppression *larger =
-        realloc(list->list, (list->count + 1) * sizeof *larger);
+        iris_i_order_grow(list->list, list->count, sizeof *larger);
     struct iris_race_suppression one = {.line = line};
 
     list->list = larger == NULL ? list->list : larger;
@@ -264,9 +264,11 @@ static void note_race(struct iris_race *race,
 void iris_i_race_note(struct iris_race *race,
                       const struct iris_race_caught *caught)
 {
+    iris_i_order_spin_lock(race->order.shared, &race->shared->lock);
     for (unsigned i = 0; i < caught->count; i++) {
         note_race(race, &caught->races[i]);
     }
+    iris_i_order_spin_unlock(&race->shared->lock);
 }
 
 /* ---- Text ---- */
@@ -618,36 +620,23 @@ static void write_file(const struct iris_race *race, const char *ending,
                                      const struct iris_race *race))
 {
     struct iris_json_writer json;
-    char path[PATH_MAX];
-    struct iris_file file;
-    int ret, copy;
-    FILE *stream;
+    char path[PATH_MAX], *text = NULL;
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&text, &bytes);
+    bool failed = stream == NULL;
 
-    snprintf(path, sizeof path, "%s%s", race->prefix, ending);
-    ret = iris_i_file_open(path, &file);
-    copy = ret == 0 ? dup(file.fd) : -1;
-    stream = copy >= 0 ? fdopen(copy, "w") : NULL;
-    if (stream != NULL) {
-        int whole;
-
+    snprintf(path, sizeof path, "%s%s", race->params.prefix, ending);
+    if (!failed) {
         json = iris_i_json_writer(stream);
         write(&json, race);
-        whole = fclose(stream) == 0;
-        ret = iris_i_file_close(&file, path, whole);
-        ret = whole ? ret : -1;
-    } else {
-        if (copy >= 0) {
-            close(copy);
-        }
-        if (ret == 0) {
-            (void)iris_i_file_close(&file, path, 0);
-        }
-        ret = -1;
+        failed = fclose(stream) != 0 || text == NULL ||
+                 iris_i_file_write(path, text, bytes) != 0;
     }
-    if (ret != 0) {
+    if (failed) {
         iris_i_warning(race->heap->log, "IRIS_CHECK=race: cannot write %s",
                        path);
     }
+    free(text);
 }
 
 /* ---- The verdict ---- */
@@ -690,11 +679,15 @@ iris_status_t iris_i_race_verdict(struct iris_race *race)
     if (log->rank == 0 && race->suppressions.count != 0) {
         iris_i_info(log, "IRIS_CHECK=race: %u of the races are suppressed",
                     suppressed);
-        tell_unused(&race->suppressions, log, race->suppressions_path);
+        tell_unused(&race->suppressions, log, race->params.suppressions);
     }
-    if (log->rank == 0 && race->prefix[0] != '\0') {
+    if (log->rank == 0 && race->params.prefix[0] != '\0') {
         write_file(race, "_races.json", write_races);
         write_file(race, "_races.sarif", write_sarif);
+    }
+    if (log->rank == 0 && count == 0 && !race->params.is_scheduled) {
+        iris_i_info(log, "IRIS_CHECK=race: no race in this run; another one "
+                         "may show one: see `iris check`, or set IRIS_SEED");
     }
     return count == 0 ? IRIS_OK
                       : iris_i_fail(log, IRIS_ERR_RACE,

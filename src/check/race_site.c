@@ -3,8 +3,8 @@
  * Places in the program: the caller of a host call, the site of an access.
  *
  * A site is constant once it has a number, and equal sites of all ranks have one
- * number. A rank's own table finds the number from an address; the common lock
- * guards both. addr2line, a tool of the compiler's, knows the source lines: it
+ * number. A rank's own table finds the number from an address; both change under
+ * a spin lock. addr2line, a tool of the compiler's, knows the source lines: it
  * names all the functions that were inlined at an address, from the device API's
  * to the kernel's body, of which the first outside of the API is the program's.
  */
@@ -83,76 +83,86 @@ void iris_i_race_find_file(const void *address, unsigned i,
     site->file[got < 0 ? 0 : got] = '\0';
 }
 
-struct iris_race_key iris_i_race_key(const struct iris_cpu_event *event)
+static struct iris_race_known make_key(const struct iris_cpu_event *event)
 {
-    return (struct iris_race_key){
-        event->site, event->kernel,
-        (uint64_t)event->op | (uint64_t)event->sem << 16 |
-            (uint64_t)event->scope << 18 | (uint64_t)event->atomic << 20 |
-            (uint64_t)event->write << 21};
-}
-
-bool iris_i_race_is_same_key(const struct iris_race_key *a,
-                             const struct iris_race_key *b)
-{
-    return a->address == b->address && a->kernel == b->kernel &&
-           a->how == b->how;
+    return (struct iris_race_known){
+        .address = event->site,
+        .kernel = event->kernel,
+        .how = (uint64_t)event->op | (uint64_t)event->sem << 16 |
+               (uint64_t)event->scope << 18 | (uint64_t)event->atomic << 20};
 }
 
 /* The slot of a key in the rank's table. */
-static uint32_t find_site_slot(const struct iris_race_sites *sites,
-                               const struct iris_race_key *key)
+static struct iris_race_known *find_known(struct iris_race *race,
+                                          const struct iris_race_known *key)
 {
     uint64_t hash = ((uintptr_t)key->address ^ (uintptr_t)key->kernel << 20 ^
                      key->how << 40) *
                     UINT64_C(0x9e3779b97f4a7c15);
-    uint32_t at = (uint32_t)(hash >> 40) % IRIS_RACE_KNOWN_SITES;
+    uint32_t at = (uint32_t)(hash >> 40);
+    struct iris_race_known *known;
 
-    while (sites->known[at].number != 0 &&
-           !iris_i_race_is_same_key(&sites->known[at].key, key)) {
-        at = (at + 1) % IRIS_RACE_KNOWN_SITES;
-    }
-    return at;
+    do {
+        known = &race->sites.known[at++ % IRIS_RACE_KNOWN_SITES];
+    } while (atomic_load_explicit(&known->number, memory_order_acquire) != 0 &&
+             (known->address != key->address || known->kernel != key->kernel ||
+              known->how != key->how));
+    return known;
 }
 
-/* The number of an equal site, found by any rank. */
-static uint32_t number_site(struct iris_race *race,
-                            const struct iris_race_site *site)
+/* The number of an equal site, which may be another rank's; 0: too many. */
+static uint32_t add_site(struct iris_race_shared *shared,
+                         const struct iris_race_site *site)
 {
-    struct iris_race_shared *shared = race->shared;
-    uint32_t i;
+    uint32_t i = 1;
 
-    for (i = 1; i <= shared->num_sites; i++) {
-        if (memcmp(&shared->sites[i], site, sizeof *site) == 0) {
-            return i;
-        }
+    while (i <= shared->num_sites &&
+           memcmp(&shared->sites[i], site, sizeof *site) != 0) {
+        i++;
     }
     if (i == IRIS_RACE_SITES) {
-        race->order.shared->blind = true;
         return 0;
     }
-    shared->sites[i] = *site;
-    shared->num_sites = i;
+    if (i > shared->num_sites) {
+        shared->sites[i] = *site;
+        shared->num_sites = i;
+    }
     return i;
 }
 
-static uint32_t keep_site(struct iris_race_sites *sites, uint32_t at,
-                          const struct iris_race_key *key, uint32_t number)
+static uint32_t number_site(struct iris_race *race,
+                            const struct iris_race_known *key,
+                            const struct iris_race_site *site)
 {
-    sites->known[at].key = *key;
-    sites->known[at].number = number;
+    struct iris_race_known *known;
+    uint32_t number;
+
+    iris_i_order_spin_lock(race->order.shared, &race->shared->lock);
+    known = find_known(race, key);
+    number = atomic_load(&known->number);
+    if (number == 0) {
+        number = add_site(race->shared, site);
+        known->address = key->address;
+        known->kernel = key->kernel;
+        known->how = key->how;
+        atomic_store_explicit(&known->number, number, memory_order_release);
+    }
+    iris_i_order_spin_unlock(&race->shared->lock);
+    if (number == 0) {
+        atomic_store(&race->order.shared->blind, true);
+    }
     return number;
 }
 
 uint32_t iris_i_race_site(struct iris_race *race,
                           const struct iris_cpu_event *event)
 {
-    const struct iris_race_key key = iris_i_race_key(event);
-    uint32_t at = find_site_slot(&race->sites, &key);
+    const struct iris_race_known key = make_key(event);
+    uint32_t number = atomic_load(&find_known(race, &key)->number);
     struct iris_race_site site;
 
-    if (race->sites.known[at].number != 0) {
-        return race->sites.known[at].number;
+    if (number != 0) {
+        return number;
     }
     /* With the padding: sites are compared as bytes. */
     memset(&site, 0, sizeof site);
@@ -163,7 +173,7 @@ uint32_t iris_i_race_site(struct iris_race *race,
     site.atomic = event->atomic != 0;
     snprintf(site.kernel, sizeof site.kernel, "%s", event->kernel);
     iris_i_race_find_file(event->site, 0, &site);
-    return keep_site(&race->sites, at, &key, number_site(race, &site));
+    return number_site(race, &key, &site);
 }
 
 /* A hash of all callers. Two that share it count as one. */
@@ -182,13 +192,14 @@ static const void *hash_caller(const struct iris_race_caller *caller)
 uint32_t iris_i_race_host_site(struct iris_race *race, enum iris_host_op op,
                                const struct iris_race_caller *caller)
 {
-    const struct iris_race_key key = {hash_caller(caller), NULL,
-                                      (uint64_t)1 << 32 | (uint64_t)op};
-    uint32_t at = find_site_slot(&race->sites, &key);
+    const struct iris_race_known key = {.address = hash_caller(caller),
+                                        .how =
+                                            (uint64_t)1 << 32 | (uint64_t)op};
+    uint32_t number = atomic_load(&find_known(race, &key)->number);
     struct iris_race_site site;
 
-    if (race->sites.known[at].number != 0) {
-        return race->sites.known[at].number;
+    if (number != 0) {
+        return number;
     }
     memset(&site, 0, sizeof site);
     site.host_op = (int32_t)op;
@@ -196,7 +207,7 @@ uint32_t iris_i_race_host_site(struct iris_race *race, enum iris_host_op op,
          i++) {
         iris_i_race_find_file(caller->frames[i], i, &site);
     }
-    return keep_site(&race->sites, at, &key, number_site(race, &site));
+    return number_site(race, &key, &site);
 }
 
 /* ---- Source lines ---- */

@@ -6,6 +6,13 @@
  * it should see; after it, the newest value. So memory has an old value only
  * while the running workgroup's operation lasts, and `self.sides` keep the
  * newest one. The schedule's lock guards the model and the machine.
+ *
+ * Words of 8 bytes keep their latest writes in the order of their execution, and
+ * looks: the time of the newest write that a lane has seen. A read may see any
+ * write that is not older than the newest write, or look, that happens before it.
+ * Writes that all lanes see are dropped, so a word's base is the value before all
+ * writes that it keeps. Under IRIS_CHECK=race with a seed there is only the
+ * schedule: reads return the newest values.
  */
 #include "config.h"
 
@@ -17,27 +24,68 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The state that all ranks share. */
-struct iris_weak_machine {
-    struct iris_weak_schedule *schedule;
-    struct iris_order order;
-    struct iris_weak_model *model;
-    int users; /* under the schedule's lock */
-};
-
-struct iris_weak {
-    struct iris_weak_params params;
-    struct iris_observer observer;
-    struct iris_weak_machine *machine;
-    struct iris_order_host host;
-    uint64_t meets; /* number of calls that all ranks make */
-};
+#define WORD_BYTES 8
 
 /* All lanes see a write after this number of accesses. */
 #define AGE 200
 
 /* Longer accesses see the newest values. */
 #define MAX_BYTES ((size_t)1 << 16)
+
+struct weak_write {
+    uint64_t time;
+    uint64_t value;
+    uint64_t mask; /* bit mask of the bytes that it writes */
+    uint32_t clock;
+    uint32_t lane;
+    bool atomic;
+    iris_scope_t scope;
+    struct iris_order_release release; /* an atomic write has one */
+};
+
+/* A lane has seen the word's state at that time. */
+struct weak_look {
+    uint64_t time;
+    uint64_t mask;
+    uint32_t clock;
+    uint32_t lane;
+};
+
+struct weak_cell {
+    uint64_t base; /* value before all writes */
+    struct weak_write *writes;
+    struct weak_look *looks;
+    unsigned num_writes, num_looks;
+    bool is_used;
+    struct weak_cell *next; /* the machine's list of used ones */
+};
+
+/* The state that all ranks share. */
+struct iris_weak_machine {
+    struct iris_weak_schedule *schedule;
+    struct iris_order order; /* its cells are struct weak_cell */
+    uint64_t now;            /* number of accesses so far */
+    uint64_t age; /* a write is old after this number of accesses; 0: never */
+    uint64_t flushed; /* all writes up to this time are old */
+    struct weak_cell *used;
+    int users; /* under the schedule's lock */
+};
+
+struct iris_weak {
+    struct iris_check_params params;
+    bool newest;
+    struct iris_observer observer;
+    struct iris_weak_machine *machine;
+    struct iris_order_host host;
+    uint64_t meets; /* number of calls that all ranks make */
+};
+
+/* The order of an access. */
+struct weak_how {
+    bool atomic;
+    bool update; /* the read of an atomic that also writes */
+    struct iris_order_op op;
+};
 
 /* A side of the current operation. */
 struct side {
@@ -58,6 +106,353 @@ static _Thread_local struct {
     unsigned behind;
 } self;
 
+/* ---- Words ---- */
+
+static void forget_cell(struct iris_weak_machine *machine,
+                        struct weak_cell *cell)
+{
+    for (unsigned i = 0; i < cell->num_writes; i++) {
+        iris_i_order_drop(&machine->order, &cell->writes[i].release);
+    }
+    cell->num_writes = cell->num_looks = 0;
+}
+
+/* The word's value at `time`. */
+static uint64_t get_value(const struct weak_cell *cell, uint64_t time)
+{
+    uint64_t value = cell->base;
+
+    for (unsigned i = 0; i < cell->num_writes && cell->writes[i].time <= time;
+         i++) {
+        value = (value & ~cell->writes[i].mask) |
+                (cell->writes[i].value & cell->writes[i].mask);
+    }
+    return value;
+}
+
+static bool is_old_time(const struct iris_weak_machine *machine, uint64_t time)
+{
+    return time <= machine->flushed ||
+           (machine->age != 0 && time + machine->age <= machine->now);
+}
+
+/* Drops writes whose successors all lanes have seen. */
+static void prune_cell(struct iris_weak_machine *machine,
+                       struct weak_cell *cell)
+{
+    uint64_t covered = 0;
+    unsigned kept = cell->num_writes, looks = 0;
+
+    for (unsigned i = cell->num_writes; i-- > 0;) {
+        struct weak_write *write = &cell->writes[i];
+        bool old = is_old_time(machine, write->time);
+
+        if (old && (write->mask & ~covered) == 0) {
+            iris_i_order_drop(&machine->order, &write->release);
+            continue;
+        }
+        covered |= old ? write->mask : 0;
+        cell->writes[--kept] = *write;
+    }
+    cell->num_writes -= kept;
+    memmove(cell->writes, cell->writes + kept,
+            cell->num_writes * sizeof *cell->writes);
+    for (unsigned i = 0; i < cell->num_looks; i++) {
+        if (!is_old_time(machine, cell->looks[i].time)) {
+            cell->looks[looks++] = cell->looks[i];
+        }
+    }
+    cell->num_looks = looks;
+}
+
+/* Makes room for one more write and look; false: no memory. */
+static bool reserve_cell(struct iris_weak_machine *machine,
+                         struct weak_cell *cell)
+{
+    struct weak_write *writes =
+        iris_i_order_grow(cell->writes, cell->num_writes, sizeof *writes);
+    struct weak_look *looks =
+        iris_i_order_grow(cell->looks, cell->num_looks, sizeof *looks);
+
+    cell->writes = writes != NULL ? writes : cell->writes;
+    cell->looks = looks != NULL ? looks : cell->looks;
+    if (!cell->is_used) {
+        cell->is_used = true;
+        cell->next = machine->used;
+        machine->used = cell;
+    }
+    if (writes == NULL || looks == NULL) {
+        machine->order.shared->blind = true;
+        return false;
+    }
+    return true;
+}
+
+/* ---- One word of a range ---- */
+
+/* The part of a range in one word. */
+struct part {
+    struct weak_cell *cell;
+    uint64_t mask;
+    size_t at;     /* offset in the range */
+    size_t within; /* the word */
+    size_t bytes;
+};
+
+/* Begins with a part that is all zero. */
+static bool next_part(const struct iris_weak_machine *machine,
+                      const struct iris_order_range *range, struct part *part)
+{
+    part->at += part->bytes;
+    if (part->at >= range->bytes) {
+        return false;
+    }
+    part->cell = iris_i_order_cell(&machine->order, range->rank,
+                                   range->offset + part->at);
+    part->within = (range->offset + part->at) % WORD_BYTES;
+    part->bytes = WORD_BYTES - part->within;
+    if (part->bytes > range->bytes - part->at) {
+        part->bytes = range->bytes - part->at;
+    }
+    part->mask = (UINT64_MAX >> (64 - 8 * part->bytes)) << (8 * part->within);
+    return true;
+}
+
+static uint64_t load_part(const struct part *part, const void *bytes)
+{
+    uint64_t value = 0;
+
+    memcpy((char *)&value + part->within, (const char *)bytes + part->at,
+           part->bytes);
+    return value;
+}
+
+/* Whether the write happens before the lane's next operation. */
+static bool knows_write(const struct iris_weak_machine *machine, uint32_t lane,
+                        uint32_t by, uint32_t clock)
+{
+    const struct iris_order_moment *moment = iris_i_order_moment(
+        &machine->order, &machine->order.shared->lanes[lane].clock, by);
+
+    return by == lane || (moment != NULL && moment->strict >= clock);
+}
+
+/* The oldest state of the word that the lane may see. */
+static uint64_t find_oldest(const struct iris_weak_machine *machine,
+                            uint32_t lane, const struct weak_cell *cell,
+                            uint64_t mask)
+{
+    uint64_t time = 0;
+
+    for (unsigned i = 0; i < cell->num_writes; i++) {
+        const struct weak_write *write = &cell->writes[i];
+
+        if ((write->mask & mask) != 0 &&
+            (knows_write(machine, lane, write->lane, write->clock) ||
+             is_old_time(machine, write->time))) {
+            time = write->time;
+        }
+    }
+    for (unsigned i = 0; i < cell->num_looks; i++) {
+        const struct weak_look *look = &cell->looks[i];
+
+        if ((look->mask & mask) != 0 && look->time > time &&
+            knows_write(machine, lane, look->lane, look->clock)) {
+            time = look->time;
+        }
+    }
+    return time;
+}
+
+/* Whether an update must see the write: each scope includes the other lane. */
+static bool must_see(const struct iris_weak_machine *machine,
+                     const struct iris_order_op *op,
+                     const struct weak_write *write)
+{
+    const struct iris_order_shared *shared = machine->order.shared;
+
+    return write->atomic &&
+           iris_i_order_spans(shared, op->scope, op->lane, write->lane) &&
+           iris_i_order_spans(shared, write->scope, write->lane, op->lane);
+}
+
+/* An answer from 0 to count - 1; 0 is the newest. */
+static unsigned decide_read(const struct iris_weak_machine *machine,
+                            unsigned count)
+{
+    const struct iris_weak_question question = {.choice = IRIS_WEAK_READ,
+                                                .who =
+                                                    iris_i_weak_who(self.slot),
+                                                .count = count};
+
+    return iris_i_weak_decide(iris_i_weak_choices(machine->schedule),
+                              &question);
+}
+
+/* The choice of a state that a lane will see of a word. */
+struct choice {
+    const struct weak_cell *cell;
+    uint64_t mask;
+    uint64_t time;   /* time of the chosen state */
+    unsigned behind; /* number of newer writes */
+};
+
+static void choose_state(struct iris_weak_machine *machine,
+                         const struct weak_how *how, struct choice *choice)
+{
+    const struct weak_cell *cell = choice->cell;
+    uint64_t time = find_oldest(machine, how->op.lane, cell, choice->mask);
+    unsigned later = 0;
+
+    for (unsigned i = 0; i < cell->num_writes; i++) {
+        const struct weak_write *write = &cell->writes[i];
+
+        if ((write->mask & choice->mask) == 0 || write->time <= time) {
+            continue;
+        }
+        later++;
+        if (how->update && must_see(machine, &how->op, write)) {
+            time = write->time;
+            later = 0;
+        }
+    }
+    choice->behind = later == 0 ? 0 : decide_read(machine, later + 1);
+    for (unsigned i = 0; i < cell->num_writes && later > choice->behind; i++) {
+        if (cell->writes[i].time > time &&
+            (cell->writes[i].mask & choice->mask) != 0) {
+            time = cell->writes[i].time;
+            later--;
+        }
+    }
+    choice->time = time;
+}
+
+/* ---- Accesses ---- */
+
+/* Before any access of the lane: the current contents of memory. If memory was
+ * written without the model, all lanes see that write. */
+static void look_at(struct iris_weak_machine *machine, uint32_t lane,
+                    const struct iris_order_range *range, const void *memory)
+{
+    struct part part = {0};
+
+    machine->now++;
+    iris_i_order_tick(&machine->order, lane);
+    while (next_part(machine, range, &part)) {
+        struct weak_cell *cell = part.cell;
+        uint64_t content = load_part(&part, memory);
+
+        prune_cell(machine, cell);
+        if ((get_value(cell, UINT64_MAX) & part.mask) != content) {
+            cell->base = (get_value(cell, UINT64_MAX) & ~part.mask) | content;
+            forget_cell(machine, cell);
+        }
+    }
+}
+
+/* Each aligned word of 8 bytes is seen as a whole. Returns the number of writes
+ * that are newer than the oldest word seen. */
+static unsigned read_range(struct iris_weak_machine *machine,
+                           const struct iris_order_range *range,
+                           const struct weak_how *how, void *seen)
+{
+    struct part part = {0};
+    unsigned most = 0;
+
+    while (next_part(machine, range, &part)) {
+        struct weak_cell *cell = part.cell;
+        struct choice choice = {.cell = cell, .mask = part.mask};
+        uint64_t value;
+
+        if (!reserve_cell(machine, cell)) {
+            continue;
+        }
+        choose_state(machine, how, &choice);
+        value = get_value(cell, choice.time);
+        memcpy((char *)seen + part.at, (char *)&value + part.within,
+               part.bytes);
+        cell->looks[cell->num_looks++] = (struct weak_look){
+            choice.time, part.mask,
+            iris_i_order_now(&machine->order, how->op.lane), how->op.lane};
+        most = most > choice.behind ? most : choice.behind;
+    }
+    return most;
+}
+
+/* The write that the lane's latest read of the word saw; NULL: none. */
+static const struct weak_write *find_seen(const struct weak_cell *cell,
+                                          uint32_t lane, uint64_t mask)
+{
+    const struct weak_write *seen = NULL;
+    uint64_t time = 0;
+
+    for (unsigned i = 0; i < cell->num_looks; i++) {
+        if (cell->looks[i].lane == lane && (cell->looks[i].mask & mask) != 0) {
+            time = cell->looks[i].time;
+        }
+    }
+    for (unsigned i = 0; i < cell->num_writes; i++) {
+        if (cell->writes[i].time <= time &&
+            (cell->writes[i].mask & mask) != 0) {
+            seen = &cell->writes[i];
+        }
+    }
+    return seen;
+}
+
+/* The latest read of that word acquires the release of its writer. */
+static void acquire_word(struct iris_weak_machine *machine,
+                         const struct iris_order_range *range,
+                         const struct weak_how *how)
+{
+    struct part part = {0};
+
+    while (how->atomic && next_part(machine, range, &part)) {
+        const struct weak_write *write =
+            find_seen(part.cell, how->op.lane, part.mask);
+
+        if (write != NULL) {
+            iris_i_order_acquire(&machine->order, &how->op, &write->release);
+        }
+    }
+}
+
+/* After a write. */
+static void write_range(struct iris_weak_machine *machine,
+                        const struct iris_order_range *range,
+                        const struct weak_how *how, const void *written)
+{
+    struct part part = {0};
+
+    while (next_part(machine, range, &part)) {
+        struct weak_cell *cell = part.cell;
+        const struct weak_write *before;
+        struct weak_write *write;
+
+        if (!reserve_cell(machine, cell)) {
+            continue;
+        }
+        before = how->update ? find_seen(cell, how->op.lane, part.mask) : NULL;
+        write = &cell->writes[cell->num_writes++];
+        *write = (struct weak_write){
+            .time = machine->now,
+            .value = load_part(&part, written),
+            .mask = part.mask,
+            .clock = iris_i_order_now(&machine->order, how->op.lane),
+            .lane = how->op.lane,
+            .atomic = how->atomic,
+            .scope = how->op.scope,
+        };
+        if (how->atomic) {
+            iris_i_order_release(&machine->order, &how->op, &write->release);
+        }
+        if (how->atomic && before != NULL) {
+            iris_i_order_continue(&machine->order, &how->op, &write->release,
+                                  &before->release);
+        }
+    }
+}
+
 /* ---- Memory ---- */
 
 static struct side find_side(const struct iris_weak *weak,
@@ -76,13 +471,12 @@ static struct side find_side(const struct iris_weak *weak,
     return side;
 }
 
-static struct iris_weak_how find_how(const struct iris_cpu_event *event)
+static struct weak_how find_how(const struct iris_cpu_event *event)
 {
-    return (struct iris_weak_how){
-        .atomic = event->atomic != 0,
-        .update =
-            event->op >= IRIS_OP_ATOMIC_ADD && event->op <= IRIS_OP_ATOMIC_MAX,
-        .op = {self.lane, 0, event->sem, event->scope}};
+    return (struct weak_how){.atomic = event->atomic != 0,
+                             .update = event->op >= IRIS_OP_ATOMIC_ADD &&
+                                       event->op <= IRIS_OP_ATOMIC_MAX,
+                             .op = {self.lane, 0, event->sem, event->scope}};
 }
 
 static bool has_two_sides(const struct iris_cpu_event *event)
@@ -93,16 +487,15 @@ static bool has_two_sides(const struct iris_cpu_event *event)
 
 /* Puts the values that the workgroup sees into memory. */
 static void stage_side(struct iris_weak *weak, struct side *side,
-                       const struct iris_weak_how *how)
+                       const struct weak_how *how)
 {
-    struct iris_weak_model *model = weak->machine->model;
     char *newest = malloc(side->range.bytes);
 
     if (newest == NULL) {
         return;
     }
     memcpy(newest, side->memory, side->range.bytes);
-    self.behind = iris_i_weak_read(model, &side->range, how, newest);
+    self.behind = read_range(weak->machine, &side->range, how, newest);
     if (self.behind == 0) {
         free(newest);
         return;
@@ -131,15 +524,14 @@ static void begin_access(struct iris_weak *weak,
                          const struct iris_cpu_event *event)
 {
     struct side *side = &self.sides[event->write != 0];
-    const struct iris_weak_how how = find_how(event);
+    const struct weak_how how = find_how(event);
     bool writes = event->write && !how.update;
 
     *side = find_side(weak, event);
-    if (side->range.bytes == 0) {
+    if (side->range.bytes == 0 || weak->newest) {
         return;
     }
-    iris_i_weak_look(weak->machine->model, self.lane, &side->range,
-                     side->memory);
+    look_at(weak->machine, self.lane, &side->range, side->memory);
     if (!writes) {
         stage_side(weak, side, &how);
     }
@@ -224,14 +616,16 @@ static void note_deed(const struct iris_weak *weak,
 
 static void end_write(struct iris_weak *weak,
                       const struct iris_cpu_event *event, struct side *side,
-                      const struct iris_weak_how *how)
+                      const struct weak_how *how)
 {
     free(side->newest); /* the written value is newer */
     side->newest = NULL;
-    if (how->update) {
-        iris_i_weak_acquire(weak->machine->model, &side->range, how);
+    if (how->update && !weak->newest) {
+        acquire_word(weak->machine, &side->range, how);
     }
-    iris_i_weak_write(weak->machine->model, &side->range, how, side->memory);
+    if (!weak->newest) {
+        write_range(weak->machine, &side->range, how, side->memory);
+    }
     note_deed(weak, event, side, how->update, true);
 }
 
@@ -240,7 +634,7 @@ static void end_both(struct iris_weak *weak, const struct iris_cpu_event *event)
 {
     struct side *from = &self.sides[0], *to = &self.sides[1];
     char *written = to->range.bytes == 0 ? NULL : malloc(to->range.bytes);
-    const struct iris_weak_how how = find_how(event);
+    const struct weak_how how = find_how(event);
 
     if (written != NULL) {
         memcpy(written, to->memory, to->range.bytes);
@@ -259,7 +653,7 @@ static void end_access(struct iris_weak *weak,
                        const struct iris_cpu_event *event)
 {
     struct side *side = &self.sides[event->write != 0];
-    const struct iris_weak_how how = find_how(event);
+    const struct weak_how how = find_how(event);
     struct iris_order_range word = side->range;
 
     if (has_two_sides(event)) {
@@ -284,7 +678,9 @@ static void end_access(struct iris_weak *weak,
         word = find_side(weak, event).range;
     }
     if (event->op != IRIS_OP_WAIT || event->held) {
-        iris_i_weak_acquire(weak->machine->model, &word, &how);
+        if (!weak->newest) {
+            acquire_word(weak->machine, &word, &how);
+        }
         note_deed(weak, event, side, true, false);
     }
 }
@@ -292,9 +688,11 @@ static void end_access(struct iris_weak *weak,
 static void pass_fence(struct iris_weak *weak,
                        const struct iris_cpu_event *event)
 {
-    const struct iris_weak_how how = find_how(event);
+    const struct weak_how how = find_how(event);
 
-    iris_i_weak_fence(weak->machine->model, &how.op);
+    weak->machine->now++;
+    iris_i_order_tick(&weak->machine->order, self.lane);
+    iris_i_order_fence(&weak->machine->order, &how.op);
     note_deed(weak, event, NULL, false, false);
 }
 
@@ -313,14 +711,10 @@ static iris_status_t observe_kernel(void *arg,
         self.id = event->id;
         iris_i_weak_yield(schedule, self.slot, false);
     }
-    if (self.is_own || !is_access) {
-        (void)0;
-    } else if (event->op == IRIS_OP_FENCE) {
-        if (!event->after) {
-            pass_fence(weak, event);
-        }
-    } else {
+    if (!self.is_own && is_access && event->op != IRIS_OP_FENCE) {
         (event->after ? end_access : begin_access)(weak, event);
+    } else if (!self.is_own && is_access && !event->after) {
+        pass_fence(weak, event);
     }
     iris_i_weak_unlock(schedule);
     return IRIS_OK;
@@ -330,43 +724,38 @@ static iris_status_t observe_kernel(void *arg,
 
 static void enter_lane(struct iris_weak *weak, const struct iris_cpu_wg *cpu)
 {
+    struct iris_weak_machine *machine = weak->machine;
+    struct iris_order_stream *stream;
+    uint32_t lane;
+
     self.id = 0;
-    self.slot = iris_i_weak_enter(weak->machine->schedule, cpu->rank,
-                                  cpu->launch, cpu->workgroup, &self.is_own);
+    self.slot = iris_i_weak_enter(machine->schedule, cpu->rank, cpu->launch,
+                                  cpu->workgroup, &self.is_own);
     if (self.is_own) { /* the model does not see its signals */
-        iris_i_weak_flush(weak->machine->model);
+        machine->flushed = machine->now;
     } else if (self.slot != NULL) {
-        self.lane = iris_i_weak_begin(weak->machine->model, &weak->host,
-                                      weak->params.heap->log->num_ranks, cpu);
-        iris_i_weak_tell(iris_i_weak_choices(weak->machine->schedule),
-                         "begins");
+        stream = iris_i_order_find_run(&weak->host, cpu->launch);
+        lane = stream == NULL ? 0
+                              : iris_i_order_lane(&weak->host, stream,
+                                                  cpu->launch, cpu->workgroup);
+        self.lane = lane == 0 ? weak->host.lane : lane - 1;
+        iris_i_weak_tell(iris_i_weak_choices(machine->schedule), "begins");
     }
 }
 
 /* The value that the wait's next poll sees. */
 static void poll_again(struct iris_weak *weak)
 {
-    const struct iris_weak_how how = {
+    const struct weak_how how = {
         .atomic = true, .op = {self.lane, 0, IRIS_ACQUIRE, IRIS_SCOPE_SYSTEM}};
     struct side *side = &self.sides[0];
 
     restore_side(side);
     iris_i_weak_yield(weak->machine->schedule, self.slot, true);
-    if (side->range.bytes != 0) {
-        iris_i_weak_look(weak->machine->model, self.lane, &side->range,
-                         side->memory);
+    if (side->range.bytes != 0 && !weak->newest) {
+        look_at(weak->machine, self.lane, &side->range, side->memory);
         stage_side(weak, side, &how);
     }
-}
-
-/* The workgroup's operations happen before its host's later ones. */
-static void end_lane(struct iris_weak *weak)
-{
-    struct iris_order *order = &weak->machine->order;
-    struct iris_order_lane *lanes = order->shared->lanes;
-
-    iris_i_order_join(order, &lanes[weak->host.lane].clock,
-                      &lanes[self.lane].clock, 0);
 }
 
 static void take_turn(void *arg, const struct iris_cpu_wg *cpu,
@@ -389,9 +778,6 @@ static void take_turn(void *arg, const struct iris_cpu_wg *cpu,
     } else if (self.slot != NULL) {
         restore_side(&self.sides[0]);
         restore_side(&self.sides[1]);
-        if (!self.is_own) {
-            end_lane(weak);
-        }
         iris_i_weak_tell(iris_i_weak_choices(schedule), "leaves");
         iris_i_weak_exit(schedule, self.slot);
         self.slot = NULL;
@@ -401,95 +787,53 @@ static void take_turn(void *arg, const struct iris_cpu_wg *cpu,
 
 /* ---- Hosts ---- */
 
-static void enter_call(struct iris_weak *weak,
-                       const struct iris_host_event *event)
-{
-    int num_ranks = weak->params.heap->log->num_ranks;
-
-    if (iris_i_order_enter(&weak->host, event->group) &&
-        (event->group == NULL ||
-         weak->params.group_size(event->group) == num_ranks)) {
-        iris_i_weak_host_meets(weak->machine->schedule, event->rank,
-                               ++weak->meets);
-    }
-}
-
-static void leave_call(struct iris_weak *weak,
-                       const struct iris_host_event *event)
-{
-    if (iris_i_order_leave(&weak->host)) {
-        iris_i_weak_host_meets(weak->machine->schedule, event->rank, 0);
-    }
-}
-
-static void observe_host_call(struct iris_weak *weak,
-                              const struct iris_host_event *event)
-{
-    const void *stream =
-        event->stream == NULL ? weak->params.default_stream : event->stream;
-
-    switch (event->op) {
-    case IRIS_HOST_LAUNCH:
-        if (event->after && event->status == IRIS_OK) {
-            break;
-        }
-        /* fall through */
-    case IRIS_HOST_KERNEL:
-    case IRIS_HOST_SYNCHRONIZE:
-        iris_i_weak_host_works(weak->machine->schedule, event, stream);
-        if (event->op == IRIS_HOST_SYNCHRONIZE && event->after) {
-            iris_i_order_come(&weak->host);
-        }
-        break;
-    default:
-        if (iris_i_order_is_collective(event)) {
-            (event->after ? leave_call : enter_call)(weak, event);
-        }
-        break;
-    }
-}
-
+/* A call of all ranks is a meeting for the schedule, too. */
 static void watch_host(void *arg, const struct iris_host_event *event)
 {
     struct iris_weak *weak = arg;
+    struct iris_weak_schedule *schedule = weak->machine->schedule;
+    const struct iris_check_params *params = &weak->params;
+    unsigned depth = weak->host.depth;
 
-    iris_i_weak_lock(weak->machine->schedule);
-    observe_host_call(weak, event);
-    iris_i_weak_unlock(weak->machine->schedule);
+    iris_i_weak_lock(schedule);
+    (void)iris_i_order_observe(&weak->host, event, 0);
+    if (event->op == IRIS_HOST_KERNEL || event->op == IRIS_HOST_SYNCHRONIZE ||
+        (event->op == IRIS_HOST_LAUNCH &&
+         (!event->after || event->status != IRIS_OK))) {
+        iris_i_weak_host_works(schedule, event,
+                               event->stream == NULL ? params->default_stream
+                                                     : event->stream);
+    } else if (depth == 0 && weak->host.depth == 1 &&
+               (event->group == NULL || params->group_size(event->group) ==
+                                            params->heap->log->num_ranks)) {
+        iris_i_weak_host_meets(schedule, event->rank, ++weak->meets);
+    } else if (depth == 1 && weak->host.depth == 0) {
+        iris_i_weak_host_meets(schedule, event->rank, 0);
+    }
+    iris_i_weak_unlock(schedule);
 }
 
 /* ---- Creating and destroying ---- */
 
-static unsigned decide_read(void *arg, unsigned count)
-{
-    const struct iris_weak_question question = {.choice = IRIS_WEAK_READ,
-                                                .who =
-                                                    iris_i_weak_who(self.slot),
-                                                .count = count};
-
-    return iris_i_weak_decide(arg, &question);
-}
-
 static void drop_machine(struct iris_weak_machine *machine)
 {
-    if (machine != NULL) {
-        if (machine->model != NULL) {
-            iris_i_weak_model_destroy(machine->model);
-        }
-        iris_i_order_close(&machine->order);
-        iris_i_weak_schedule_destroy(machine->schedule);
-        free(machine);
+    if (machine == NULL) {
+        return;
     }
+    for (struct weak_cell *cell = machine->used; cell != NULL;
+         cell = cell->next) {
+        free(cell->writes);
+        free(cell->looks);
+    }
+    iris_i_order_close(&machine->order);
+    iris_i_weak_schedule_destroy(machine->schedule);
+    free(machine);
 }
 
-static iris_status_t make_machine(const struct iris_weak_params *params,
+static iris_status_t make_machine(const struct iris_check_params *params,
+                                  bool newest,
                                   struct iris_weak_machine **machine_p)
 {
-    const struct iris_weak_schedule_params how = {
-        .num_ranks = params->heap->log->num_ranks,
-        .threads = params->threads,
-        .choices = params->choices,
-    };
     struct iris_weak_machine *machine = calloc(1, sizeof *machine);
     iris_status_t status;
 
@@ -497,75 +841,54 @@ static iris_status_t make_machine(const struct iris_weak_params *params,
         return iris_i_fail(params->heap->log, IRIS_ERR_NO_MEMORY,
                            "no memory for the weak mode");
     }
-    status = iris_i_order_open_own(&machine->order);
+    status = iris_i_order_open_own(params->heap, sizeof(struct weak_cell),
+                                   &machine->order);
     if (status == IRIS_OK) {
-        status = iris_i_weak_schedule_create(&how, &machine->schedule);
+        status =
+            iris_i_weak_schedule_create(params, newest, &machine->schedule);
     }
-    if (status == IRIS_OK) {
-        struct iris_weak_choices *choices =
-            iris_i_weak_choices(machine->schedule);
-
-        machine->model = iris_i_weak_model_create(
-            &machine->order, (struct iris_weak_chooser){decide_read, choices},
-            /* With an age, a step would depend on all others. */
-            choices->explores ? 0 : AGE);
-        if (machine->model != NULL) {
-            machine->users = how.num_ranks;
-            *machine_p = machine;
-            return IRIS_OK;
-        }
-        status = iris_i_fail(params->heap->log, IRIS_ERR_NO_MEMORY,
-                             "no memory for the weak mode");
-    }
-    drop_machine(machine);
-    return status;
-}
-
-/* The place of rank 0's machine. */
-struct place {
-    int64_t pid;
-    uint64_t machine;
-};
-
-static iris_status_t share_machine(const struct iris_weak_params *params,
-                                   struct iris_weak_machine **machine_p)
-{
-    static const struct iris_call_type type = {.name = "iris_init"};
-    struct iris_members *world = params->heap->world;
-    struct iris_call call = {.type = &type};
-    struct place place = {.pid = getpid()};
-    iris_status_t status;
-
-    if (params->heap->log->rank == 0) {
-        call.status = make_machine(params, machine_p);
-        place.machine = (uintptr_t)*machine_p;
-        call.payload = &place;
-        call.payload_bytes = sizeof place;
-    }
-    status = iris_i_agree(world, &call);
     if (status != IRIS_OK) {
-        drop_machine(*machine_p);
+        drop_machine(machine);
         return status;
     }
-    call = (struct iris_call){.type = &type};
-    (void)iris_i_agree_payload(world, 0, &place, sizeof place);
-    if (place.pid != getpid()) {
-        call.status = iris_i_fail(
-            params->heap->log, IRIS_ERR_UNSUPPORTED,
-            "%s wants all ranks in one process; start them with "
-            "iris_spawn() and IRIS_SPAWN=threads",
-            params->choices.newest ? "IRIS_SEED" : "IRIS_CHECK=weak");
+    /* With an age, an explorer's step would depend on all others. */
+    machine->age = iris_i_weak_choices(machine->schedule)->explores ? 0 : AGE;
+    machine->users = params->heap->log->num_ranks;
+    *machine_p = machine;
+    return IRIS_OK;
+}
+
+/* Rank 0 makes the machine, and the others get its place. */
+static iris_status_t share_machine(struct iris_weak *weak)
+{
+    const struct iris_heap *heap = weak->params.heap;
+    bool makes = heap->log->rank == 0;
+    struct iris_order_place place = {.pid = getpid()};
+    iris_status_t status =
+        makes ? make_machine(&weak->params, weak->newest, &weak->machine)
+              : IRIS_OK;
+
+    place.number = (uintptr_t)weak->machine;
+    status = iris_i_order_tell(heap->world, status, makes, &place);
+    if (status == IRIS_OK) {
+        if (place.pid != getpid()) {
+            status = iris_i_fail(
+                heap->log, IRIS_ERR_UNSUPPORTED,
+                "%s wants all ranks in one process; start them with "
+                "iris_spawn() and IRIS_SPAWN=threads",
+                weak->newest ? "IRIS_SEED" : "IRIS_CHECK=weak");
+        }
+        status = iris_i_order_tell(heap->world, status, makes, &place);
     }
-    *machine_p = (struct iris_weak_machine *)(uintptr_t)place.machine;
-    status = iris_i_agree(world, &call);
-    if (status != IRIS_OK && params->heap->log->rank == 0) {
-        drop_machine(*machine_p);
+    if (status != IRIS_OK && makes) {
+        drop_machine(weak->machine);
     }
+    weak->machine = (struct iris_weak_machine *)(uintptr_t)place.number;
     return status;
 }
 
-iris_status_t iris_i_weak_create(const struct iris_weak_params *params,
-                                 struct iris_weak **weak_p)
+iris_status_t iris_i_weak_create(const struct iris_check_params *params,
+                                 bool newest, struct iris_weak **weak_p)
 {
     struct iris_weak *weak = calloc(1, sizeof *weak);
     iris_status_t status;
@@ -575,16 +898,14 @@ iris_status_t iris_i_weak_create(const struct iris_weak_params *params,
                            "no memory for the weak mode");
     }
     weak->params = *params;
-    status = share_machine(params, &weak->machine);
+    weak->newest = newest;
+    status = share_machine(weak);
     if (status != IRIS_OK) {
         free(weak);
         return status;
     }
-    weak->host.order = &weak->machine->order;
-    weak->host.group_key = params->group_key;
     iris_i_weak_lock(weak->machine->schedule);
-    weak->host.lane =
-        iris_i_order_add_lane(weak->host.order, params->heap->log->rank, 0) - 1;
+    iris_i_order_open_host(&weak->host, &weak->machine->order, params);
     iris_i_weak_unlock(weak->machine->schedule);
     weak->observer.device = observe_kernel;
     weak->observer.host = watch_host;
@@ -620,6 +941,7 @@ void iris_i_weak_destroy(struct iris_weak *weak)
     is_idle = iris_i_weak_is_idle(machine->schedule);
     iris_i_weak_unlock(machine->schedule);
     if (is_idle) { /* otherwise a kernel did not end in time, and never will */
+        iris_i_order_close_host(&weak->host);
         free(weak);
     }
     if (is_last && machine->order.shared->blind) {

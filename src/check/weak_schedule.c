@@ -28,7 +28,8 @@
 /* ---- Choices ---- */
 
 /* Identifies the nth turn after one of the workgroup's, or the workgroup's nth
- * read with a choice. So a choice keeps its name if others are left out. */
+ * read with a choice. So a choice keeps its name if others are left out. An
+ * explorer's have no name: they are its answers in their order. */
 struct iris_weak_decision {
     bool is_read;
     struct iris_weak_who who;
@@ -40,13 +41,6 @@ struct iris_weak_decision {
 struct iris_weak_count {
     struct iris_weak_who who;
     uint64_t of[2]; /* counts of turns and of reads */
-};
-
-/* A choice of a script. */
-struct iris_weak_step {
-    bool is_read;
-    struct iris_weak_who next;
-    unsigned behind;
 };
 
 static uint64_t draw_random(struct iris_weak_choices *choices)
@@ -92,7 +86,7 @@ static uint64_t count_decision(struct iris_weak_choices *choices,
         i++;
     }
     if (i == choices->num_counts) {
-        counts = realloc(counts, (i + 1) * sizeof *counts);
+        counts = iris_i_order_grow(counts, i, sizeof *counts);
         if (counts == NULL) {
             return 0;
         }
@@ -125,39 +119,41 @@ static unsigned find_index(const struct iris_weak_question *question,
     return i == 0 ? 0 : i - 1;
 }
 
-static unsigned follow_told(const struct iris_weak_choices *choices,
-                            const struct iris_weak_question *question,
-                            uint64_t nth)
+static unsigned follow_told(const struct iris_weak_question *question,
+                            const struct iris_weak_decision *told)
 {
-    const struct iris_weak_decision key = {
-        .is_read = question->next == NULL, .who = question->who, .nth = nth};
-    const struct iris_weak_decision *told =
-        bsearch(&key, choices->follow, choices->num_follow, sizeof key,
-                compare_decisions);
-
-    if (told == NULL) {
+    if (told == NULL || told->is_read != (question->next == NULL)) {
         return 0;
     }
-    return told->is_read ? (told->behind < question->count ? told->behind : 0)
-                         : find_index(question, told->next);
+    return !told->is_read                   ? find_index(question, told->next)
+           : told->behind < question->count ? told->behind
+                                            : 0;
 }
 
-/* The script's answer. */
+/* The explorer's answer. */
 static unsigned explore_step(struct iris_weak_choices *choices,
                              const struct iris_weak_question *question)
 {
-    const struct iris_weak_step *step =
-        choices->next_script < choices->num_script
-            ? &choices->script[choices->next_script]
+    const struct iris_weak_decision *told =
+        choices->next_followed < choices->num_follow
+            ? &choices->follow[choices->next_followed]
             : NULL;
 
-    if (step == NULL || step->is_read != (question->next == NULL)) {
-        return 0;
-    }
-    choices->next_script++;
-    return !step->is_read                   ? find_index(question, step->next)
-           : step->behind < question->count ? step->behind
-                                            : 0;
+    choices->next_followed +=
+        told != NULL && told->is_read == (question->next == NULL);
+    return follow_told(question, told);
+}
+
+static unsigned follow_decision(const struct iris_weak_choices *choices,
+                                const struct iris_weak_question *question,
+                                uint64_t nth)
+{
+    const struct iris_weak_decision key = {
+        .is_read = question->next == NULL, .who = question->who, .nth = nth};
+
+    return follow_told(question,
+                       bsearch(&key, choices->follow, choices->num_follow,
+                               sizeof key, compare_decisions));
 }
 
 /* Records every answer, together with the possible ones. */
@@ -220,7 +216,7 @@ unsigned iris_i_weak_decide(struct iris_weak_choices *choices,
     if (!choices->explores) {
         answer = choices->follow == NULL
                      ? draw_answer(choices, question->choice, question->count)
-                     : follow_told(choices, question, nth);
+                     : follow_decision(choices, question, nth);
     }
     if (choices->record != NULL && answer != 0) {
         record_answer(choices->record, question, nth, answer);
@@ -230,22 +226,19 @@ unsigned iris_i_weak_decide(struct iris_weak_choices *choices,
 
 /* ---- Files ---- */
 
-static const char *name_check(const struct iris_weak_choices_params *params)
-{
-    return params->newest ? "race" : "weak";
-}
-
 /* Whether the first line of a file has this program's name, number of ranks and
  * check. */
-static iris_status_t
-compare_header(const struct iris_weak_choices_params *params, const char *line)
+static iris_status_t compare_header(const struct iris_check_params *params,
+                                    bool newest, const char *line)
 {
+    const char *own_check = newest ? "race" : "weak";
+    int num_ranks = params->heap->log->num_ranks;
     char check[16], program[256];
     int ranks;
 
     if (sscanf(line, "schedule seed %*u check %15s ranks %d program %255[^\n]",
                check, &ranks, program) != 3 ||
-        (strcmp(check, name_check(params)) == 0 && ranks == params->num_ranks &&
+        (strcmp(check, own_check) == 0 && ranks == num_ranks &&
          strcmp(program, program_invocation_short_name) == 0)) {
         return IRIS_OK;
     }
@@ -254,100 +247,82 @@ compare_header(const struct iris_weak_choices_params *params, const char *line)
                        "IRIS_CHECK=%s; this is %s with %d ranks and "
                        "IRIS_CHECK=%s",
                        params->follow, program, ranks, check,
-                       program_invocation_short_name, params->num_ranks,
-                       name_check(params));
+                       program_invocation_short_name, num_ranks, own_check);
 }
 
-static bool read_decision(const char *line, struct iris_weak_decision *told)
+static bool read_decision(const char *line, bool explores,
+                          struct iris_weak_decision *told)
 {
-    unsigned long long nth;
+    unsigned long long nth = 0;
+    struct iris_weak_who *who = &told->who, *next = &told->next;
 
-    *told = (struct iris_weak_decision){.is_read = line[0] == 'r'};
-    if (sscanf(line, "turn %d %u %u %llu to %d %u %u", &told->who.rank,
-               &told->who.stream, &told->who.workgroup, &nth, &told->next.rank,
-               &told->next.stream, &told->next.workgroup) != 7 &&
-        sscanf(line, "read %d %u %u %llu old %u", &told->who.rank,
-               &told->who.stream, &told->who.workgroup, &nth,
-               &told->behind) != 5) {
+    *told = (struct iris_weak_decision){.is_read = line[explores ? 5 : 0] ==
+                                                   (explores ? 'o' : 'r')};
+    if (explores) {
+        return sscanf(line, "step run %d %u %u", &next->rank, &next->stream,
+                      &next->workgroup) == 3 ||
+               sscanf(line, "step old %u", &told->behind) == 1;
+    }
+    if (sscanf(line, "turn %d %u %u %llu to %d %u %u", &who->rank, &who->stream,
+               &who->workgroup, &nth, &next->rank, &next->stream,
+               &next->workgroup) != 7 &&
+        sscanf(line, "read %d %u %u %llu old %u", &who->rank, &who->stream,
+               &who->workgroup, &nth, &told->behind) != 5) {
         return false;
     }
     told->nth = nth;
     return true;
 }
 
-/* A line of a script: "step run 0 0 0", "step old 1". */
-static void read_step(struct iris_weak_choices *choices, const char *line)
-{
-    struct iris_weak_step step = {
-        .is_read = sscanf(line, "step old %u", &step.behind) == 1};
-    struct iris_weak_step *larger;
-
-    if (!step.is_read && sscanf(line, "step run %d %u %u", &step.next.rank,
-                                &step.next.stream, &step.next.workgroup) != 3) {
-        return;
-    }
-    larger = realloc(choices->script,
-                     (choices->num_script + 1) * sizeof *choices->script);
-    if (larger != NULL) {
-        choices->script = larger;
-        choices->script[choices->num_script++] = step;
-    }
-}
-
 /* Lines with other words are for people. */
 static iris_status_t read_choices(struct iris_weak_choices *choices,
-                                  const struct iris_weak_choices_params *params)
+                                  const struct iris_check_params *params)
 {
     const char *path = params->follow;
     iris_status_t status = IRIS_OK;
     FILE *file = fopen(path, "re");
-    size_t max = 16;
     char line[512];
 
     if (file == NULL) {
         return iris_i_fail_errno(NULL, IRIS_ERR_CONFIG, errno,
                                  "IRIS_REPLAY: cannot read %s", path);
     }
-    choices->follow = malloc(max * sizeof *choices->follow);
+    choices->follow = iris_i_order_grow(NULL, 0, sizeof *choices->follow);
     while (choices->follow != NULL && fgets(line, sizeof line, file) != NULL) {
-        struct iris_weak_decision told;
+        struct iris_weak_decision told, *larger;
 
         if (strncmp(line, "schedule ", 9) == 0) {
-            status = compare_header(params, line);
+            status = compare_header(params, choices->newest, line);
         }
         choices->explores |= strcmp(line, "explore\n") == 0;
-        read_step(choices, line);
-        if (!read_decision(line, &told)) {
+        if (!read_decision(line, choices->explores, &told)) {
             continue;
         }
-        if (choices->num_follow == max) {
-            void *larger =
-                realloc(choices->follow, (max *= 2) * sizeof *choices->follow);
-
-            if (larger == NULL) {
-                free(choices->follow);
-            }
-            choices->follow = larger;
+        larger = iris_i_order_grow(choices->follow, choices->num_follow,
+                                   sizeof *larger);
+        if (larger == NULL) {
+            free(choices->follow);
+        } else {
+            larger[choices->num_follow++] = told;
         }
-        if (choices->follow != NULL) {
-            choices->follow[choices->num_follow++] = told;
-        }
+        choices->follow = larger;
     }
     fclose(file);
-    if (choices->follow != NULL) {
-        qsort(choices->follow, choices->num_follow, sizeof *choices->follow,
-              compare_decisions);
+    if (choices->follow == NULL) {
+        return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
+                           "no memory for the choices in %s", path);
     }
-    return choices->follow != NULL
-               ? status
-               : iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
-                             "no memory for the choices in %s", path);
+    if (choices->explores) {
+        return status;
+    }
+    qsort(choices->follow, choices->num_follow, sizeof *choices->follow,
+          compare_decisions);
+    return status;
 }
 
-static iris_status_t open_choices(const struct iris_weak_choices_params *params,
+static iris_status_t open_choices(const struct iris_check_params *params,
                                   struct iris_weak_choices *choices)
 {
-    choices->newest = params->newest;
     choices->random = params->seed;
     choices->stay = 1 + (unsigned)(draw_random(choices) % 4);
     if (params->follow[0] != '\0') {
@@ -370,8 +345,8 @@ static iris_status_t open_choices(const struct iris_weak_choices_params *params,
     setvbuf(choices->record, NULL, _IOLBF, 0);
     fprintf(choices->record,
             "schedule seed %llu check %s ranks %d program %s\n",
-            (unsigned long long)params->seed, name_check(params),
-            params->num_ranks, program_invocation_short_name);
+            (unsigned long long)params->seed, choices->newest ? "race" : "weak",
+            params->heap->log->num_ranks, program_invocation_short_name);
     return IRIS_OK;
 }
 
@@ -390,7 +365,6 @@ static void close_choices(struct iris_weak_choices *choices)
     }
     free(choices->follow);
     free(choices->counts);
-    free(choices->script);
 }
 
 /* ---- Schedule ---- */
@@ -771,11 +745,12 @@ void iris_i_weak_host_left(struct iris_weak_schedule *schedule, int rank)
 /* ---- Creating and destroying ---- */
 
 iris_status_t
-iris_i_weak_schedule_create(const struct iris_weak_schedule_params *params,
+iris_i_weak_schedule_create(const struct iris_check_params *params, bool newest,
                             struct iris_weak_schedule **schedule_p)
 {
     struct iris_weak_schedule *schedule = calloc(1, sizeof *schedule);
-    struct host *hosts = calloc((size_t)params->num_ranks, sizeof *hosts);
+    int num_ranks = params->heap->log->num_ranks;
+    struct host *hosts = calloc((size_t)num_ranks, sizeof *hosts);
     iris_status_t status;
 
     if (schedule == NULL || hosts == NULL) {
@@ -785,10 +760,11 @@ iris_i_weak_schedule_create(const struct iris_weak_schedule_params *params,
                            "no memory for the weak mode");
     }
     schedule->hosts = hosts;
-    schedule->num_ranks = params->num_ranks;
+    schedule->num_ranks = num_ranks;
     schedule->threads = params->threads;
     pthread_mutex_init(&schedule->lock, NULL);
-    status = open_choices(&params->choices, &schedule->choices);
+    schedule->choices.newest = newest;
+    status = open_choices(params, &schedule->choices);
     if (status != IRIS_OK) {
         iris_i_weak_schedule_destroy(schedule);
         return status;

@@ -191,23 +191,18 @@ static bool is_scheduled(const struct iris_settings *settings)
 static iris_status_t open_check(iris_t *iris)
 {
     int64_t check = iris->settings->check.number;
-    const struct iris_race_params races = {
-        .heap = &iris->heap,
-        .default_stream = iris->queue.streams,
-        .group_key = iris_i_group_key,
-        .prefix = iris->settings->report.text,
-        .suppressions = iris->settings->suppressions.text};
-    const struct iris_weak_params weak = {
+    const struct iris_check_params params = {
         .heap = &iris->heap,
         .default_stream = iris->queue.streams,
         .group_key = iris_i_group_key,
         .group_size = iris_i_group_count,
+        .prefix = iris->settings->report.text,
+        .suppressions = iris->settings->suppressions.text,
+        .is_scheduled = is_scheduled(iris->settings),
         .threads = (unsigned)iris->settings->sim_cus.number,
-        .choices = {.seed = (uint64_t)iris->settings->seed.number,
-                    .follow = iris->settings->replay.text,
-                    .record = iris->settings->schedule.text,
-                    .newest = check == IRIS_CHOICE_CHECK_RACE,
-                    .num_ranks = iris->log.num_ranks}};
+        .seed = (uint64_t)iris->settings->seed.number,
+        .follow = iris->settings->replay.text,
+        .record = iris->settings->schedule.text};
     iris_status_t status = IRIS_OK;
 
     if (check == IRIS_CHOICE_CHECK_NONE) {
@@ -223,13 +218,14 @@ static iris_status_t open_check(iris_t *iris)
     if (check == IRIS_CHOICE_CHECK_BOUNDS) {
         return iris_i_bounds_create(&iris->heap, &iris->bounds);
     }
-    if (check == IRIS_CHOICE_CHECK_WEAK || is_scheduled(iris->settings)) {
-        status = iris_i_weak_create(&weak, &iris->weak);
+    if (check == IRIS_CHOICE_CHECK_WEAK || params.is_scheduled) {
+        status = iris_i_weak_create(&params, check == IRIS_CHOICE_CHECK_RACE,
+                                    &iris->weak);
     }
     /* The scheduler comes second, so that this check sees an operation when it
      * is its turn. */
     return status == IRIS_OK && check == IRIS_CHOICE_CHECK_RACE
-               ? iris_i_race_create(&races, &iris->race)
+               ? iris_i_race_create(&params, &iris->race)
                : status;
 }
 

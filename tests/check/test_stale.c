@@ -155,9 +155,8 @@ static int run_rank(iris_t *iris, void *arg)
     return 0;
 }
 
-static int value_under(int bug, int wrong, int seed)
+static struct iris_config choose_seed(int seed)
 {
-    struct stale_args args = {.bug = bug, .wrong = wrong};
     struct iris_config config;
 
     iris_config_init(&config);
@@ -168,6 +167,14 @@ static int value_under(int bug, int wrong, int seed)
     config.heap_bases_files = 0;
     config.check = "weak";
     config.seed = seed;
+    return config;
+}
+
+static int value_under(int bug, int wrong, int seed)
+{
+    struct stale_args args = {.bug = bug, .wrong = wrong};
+    struct iris_config config = choose_seed(seed);
+
     atomic_store(&seen, 0);
     assert_int_equal(iris_spawn(&config, 3, run_rank, &args), IRIS_OK);
     return atomic_load(&seen);
@@ -192,6 +199,68 @@ static void without_the_bug_all_is_right(void **state)
         for (int seed = 1; seed <= SEEDS; seed++) {
             assert_int_equal(value_under(bug, 0, seed), bugs[bug].right);
         }
+    }
+}
+
+/* Two kernels of two streams. The second one says whether it began behind the end
+ * of the first, which orders nothing. */
+static atomic_int has_ended, began_behind;
+
+IRIS_KERNEL(store_first, struct stale_args)
+{
+    iris_store(iris_dev_init(args->context), args->x, 7, 0);
+    atomic_store(&has_ended, 1);
+}
+
+IRIS_KERNEL(load_second, struct stale_args)
+{
+    atomic_store(&began_behind, atomic_load(&has_ended));
+    atomic_store(&seen, iris_load(iris_dev_init(args->context), args->x, 0));
+}
+
+static int run_streams(iris_t *iris, void *arg)
+{
+    struct stale_args args = *(const struct stale_args *)arg;
+    iris_stream_t *streams[2];
+    void *x;
+
+    CHECK_OK(iris_calloc(iris, 1, 64, &x));
+    CHECK_OK(iris_stream_create(iris, &streams[0]));
+    CHECK_OK(iris_stream_create(iris, &streams[1]));
+    args.context = iris_device_context(iris);
+    args.x = x;
+    CHECK_OK(
+        iris_launch(iris, store_first, 1, 64, &args, sizeof args, streams[0]));
+    if (!args.wrong) {
+        CHECK_OK(iris_stream_synchronize(iris, streams[0]));
+    }
+    CHECK_OK(
+        iris_launch(iris, load_second, 1, 64, &args, sizeof args, streams[1]));
+    CHECK_OK(iris_stream_synchronize(iris, streams[0]));
+    CHECK_OK(iris_stream_synchronize(iris, streams[1]));
+    return 0;
+}
+
+static int load_behind(int wrong, int seed)
+{
+    struct stale_args args = {.wrong = wrong};
+    struct iris_config config = choose_seed(seed);
+
+    atomic_store(&has_ended, 0);
+    assert_int_equal(iris_spawn(&config, 1, run_streams, &args), IRIS_OK);
+    return atomic_load(&began_behind) ? atomic_load(&seen) : 7;
+}
+
+static void streams_of_a_rank_are_not_ordered(void **state)
+{
+    int seed = 1;
+
+    while (seed < SEEDS && load_behind(1, seed) == 7) {
+        seed++;
+    }
+    assert_int_not_equal(seed, SEEDS);
+    for (seed = 1; seed <= SEEDS; seed++) {
+        assert_int_equal(load_behind(0, seed), 7);
     }
 }
 
@@ -227,6 +296,7 @@ static int TEST_FILE(unit)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_bug_reads_an_old_value),
         cmocka_unit_test(without_the_bug_all_is_right),
+        cmocka_unit_test(streams_of_a_rank_are_not_ordered),
         cmocka_unit_test(the_page_has_these_values),
     };
 
