@@ -98,18 +98,23 @@ static int is_connector(const struct iris_links *links,
     return link->rank < links->log->rank;
 }
 
-/* A host that was silent already has little time left. */
+/* A host that was silent already has little time left, or the rest of its time
+ * if the owner is patient. */
 static void seek_way(struct iris_links *links, struct iris_link *link)
 {
     int64_t now = iris_i_now_ns(), silent_ns = link->check.silent_ns;
-    int64_t by_ns =
-        (silent_ns != 0 ? silent_ns : now) + IRIS_CUT_MS * IRIS_NS_PER_MS;
+    int64_t last_ns = now + LAST_NS,
+            by_ns = (silent_ns != 0 ? silent_ns : now) +
+                    IRIS_CUT_MS * IRIS_NS_PER_MS;
 
     link->is_sought = is_connector(links, link) ||
                       (link->has_come && !links->owner.is_patient);
     link->num_refused = 0;
     link->next_ns = is_connector(links, link) ? 0 : now + PROBE_NS;
-    link->deadline_ns = by_ns > now + LAST_NS ? by_ns : now + LAST_NS;
+    link->deadline_ns =
+        by_ns < last_ns || (silent_ns != 0 && !links->owner.is_patient)
+            ? last_ns
+            : by_ns;
 }
 
 void iris_i_link_leave(struct iris_links *links, struct iris_link *link,
