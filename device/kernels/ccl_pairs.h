@@ -252,12 +252,37 @@ IRIS_DEVICE size_t iris_d_pair_rounds(iris_wg_t wg, const iris_d_ccl_t *ccl,
     return most;
 }
 
+/* Ends the waits of the members of the routes for this one. They report the
+ * failed call and its status. Every lane tells the same. */
+IRIS_DEVICE void iris_d_pairs_fail(const iris_d_ccl_t *ccl,
+                                   const struct iris_ccl_pairs_args *args)
+{
+    uint32_t wgs = (uint32_t)iris_d_ccl_word(&ccl->space->pair_wgs);
+    iris_d_refusal_t refusal;
+
+    refusal.receiver = ccl->index;
+    refusal.expected = args->start.what.what;
+    refusal.expected_bytes = args->start.what.sizes[0];
+    refusal.found = args->start.what.sizes[1];
+    refusal.found_bytes = 0;
+    for (uint32_t r = 0; r < args->count; r++) {
+        refusal.sender = iris_d_ccl_after(ccl, args->first + r);
+        for (uint32_t w = 0; w < wgs; w++) {
+            iris_d_pair_refuse(ccl, w, refusal.sender, &refusal);
+        }
+    }
+}
+
 IRIS_DEVICE void iris_d_pairs(iris_wg_t wg, const iris_d_ccl_t *ccl,
                               const struct iris_ccl_pairs_args *args)
 {
     uint32_t own = args->first == 0 ? 1 : 0, to;
     size_t rounds = 1;
 
+    if (args->fails) {
+        iris_d_pairs_fail(ccl, args);
+        return;
+    }
     if (own != 0) {
         iris_d_pair_keep(wg, ccl, args);
     }

@@ -21,14 +21,16 @@ _raised: List[BaseException] = []
 def _answers() -> Generator[int, None, None]:
     """Yields 0 to continue the wait, and 1 after a handler raised an exception.
 
-    Python also runs handlers where a function begins, before any `try` in it. A
-    generator resumes inside its `try`.
+    Python also runs handlers where a function begins, before any `try` in it, and
+    where a loop goes back. A generator resumes inside its `try`, and so the loop
+    is there, too.
     """
     answer = 0
     while True:
         try:
-            yield answer
-            answer = 0
+            while True:
+                yield answer
+                answer = 0
         except GeneratorExit:
             raise
         except BaseException as error:

@@ -159,6 +159,7 @@ static int step_visitor(struct iris_gate *gate, int i,
     struct iris_gate_visitor *visitor = &gate->visitors[i];
     struct iris_proof *proof = &visitor->proof;
     enum iris_proof_result result = iris_i_proof_step(proof);
+    int is_mute;
 
     if (result == IRIS_PROOF_CLAIMED) {
         struct iris_proof_claims own = {0};
@@ -184,10 +185,13 @@ static int step_visitor(struct iris_gate *gate, int i,
     if (proof->why == IRIS_PROOF_WRONG) {
         block_source(gate, visitor->source);
     }
-    if (proof->why != IRIS_PROOF_REFUSED) {
+    /* A rank may look whether this process still listens. */
+    is_mute = proof->why == IRIS_PROOF_GONE && proof->done == 0 &&
+              proof->theirs.bytes == 0;
+    if (proof->why != IRIS_PROOF_REFUSED && !is_mute) {
         snprintf(gate->why, sizeof gate->why, "%s", iris_i_proof_reason(proof));
     }
-    gate->num_failed++;
+    gate->num_failed += !is_mute;
     close(release_visitor(gate, i));
     return 0;
 }

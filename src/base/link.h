@@ -177,7 +177,8 @@ struct iris_gate {
     int num_visitors; /* most at once */
     int num_held;
     uint64_t num_arrived;
-    unsigned num_failed; /* connections that did not prove the secret */
+    unsigned num_failed; /* connections that did not prove the secret, except
+                          * those that left without a word */
     char why[128];       /* the reason of the last one */
     struct iris_gate_visitor *visitors;
     struct iris_gate_source sources[IRIS_GATE_SOURCES];

@@ -342,20 +342,28 @@ static unsigned lanes_for(const struct iris_ccl_call *call, unsigned grid)
 }
 
 /* Ends the call on the other members, which wait for this one, after a failure
- * here: makes another call, which they find. Returns `status`, with this
+ * here. In a call of all members it makes another call, which they find; in a
+ * call of pairs it refuses the partners' messages. Returns `status`, with this
  * thread's message. */
 static iris_status_t refuse_call(iris_t *iris, const struct iris_ccl_call *call,
                                  iris_status_t status)
 {
-    const struct iris_compared failed = {.op = IRIS_COMPARED_FAILED,
-                                         .sizes = {(uint64_t) - (int)status}};
+    const struct iris_compared own = compared(call);
+    const struct iris_compared failed = {
+        .op = IRIS_COMPARED_FAILED,
+        .sizes = {(uint64_t) - (int)status, iris_i_compared_pack(&own).what}};
     const struct iris_kernel *kernel = iris_i_group_is_far(iris, call->group)
                                            ? iris_i_ccl_far_pairs_kernel
                                            : iris_i_ccl_pairs_kernel;
-    struct iris_ccl_pairs_args args = {.start = start(iris, call, 1, 1),
-                                       .bytes_per_wg = 1,
-                                       .most_wgs = 1,
-                                       .meets = 1};
+    int members = call->group->members.count, index = call->group->index;
+    int meets = call->op < IRIS_CCL_ALL_TO_ALLV;
+    struct iris_ccl_pairs_args args = {
+        .start = start(iris, call, 1, (uint32_t)meets),
+        .bytes_per_wg = 1,
+        .most_wgs = 1,
+        .meets = meets,
+        .count = !meets,
+        .fails = !meets};
     struct iris_launch_request request = {
         kernel, 1, lanes_for(call, 1), &args, kernel->args_bytes, true};
     char message[IRIS_MESSAGE_BYTES];
@@ -363,12 +371,19 @@ static iris_status_t refuse_call(iris_t *iris, const struct iris_ccl_call *call,
     args.start.what = iris_i_compared_pack(&failed);
     args.start.call = call_number(call, 1, &args.start.what);
     snprintf(message, sizeof message, "%s", iris_last_error());
-    (void)iris_i_launch(iris_i_queue(iris), &request, call->options.stream);
+    for (int i = 1; i < (meets ? 2 : members); i++) {
+        int member = (index + i) % members;
+
+        args.first = meets ? 0 : (uint32_t)i;
+        if (call->op <= IRIS_CCL_ALL_TO_ALLV || member == call->to ||
+            member == call->from) {
+            (void)iris_i_launch(iris_i_queue(iris), &request,
+                                call->options.stream);
+        }
+    }
     return iris_i_fail_again(status, message);
 }
 
-/* Only two members wait for each other's messages, and their waits end with
- * the deadline. */
 static iris_status_t launch(iris_t *iris, const struct iris_ccl_call *call,
                             const struct iris_kernel *kernel, unsigned grid,
                             const void *args)
@@ -378,8 +393,7 @@ static iris_status_t launch(iris_t *iris, const struct iris_ccl_call *call,
     iris_status_t status =
         iris_i_launch(iris_i_queue(iris), &request, call->options.stream);
 
-    return status == IRIS_OK || call->group->members.count == 1 ||
-                   call->op >= IRIS_CCL_ALL_TO_ALLV
+    return status == IRIS_OK || call->group->members.count == 1
                ? status
                : refuse_call(iris, call, status);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Introductions: a rank that connects proves the job's key and claims its number;
- * a rank that accepts has connections in these states:
+ * The connections that a rank accepts in the rendezvous are in these states:
  *
  *   waiting    in the backlog of a listener
  *   unproven   in the gate; a local connection is proven by its user id
@@ -231,31 +230,4 @@ void iris_i_arrivals_close(struct iris_arrivals *arrivals)
         close(arrivals->poll);
     }
     arrivals->listener = -1;
-}
-
-iris_status_t iris_i_arrivals_prove(int sock, const struct iris_secret *key,
-                                    const struct iris_log *who,
-                                    struct iris_wait *wait,
-                                    struct iris_proof *proof_p)
-{
-    const struct iris_rank_claims claims = {.rank = who->rank,
-                                            .num_ranks = who->num_ranks,
-                                            .host = iris_i_host_id()};
-    enum iris_proof_result result = IRIS_PROOF_PENDING;
-    iris_status_t status = iris_i_proof_begin(
-        proof_p, IRIS_PROOF_CONNECTOR, sock, key, &claims, sizeof claims, 0);
-
-    wait->fd = sock;
-    while (status == IRIS_OK && result == IRIS_PROOF_PENDING) {
-        result = iris_i_proof_step(proof_p);
-        if (result == IRIS_PROOF_PENDING) {
-            status = iris_i_wait_tick(wait);
-        }
-    }
-    wait->fd = -1;
-    if (status != IRIS_OK || result == IRIS_PROOF_PROVEN) {
-        return status;
-    }
-    return proof_p->why == IRIS_PROOF_GONE ? IRIS_ERR_STATE
-                                           : IRIS_ERR_BOOTSTRAP;
 }

@@ -246,11 +246,14 @@ void iris_i_control_close(struct iris_control *control);
 
 /* ---- arrivals.c ---- */
 
-/* A rank's claims on a connection between hosts. */
+/* The claims of both sides of a connection between nodes or hosts. */
 struct iris_rank_claims {
     int32_t rank;
     int32_t num_ranks;
     uint64_t host; /* iris_i_host_id() */
+    /* Of a link: */
+    uint64_t number;   /* the connector's tries so far */
+    uint64_t received; /* bytes of the session */
 };
 
 /* One connection. */
@@ -301,14 +304,6 @@ void iris_i_arrivals_close(struct iris_arrivals *arrivals);
  * - IRIS_ERR_NO_MEMORY */
 iris_status_t iris_i_arrivals_take(struct iris_arrivals *arrivals,
                                    struct iris_arrival **arrival_p);
-
-/* The other side: proves the key and claims on a new connection, within a wait.
- * IRIS_ERR_STATE: the connection was dropped, try again. IRIS_ERR_BOOTSTRAP:
- * *proof_p has the reason; this thread's message is not set. */
-iris_status_t iris_i_arrivals_prove(int sock, const struct iris_secret *key,
-                                    const struct iris_log *who,
-                                    struct iris_wait *wait,
-                                    struct iris_proof *proof_p);
 
 /* ---- bootstrap.c ---- */
 
@@ -777,10 +772,27 @@ int iris_i_stream_socket(enum iris_control_kind kind,
 iris_status_t iris_i_stream_listen(int sock, enum iris_control_kind kind,
                                    struct iris_address *address_p);
 
-/* Returns 0 or an errno, within IRIS_CONNECT_MS and by this time. Signals do not
- * interrupt it. EAGAIN: a local listener's backlog is full. */
-int iris_i_stream_connect(int sock, const struct iris_address *address,
-                          int64_t by_ns);
+/* A connection that is being made, and then proven, without waiting. */
+struct iris_dial {
+    int sock; /* -1: none; the caller closes it */
+    int is_connected;
+    int error;        /* the errno that ended it; 0: the proof has a reason */
+    int64_t since_ns; /* begin of the connection, then of the proof */
+    struct iris_proof proof;
+};
+
+/* Begins a connection. 0, or an errno; then the caller closes the socket, too.
+ * ECONNREFUSED: nothing listens there. EAGAIN: a local listener's backlog is
+ * full. */
+int iris_i_dial_begin(struct iris_dial *dial, enum iris_control_kind kind,
+                      const struct iris_address *address);
+
+/* Goes on as far as possible. An attempt to connect fails after
+ * IRIS_CONNECT_MS; a proof may take any time. Without a key it proves nothing,
+ * and goes on until the other side ends the connection. */
+enum iris_proof_result iris_i_dial_step(struct iris_dial *dial,
+                                        const struct iris_secret *key,
+                                        const void *claims, size_t bytes);
 
 /* A connection of the job, whose receiver may be stopped for any time. The
  * system does not end it while it answers; see iris_i_stream_answers(). */
@@ -798,6 +810,119 @@ struct iris_stream_check {
 /* 0: the other host has not answered packets for IRIS_CUT_MS - 1 s. A host
  * whose process is stopped answers. Looks seldom, so it may be called often. */
 int iris_i_stream_answers(struct iris_stream_check *check, int sock);
+
+/* ---- links.c ---- */
+
+/* links.c describes the states and the protocol. */
+enum iris_link_state {
+    IRIS_LINK_CUT,
+    IRIS_LINK_JOINED,
+    IRIS_LINK_ENDED,
+    IRIS_LINK_LOST
+};
+
+enum iris_link_loss {
+    IRIS_LINK_SILENT,   /* its host does not answer */
+    IRIS_LINK_GONE,     /* nothing listens at its address */
+    IRIS_LINK_REFUSED,  /* it, or another process there, refuses this rank */
+    IRIS_LINK_FULL,     /* its process has no descriptor left */
+    IRIS_LINK_NONSENSE, /* the session cannot go on */
+};
+
+struct iris_link {
+    int rank; /* the other side's */
+    enum iris_link_state state;
+    int has_come;    /* it has been joined */
+    int errno_value; /* JOINED: a send has failed, so the link is cut once all
+                      * data that has arrived is read; 0: none has. CUT: the
+                      * reason; 0: the other side has closed it */
+    int64_t cut_ns;  /* time of the cut; 0: it has never been cut */
+    struct iris_stream_check check;
+    struct iris_session session; /* sock -1: not JOINED */
+
+    /* For the owner. */
+    int watched;
+    int is_full;
+    int is_dead;
+
+    /* The way to the rank. */
+    int is_sought;
+    int num_refused;     /* tries in a row that found no listener */
+    uint64_t number;     /* the last try's, or 1 + the last one accepted */
+    int64_t next_ns;     /* time of the next try */
+    int64_t deadline_ns; /* the host has to answer until then */
+    struct iris_address address;
+    struct iris_dial dial;
+};
+
+/* The owner of links. The functions must not wait. */
+struct iris_links_owner {
+    /* The link is JOINED. */
+    void (*joined)(void *arg, struct iris_link *link);
+
+    /* It will be JOINED no more; its socket is still open. */
+    void (*left)(void *arg, struct iris_link *link);
+
+    /* It is going to be LOST. `why` completes "cannot reach rank 3: ". */
+    void (*lost)(void *arg, struct iris_link *link, enum iris_link_loss loss,
+                 const char *why);
+
+    /* Another module knows of the ranks' deaths, so only a silent host ends the
+     * search of a way. */
+    int is_patient;
+    void *arg;
+};
+
+struct iris_links {
+    const struct iris_log *log;
+    struct iris_links_owner owner;
+    enum iris_control_kind kind;
+    int count;
+    struct iris_link *all; /* in the order of ranks */
+    atomic_int num_cut;
+    int poll;  /* readable when iris_i_links_turn() has something to do */
+    int spare; /* reserved, to tell a rank that no others are left */
+    struct iris_gate gate;
+};
+
+struct iris_links_params {
+    const struct iris_log *log;
+    const struct iris_rendezvous *rendezvous; /* with all hellos */
+    const char *label;                        /* of the key */
+    size_t address_at;                        /* in struct iris_hello */
+    size_t record_bytes;                      /* the largest record's */
+    int listener;                             /* taken over, also on failure */
+
+    /* Whether there is a link to the rank; its argument is the owner's. */
+    int (*is_linked)(void *arg, int rank);
+};
+
+/* Begins to connect. *links stays where it is. IRIS_ERR_LIMIT,
+ * IRIS_ERR_NO_MEMORY */
+iris_status_t iris_i_links_open(const struct iris_links_params *params,
+                                const struct iris_links_owner *owner,
+                                struct iris_links *links);
+
+/* The owner sends the last records before. Does nothing to {0}. */
+void iris_i_links_close(struct iris_links *links);
+
+/* Accepts, connects, proves and finds silent hosts. Call it soon again while a
+ * link is CUT. */
+void iris_i_links_turn(struct iris_links *links);
+
+/* NULL: there is no link to the rank. */
+struct iris_link *iris_i_link_find(const struct iris_links *links, int rank);
+
+/* Closes the connection if there is one. ENDED, LOST: abandons the session. */
+void iris_i_link_leave(struct iris_links *links, struct iris_link *link,
+                       enum iris_link_state next);
+
+/* Sends pending data. 1: some, or the connection has failed; 0: none. */
+int iris_i_link_send(struct iris_link *link);
+
+/* 1: some bytes have come, which the session has; 0: none; -1: the link is now
+ * CUT, and the session may have records to take. */
+int iris_i_link_receive(struct iris_links *links, struct iris_link *link);
 
 /* ---- bootstrap_mpi.c ---- */
 
@@ -884,12 +1009,11 @@ iris_status_t iris_i_rendezvous_hear(void *arg);
  * opens them before the rendezvous, so that all ranks learn of a failure. */
 struct iris_control_fds {
     int listener;
-    int spare; /* reserved, to tell a leader that no others are left */
-    int wake;  /* an eventfd */
+    int wake; /* an eventfd */
 };
 #define IRIS_CONTROL_NO_FDS \
     {                       \
-        -1, -1, -1          \
+        -1, -1              \
     }
 
 /* The parts that a rank opens before the rendezvous, because its hello

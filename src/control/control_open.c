@@ -36,7 +36,7 @@ static uint64_t next_id(void)
 
 static void close_fds(struct iris_control_fds *fds)
 {
-    const int all[] = {fds->listener, fds->spare, fds->wake};
+    const int all[] = {fds->listener, fds->wake};
 
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         if (all[i] >= 0) {
@@ -55,7 +55,6 @@ static iris_status_t listen_for_ranks(enum iris_control_kind kind,
     /* Step by step: the first failure sets the message. */
     if ((fds.listener = iris_i_stream_socket(kind, &hello->control_address)) <
             0 ||
-        (fds.spare = fcntl(fds.listener, F_DUPFD_CLOEXEC, 3)) < 0 ||
         (fds.wake = iris_i_fd_above_stdio(
              eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))) < 0) {
         status =

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * The hub of a node, in a job of several nodes: two threads of the node's lowest
- * rank, its leader. Leaders are connected to each other, each pair once: the
- * higher rank dials, and both prove the job's key.
+ * rank, its leader. Leaders are linked to each other (links.c), each pair once.
  *
  *   sender     sleeps on a futex of the node's table until a rank of the node
  *              marks something new there; sends that to all other leaders; finds
  *              processes of the node that have ended
- *   receiver   polls the connections; writes the rows and posts of other nodes'
+ *   receiver   polls the links and keeps them up; writes the rows and posts of other nodes'
  *              ranks to the table, and wakes ranks that wait for them
  *
  * - The rows of this node's ranks are their own; the receiver alone writes those
@@ -16,10 +15,8 @@
  *   before; if it sees that a rank has left, it sees all its posts. The sender
  *   reads the state, the posts, the other parts and the failed places, and sends
  *   them the other way around.
- * - Connections frame and acknowledge records as sessions (base/session.c), but
- *   one that is lost is not resumed.
- * - A connection is opening (sock -1), open, or over (sock -1, has_come). If one
- *   is over, those ranks of its node that had not ended before are lost.
+ * - A link that is cut is resumed. If it is LOST or has ENDED, those ranks of its
+ *   node that had not ended before are lost.
  * - The leader stays until the other ranks of its node have ended.
  */
 #include "config.h"
@@ -42,9 +39,6 @@
 /* Interval at which messages that are not urgent are sent, and deadlines and
  * processes are checked. */
 #define TICK_MS 20
-
-/* Connections without a proof at once, besides one of each leader. */
-#define STRANGERS 64
 
 /* Parts that are sent after the posts. */
 #define LATE (IRIS_SHOW_STATE | IRIS_SHOW_HOLDS | IRIS_SHOW_ENDED)
@@ -84,14 +78,14 @@ static void wake_receiver(const struct iris_hub *hub)
 
 static int is_connected(const struct iris_hub *hub)
 {
-    return atomic_load(&hub->num_here) == hub->num_links;
+    return atomic_load(&hub->num_here) == hub->links.count;
 }
 
 /* ---- Sending; with the lock held ---- */
 
 static int is_open(const struct iris_link *link)
 {
-    return link->session.sock >= 0 && !link->is_stuck;
+    return link->state <= IRIS_LINK_JOINED && !link->is_full;
 }
 
 /* 0: the other side has left too much unread, or there is no memory. */
@@ -105,20 +99,19 @@ static int put_message(struct iris_link *link,
 
 static int has_left(const struct iris_link *link)
 {
-    return is_open(link) && !link->is_broken &&
+    return link->state == IRIS_LINK_JOINED && link->errno_value == 0 &&
            link->session.sent != link->session.end;
 }
 
-/* The next flush sends the message. */
+/* The next flush sends the message. The receiver ends a link that is full. */
 static void put_all(struct iris_hub *hub, const struct iris_message_head *head,
                     const void *body)
 {
-    for (int i = 0; i < hub->num_links; i++) {
-        struct iris_link *link = &hub->links[i];
+    for (int i = 0; i < hub->links.count; i++) {
+        struct iris_link *link = &hub->links.all[i];
 
         if (is_open(link) && !put_message(link, head, body)) {
-            link->is_stuck = 1; /* the receiver finds that it is over */
-            shutdown(link->session.sock, SHUT_RDWR);
+            link->is_full = 1;
         }
     }
 }
@@ -128,20 +121,12 @@ static int flush_all(struct iris_hub *hub) IRIS_REQUIRES(hub->lock)
 {
     int is_left = 0;
 
-    for (int i = 0; i < hub->num_links; i++) {
-        struct iris_link *link = &hub->links[i];
-        int sent = is_open(link) && !link->is_broken;
+    for (int i = 0; i < hub->links.count; i++) {
+        struct iris_link *link = &hub->links.all[i];
 
-        while (sent > 0) {
-            sent = iris_i_session_send(&link->session);
+        while (iris_i_link_send(link)) {
         }
-        if (sent < 0) {
-            /* The receiver finds that it is over after reading all its data. */
-            link->is_cut |= iris_i_socket_is_cut(errno);
-            shutdown(link->session.sock, SHUT_WR);
-            link->is_broken = 1;
-        }
-        is_left |= has_left(link);
+        is_left |= has_left(link) || link->errno_value != 0 || link->is_full;
     }
     return is_left;
 }
@@ -228,8 +213,8 @@ static void put_row_piece(void *arg, const struct iris_message_head *head,
 {
     struct iris_hub *hub = arg;
 
-    for (int i = 0; i < hub->num_links; i++) {
-        struct iris_link *link = &hub->links[i];
+    for (int i = 0; i < hub->links.count; i++) {
+        struct iris_link *link = &hub->links.all[i];
 
         if (is_open(link) &&
             (iris_i_session_pending(&link->session) >= PENDING_MOST ||
@@ -345,7 +330,7 @@ static void note_end(struct iris_hub *hub, int rank)
 }
 
 /* Finds processes of this machine that have ended. A child of a dead leader may
- * hold its connection. */
+ * hold its sockets. */
 static void watch_processes(struct iris_hub *hub)
 {
     for (int rank = 0; rank < hub->num_ranks; rank++) {
@@ -356,10 +341,13 @@ static void watch_processes(struct iris_hub *hub)
         }
     }
     pthread_mutex_lock(&hub->lock);
-    for (int i = 0; i < hub->num_links; i++) {
-        if (is_open(&hub->links[i]) &&
-            !iris_i_mail_alive(hub->mail, hub->links[i].rank)) {
-            shutdown(hub->links[i].session.sock, SHUT_RD);
+    for (int i = 0; i < hub->links.count; i++) {
+        struct iris_link *link = &hub->links.all[i];
+
+        if (is_open(link) && !link->is_dead &&
+            !iris_i_mail_alive(hub->mail, link->rank)) {
+            link->is_dead = 1;
+            shutdown(link->session.sock, SHUT_RD); /* if there is one */
         }
     }
     pthread_mutex_unlock(&hub->lock);
@@ -419,6 +407,13 @@ static void *run_sender(void *arg)
     send_new(hub);
     note_end(hub, hub->rank);
     send_new(hub);
+    pthread_mutex_lock(&hub->lock);
+    for (int i = 0; i < hub->links.count; i++) {
+        if (is_open(&hub->links.all[i])) {
+            (void)iris_i_session_put_end(&hub->links.all[i].session);
+        }
+    }
+    pthread_mutex_unlock(&hub->lock);
     atomic_store(&hub->drained, 1);
     wake_receiver(hub);
     return NULL;
@@ -526,8 +521,8 @@ int iris_i_hub_apply(struct iris_hub *hub, int leader,
     }
 }
 
-/* The connection is over. Its ranks that have not ended are lost: with a reason,
- * if the leader's host or process does not answer; else with their leader. */
+/* The link is over. Its ranks that have not ended are lost: with a reason, if
+ * there is one; else with their leader, which has died. */
 static void lose_node(struct iris_hub *hub, int leader, const char *reason)
 {
     int count = 0;
@@ -551,36 +546,59 @@ static void lose_node(struct iris_hub *hub, int leader, const char *reason)
         count++;
     }
     if (count != 0) {
-        atomic_fetch_add(&hub->num_lost, 1);
         wake_places(hub);
     }
 }
 
-static void end_link(struct iris_hub *hub, struct iris_link *link)
+static void end_link(struct iris_hub *hub, struct iris_link *link,
+                     enum iris_link_state state, const char *reason)
 {
-    char reason[IRIS_REASON_BYTES] = "";
-    int is_stuck, is_cut;
-
     pthread_mutex_lock(&hub->lock);
-    is_stuck = link->is_stuck;
-    is_cut = link->is_cut;
-    iris_i_rendezvous_close(&link->session.sock);
+    iris_i_link_leave(&hub->links, link, state);
     pthread_mutex_unlock(&hub->lock);
-    if (is_stuck) {
-        snprintf(reason, sizeof reason,
-                 "it has left %zu MiB of messages of rank %d's control plane "
-                 "unread and was cut off; was its process stopped?",
-                 IRIS_LINK_MOST >> 20, hub->rank);
-    } else if (is_cut) {
+    if (reason != NULL) {
+        iris_i_warning(hub->log, "rank %d: %s", link->rank, reason);
+    }
+    lose_node(hub, link->rank, reason);
+}
+
+static void note_joined(void *arg, struct iris_link *link)
+{
+    if (link->cut_ns == 0) {
+        atomic_fetch_add(&((struct iris_hub *)arg)->num_here, 1);
+    }
+}
+
+static void note_left(void *arg, struct iris_link *link)
+{
+    (void)arg, (void)link;
+}
+
+/* A dead leader needs no reason. */
+static void note_lost(void *arg, struct iris_link *link,
+                      enum iris_link_loss loss, const char *why)
+{
+    char reason[IRIS_REASON_BYTES];
+    struct iris_hub *hub = arg;
+
+    if (loss == IRIS_LINK_SILENT) {
         snprintf(reason, sizeof reason,
                  "its host does not answer rank %d's any more; is it down, or "
                  "the network between them?",
                  hub->rank);
+    } else {
+        snprintf(reason, sizeof reason, "%s", why);
     }
-    if (reason[0] != '\0') {
+    if (hub->failed == IRIS_OK && loss != IRIS_LINK_GONE) {
+        hub->failed = loss == IRIS_LINK_FULL     ? IRIS_ERR_LIMIT
+                      : loss == IRIS_LINK_SILENT ? IRIS_ERR_PEER_LOST
+                                                 : IRIS_ERR_BOOTSTRAP;
+        memcpy(hub->why, reason, sizeof hub->why);
+    }
+    if (loss != IRIS_LINK_GONE && !atomic_load(&hub->drained)) {
         iris_i_warning(hub->log, "rank %d: %s", link->rank, reason);
     }
-    lose_node(hub, link->rank, reason[0] != '\0' ? reason : NULL);
+    lose_node(hub, link->rank, loss == IRIS_LINK_GONE ? NULL : reason);
 }
 
 /* Takes one message of a link. 0: it has no message, or it is over. */
@@ -598,6 +616,10 @@ static int take_message(struct iris_hub *hub, struct iris_link *link)
     if (taken == IRIS_SESSION_NONE) {
         return 0;
     }
+    if (taken == IRIS_SESSION_END) {
+        end_link(hub, link, IRIS_LINK_ENDED, NULL);
+        return 0;
+    }
     if (taken == IRIS_SESSION_RECORD &&
         iris_i_message_take(data, bytes, hub->num_ranks, &head, why) ==
             (int)bytes &&
@@ -609,148 +631,39 @@ static int take_message(struct iris_hub *hub, struct iris_link *link)
                    "rank %d sends data that is not a message of the control "
                    "plane (%s); its connection is closed",
                    link->rank, why);
-    end_link(hub, link);
+    end_link(hub, link, IRIS_LINK_LOST, NULL);
     return 0;
 }
 
-/* A side that closes with unread data resets the connection, but its earlier
- * messages may still be readable. */
-static int receive_bytes(struct iris_hub *hub, struct iris_link *link)
+/* `has_data`: its connection is readable. */
+static void serve_link(struct iris_hub *hub, struct iris_link *link,
+                       int has_data)
 {
-    int got;
+    char reason[IRIS_REASON_BYTES];
+    int is_dead, is_full;
 
     pthread_mutex_lock(&hub->lock);
-    got = iris_i_session_receive(&link->session);
-    if (got < 0 && errno == ECONNRESET) {
-        got = iris_i_session_receive(&link->session);
-    }
-    if (got < 0) {
-        link->is_cut |= iris_i_socket_is_cut(errno);
+    has_data |= link->errno_value != 0;
+    if (has_data) {
+        (void)iris_i_link_receive(&hub->links, link);
     }
     pthread_mutex_unlock(&hub->lock);
-    return got;
-}
-
-static void serve_link(struct iris_hub *hub, struct iris_link *link)
-{
-    int got = receive_bytes(hub, link);
-
-    while (link->session.sock >= 0 && take_message(hub, link)) {
+    while (has_data && take_message(hub, link)) {
     }
-    if (got < 0 && link->session.sock >= 0) {
-        end_link(hub, link);
-    }
-    if (link->session.sock >= 0) {
-        pthread_mutex_lock(&hub->lock);
-        link->is_stuck |= !iris_i_session_tell(&link->session);
-        pthread_mutex_unlock(&hub->lock);
-    }
-}
-
-/* ---- Accepting leaders of other nodes ---- */
-
-static void close_listener(struct iris_hub *hub)
-{
-    iris_i_gate_close(&hub->gate);
-    iris_i_rendezvous_close(&hub->listener);
-    iris_i_rendezvous_close(&hub->spare);
-}
-
-static struct iris_link *find_link(struct iris_hub *hub, int leader)
-{
-    for (int i = 0; i < hub->num_links; i++) {
-        if (hub->links[i].rank == leader) {
-            return &hub->links[i];
-        }
-    }
-    return NULL;
-}
-
-/* The connection is a leader's. */
-static void add_link(struct iris_hub *hub, struct iris_link *link, int sock)
-{
-    iris_i_stream_settle(sock);
     pthread_mutex_lock(&hub->lock);
-    link->session.sock = sock;
-    atomic_store(&link->has_come, 1);
+    is_dead = link->state == IRIS_LINK_CUT && link->is_dead;
+    is_full = is_dead || link->state > IRIS_LINK_JOINED
+                  ? 0
+                  : link->is_full || !iris_i_session_tell(&link->session);
     pthread_mutex_unlock(&hub->lock);
-    atomic_fetch_add(&hub->num_here, 1);
-}
-
-/* The reason to refuse a rank that has proven the secret; NULL: none. */
-static const char *find_objection(struct iris_hub *hub,
-                                  const struct iris_rank_claims *claims)
-{
-    struct iris_link *link = find_link(hub, claims->rank);
-
-    if (claims->num_ranks != hub->num_ranks || link == NULL ||
-        claims->rank <= hub->rank) {
-        return "is no rank of this job that is to come";
-    }
-    return link->has_come ? "has a rank that has connected already" : NULL;
-}
-
-static const char *admit_leader(void *arg,
-                                const struct iris_proof_claims *theirs,
-                                struct iris_proof_claims *own_p)
-{
-    struct iris_rank_claims claims;
-
-    (void)own_p;
-    if (theirs->bytes != sizeof claims) {
-        return "is of another version of Iris";
-    }
-    memcpy(&claims, theirs->data, sizeof claims);
-    return find_objection(arg, &claims);
-}
-
-static void welcome_leader(struct iris_hub *hub,
-                           const struct iris_gate_entry *entry)
-{
-    struct iris_rank_claims claims;
-
-    memcpy(&claims, entry->claims.data, sizeof claims);
-    if (find_objection(hub, &claims) != NULL) { /* it came twice at once */
-        close(entry->sock);
-        return;
-    }
-    add_link(hub, find_link(hub, claims.rank), entry->sock);
-}
-
-/* Uses the reserved descriptor to tell a leader why it is refused. */
-static void refuse_leader(struct iris_hub *hub)
-{
-    if (hub->spare >= 0) {
-        close(hub->spare);
-        iris_i_gate_turn_away(&hub->gate);
-        hub->spare = fcntl(hub->listener, F_DUPFD_CLOEXEC, 0);
-    }
-}
-
-static void accept_leaders(struct iris_hub *hub)
-{
-    unsigned failed = hub->gate.num_failed;
-    struct iris_gate_entry entry;
-    iris_status_t status;
-
-    do {
-        status = iris_i_gate_step(&hub->gate, &entry);
-        if (entry.sock >= 0) {
-            welcome_leader(hub, &entry);
-        }
-    } while (entry.sock >= 0);
-    if (status == IRIS_ERR_LIMIT) {
-        refuse_leader(hub);
-    }
-    /* The first one only, since anybody can cause them. */
-    if (failed == 0 && hub->gate.num_failed != 0) {
-        iris_i_warning(hub->log,
-                       "refused a connection to the control plane: the other "
-                       "side %s",
-                       hub->gate.why);
-    }
-    if (is_connected(hub)) {
-        close_listener(hub);
+    if (is_dead) {
+        end_link(hub, link, IRIS_LINK_LOST, NULL);
+    } else if (is_full) {
+        snprintf(reason, sizeof reason,
+                 "it has left %zu MiB of messages of rank %d's control plane "
+                 "unread and was cut off; was its process stopped?",
+                 IRIS_LINK_MOST >> 20, hub->rank);
+        end_link(hub, link, IRIS_LINK_LOST, reason);
     }
 }
 
@@ -763,40 +676,20 @@ static nfds_t list_polled(struct iris_hub *hub) IRIS_REQUIRES(hub->lock)
     nfds_t count = 2;
 
     hub->polled[0] = (struct pollfd){.fd = hub->wake, .events = POLLIN};
-    hub->polled[1] = (struct pollfd){
-        .fd = hub->listener >= 0 ? hub->gate.poll : -1, .events = POLLIN};
-    for (int i = 0; i < hub->num_links; i++) {
-        struct iris_link *link = &hub->links[i];
+    hub->polled[1] = (struct pollfd){.fd = hub->links.poll, .events = POLLIN};
+    for (int i = 0; i < hub->links.count; i++) {
+        struct iris_link *link = &hub->links.all[i];
 
-        link->polled = 0;
-        if (link->session.sock >= 0) {
+        link->watched = 0;
+        if (link->state == IRIS_LINK_JOINED) {
             short events = has_left(link) ? POLLIN | POLLOUT : POLLIN;
 
-            link->polled = (int)count;
+            link->watched = (int)count;
             hub->polled[count++] =
                 (struct pollfd){.fd = link->session.sock, .events = events};
         }
     }
     return count;
-}
-
-static void serve_links(struct iris_hub *hub)
-{
-    for (int i = 0; i < hub->num_links; i++) {
-        struct iris_link *link = &hub->links[i];
-
-        if (link->polled == 0) {
-            continue;
-        }
-        if (hub->polled[link->polled].revents & ~POLLOUT) {
-            serve_link(hub, link);
-        }
-        if (link->session.sock >= 0 &&
-            !iris_i_stream_answers(&link->check, link->session.sock)) {
-            link->is_cut = 1;
-            end_link(hub, link);
-        }
-    }
 }
 
 static void take_turn(struct iris_hub *hub)
@@ -813,17 +706,24 @@ static void take_turn(struct iris_hub *hub)
     if (hub->polled[0].revents != 0) {
         (void)!read(hub->wake, &count, sizeof count);
     }
-    if (hub->listener >= 0) { /* also for deadlines of proofs */
-        accept_leaders(hub);
+    for (int i = 0; i < hub->links.count; i++) {
+        struct iris_link *link = &hub->links.all[i];
+
+        serve_link(hub, link,
+                   link->watched != 0 &&
+                       (hub->polled[link->watched].revents & ~POLLOUT) != 0);
     }
-    serve_links(hub);
     pthread_mutex_lock(&hub->lock);
+    if (hub->polled[1].revents != 0 || iris_i_now_ns() >= hub->next_turn_ns) {
+        iris_i_links_turn(&hub->links);
+        hub->next_turn_ns = iris_i_deadline(TICK_MS);
+    }
     (void)flush_all(hub);
     pthread_mutex_unlock(&hub->lock);
 }
 
-/* After the last message both sides close, at the latest when the time is
- * over. */
+/* After the last record the other side closes the connection, at the latest when
+ * the time is over. */
 static int is_over(struct iris_hub *hub)
 {
     int num_open = 0;
@@ -831,13 +731,14 @@ static int is_over(struct iris_hub *hub)
     if (!atomic_load(&hub->drained)) {
         return 0;
     }
-    for (int i = 0; i < hub->num_links; i++) {
-        struct iris_link *link = &hub->links[i];
+    for (int i = 0; i < hub->links.count; i++) {
+        struct iris_link *link = &hub->links.all[i];
 
-        num_open += link->session.sock >= 0;
-        if (link->session.sock >= 0 && !has_left(link)) {
-            shutdown(link->session.sock, SHUT_WR);
+        if (link->state == IRIS_LINK_CUT && link->errno_value == 0 &&
+            link->session.sent == link->session.end) {
+            end_link(hub, link, IRIS_LINK_ENDED, NULL);
         }
+        num_open += link->has_come && link->state <= IRIS_LINK_JOINED;
     }
     return num_open == 0 || iris_i_now_ns() >= hub->close_by_ns;
 }
@@ -859,34 +760,44 @@ struct opening {
     struct iris_hub *hub;
     struct iris_control *control;
     struct iris_rendezvous *rendezvous;
-    int leader; /* the one that it connects to */
 };
+
+/* The lowest leader that has not connected; -1: all have. */
+static int find_missing(struct iris_hub *hub)
+{
+    int missing = -1;
+
+    pthread_mutex_lock(&hub->lock);
+    for (int i = 0; i < hub->links.count && missing < 0; i++) {
+        missing = hub->links.all[i].has_come ? -1 : hub->links.all[i].rank;
+    }
+    pthread_mutex_unlock(&hub->lock);
+    return missing;
+}
 
 static void print_leader(void *arg, char *text, size_t bytes)
 {
     snprintf(text, bytes, "rank %d to take it into the control plane",
-             ((const struct opening *)arg)->leader);
+             find_missing(((const struct opening *)arg)->hub));
 }
 
-static iris_status_t fail_gone(const struct iris_hub *hub, int leader,
-                               int error)
+static iris_status_t fail_gone(const struct iris_hub *hub, int leader)
 {
     char name[IRIS_RANK_NAME_BYTES];
 
     iris_i_mail_name(hub->mail, leader, name);
     return iris_i_fail(hub->log, IRIS_ERR_PEER_LOST,
-                       "%s %s before it took rank %d into the control plane",
-                       name, iris_i_socket_end(error), hub->rank);
+                       "%s died before it took rank %d into the control plane",
+                       name, hub->rank);
 }
 
 static iris_status_t fail_late_leader(const struct iris_wait *wait)
 {
-    const struct opening *opening = wait->arg;
-    const struct iris_hub *hub = opening->hub;
+    struct iris_hub *hub = ((const struct opening *)wait->arg)->hub;
     int stopped = iris_i_mail_find_stopped(hub->mail);
     char name[IRIS_RANK_NAME_BYTES], why[IRIS_RANK_NAME_BYTES + 64] = "";
 
-    iris_i_mail_name(hub->mail, opening->leader, name);
+    iris_i_mail_name(hub->mail, find_missing(hub), name);
     if (stopped >= 0) {
         snprintf(why, sizeof why,
                  "; rank %d is stopped by a signal or a debugger", stopped);
@@ -897,121 +808,35 @@ static iris_status_t fail_late_leader(const struct iris_wait *wait)
                        name, hub->rank, why);
 }
 
-/* Children of a dead leader may hold its connections. One that gives up tells
- * the reason first. Rank 0 knows of ranks that died on their way here, and tells
- * the others. */
+/* One that gives up tells the reason first. Rank 0 knows of ranks that died on
+ * their way here, and tells the others. */
 static iris_status_t check_leaders(void *arg)
 {
     const struct opening *opening = arg;
     const struct iris_hub *hub = opening->hub;
     iris_status_t status;
 
-    for (int i = 0; i < hub->num_links; i++) {
-        int leader = hub->links[i].rank;
+    for (int i = 0; i < hub->links.count; i++) {
+        int leader = hub->links.all[i].rank;
 
         if (has_ended(hub, leader)) {
+            if (hub->failed != IRIS_OK) {
+                return iris_i_fail(hub->log, hub->failed, "rank %d: %s", leader,
+                                   hub->why);
+            }
             status = iris_i_peers_check(opening->control, leader);
-            return status == IRIS_OK ? fail_gone(hub, leader, 0) : status;
+            return status == IRIS_OK ? fail_gone(hub, leader) : status;
         }
         if (!iris_i_mail_alive(hub->mail, leader)) {
-            return fail_gone(hub, leader, 0);
+            return fail_gone(hub, leader);
         }
     }
     return hub->rank == 0 ? iris_i_rendezvous_root_check(opening->rendezvous)
                           : iris_i_rendezvous_hear(opening->rendezvous);
 }
 
-/* One connection to a leader, or an errno. */
-static int dial_leader(const struct opening *opening, int *sock_p)
-{
-    const struct iris_hello *hello =
-        &opening->rendezvous->hellos[opening->leader];
-    int sock = iris_i_stream_socket((enum iris_control_kind)hello->control,
-                                    &hello->control_address);
-    int ret = sock < 0 ? errno
-                       : iris_i_stream_connect(sock, &hello->control_address,
-                                               opening->rendezvous->deadline);
-
-    if (ret != 0 && sock >= 0) {
-        close(sock);
-    }
-    *sock_p = ret == 0 ? sock : -1;
-    return ret;
-}
-
-static iris_status_t fail_dial(const struct opening *opening, int ret)
-{
-    if (ret == ECONNREFUSED || ret == ECONNRESET || iris_i_socket_is_cut(ret)) {
-        return fail_gone(opening->hub, opening->leader, ret);
-    }
-    return ret == EMFILE || ret == ENFILE
-               ? iris_i_fail_fd(ret, "cannot make a socket")
-               : iris_i_fail_errno(opening->hub->log, IRIS_ERR_SYSTEM, ret,
-                                   "cannot connect to rank %d's control plane",
-                                   opening->leader);
-}
-
-/* Proves this rank on a new connection. IRIS_ERR_STATE: the other leader has
- * dropped it. */
-static iris_status_t prove_leader(const struct opening *opening, int sock,
-                                  struct iris_wait *wait)
-{
-    const struct iris_hub *hub = opening->hub;
-    struct iris_proof proof;
-    iris_status_t status =
-        iris_i_arrivals_prove(sock, &hub->key, hub->log, wait, &proof);
-
-    if (status == IRIS_ERR_STATE && iris_i_socket_is_cut(proof.error)) {
-        return fail_gone(hub, opening->leader, proof.error);
-    }
-    if (status != IRIS_ERR_BOOTSTRAP) {
-        return status;
-    }
-    return iris_i_fail(hub->log,
-                       proof.why == IRIS_PROOF_FULL ? IRIS_ERR_LIMIT
-                                                    : IRIS_ERR_BOOTSTRAP,
-                       proof.why == IRIS_PROOF_REFUSED
-                           ? "rank %d has refused rank %d's connection to the "
-                             "control plane: it %s"
-                           : "rank %d's control plane, to which rank %d "
-                             "connects: the other side %s",
-                       opening->leader, hub->rank, iris_i_proof_reason(&proof));
-}
-
-/* The other leader may drop a connection because strangers crowd it. */
-static iris_status_t connect_leader(struct opening *opening,
-                                    struct iris_wait *wait)
-{
-    struct iris_link *link = find_link(opening->hub, opening->leader);
-    int64_t cut_ns = iris_i_deadline(IRIS_CUT_MS - 1000);
-    iris_status_t status;
-    int sock, ret;
-
-    do {
-        ret = dial_leader(opening, &sock);
-        status = ret == 0 ? prove_leader(opening, sock, wait)
-                          : fail_dial(opening, ret);
-        if (ret == EAGAIN || /* a full backlog */
-            (iris_i_socket_is_cut(ret) && iris_i_now_ns() < cut_ns)) {
-            status = IRIS_ERR_STATE;
-        }
-        if (status != IRIS_OK && sock >= 0) {
-            close(sock);
-        }
-        if (status == IRIS_ERR_STATE) {
-            ret = iris_i_wait_tick(wait);
-            status = ret == IRIS_OK ? status : (iris_status_t)ret;
-        }
-    } while (status == IRIS_ERR_STATE);
-    if (status == IRIS_OK) {
-        (void)fcntl(sock, F_SETFL, O_NONBLOCK);
-        add_link(opening->hub, link, sock);
-    }
-    return status;
-}
-
-/* Dials the lower leaders, and waits for the higher ones. Takes no longer than
- * the rest of the start. */
+/* Waits until all leaders have connected. Takes no longer than the rest of the
+ * start. */
 static iris_status_t connect_all(struct iris_hub *hub,
                                  struct iris_control *control,
                                  struct iris_rendezvous *rendezvous)
@@ -1021,26 +846,15 @@ static iris_status_t connect_all(struct iris_hub *hub,
                                                      .describe = print_leader,
                                                      .late = fail_late_leader};
     struct iris_waiter waiter = iris_i_peers_waiter(control);
-    struct opening opening = {hub, control, rendezvous, 0};
+    struct opening opening = {hub, control, rendezvous};
     iris_status_t status = IRIS_OK;
     struct iris_wait wait;
 
     iris_i_wait_begin(&wait, &for_leader, &waiter, "iris_init", &opening);
     wait.begin_ns = rendezvous->begin;
     wait.deadline_ns = rendezvous->deadline;
-    for (int i = 0; status == IRIS_OK && i < hub->num_links; i++) {
-        opening.leader = hub->links[i].rank;
-        if (opening.leader < hub->rank) {
-            status = connect_leader(&opening, &wait);
-        }
-    }
-    for (int i = 0; status == IRIS_OK && i < hub->num_links;) {
-        opening.leader = hub->links[i].rank;
-        if (atomic_load(&hub->links[i].has_come)) {
-            i++;
-        } else {
-            status = iris_i_wait_tick(&wait);
-        }
+    while (status == IRIS_OK && !is_connected(hub)) {
+        status = iris_i_wait_tick(&wait);
     }
     iris_i_wait_end(&wait, status);
     return status;
@@ -1051,44 +865,25 @@ static iris_status_t connect_all(struct iris_hub *hub,
 iris_status_t iris_i_hub_make(struct iris_hub *hub)
 {
     size_t num_ranks = (size_t)hub->num_ranks;
-    size_t num_links = (size_t)hub->mail->num_nodes - 1;
-    int count = 0, is_whole;
 
-    hub->links = calloc(num_links + 1, sizeof *hub->links);
-    hub->polled = calloc(num_links + 2, sizeof *hub->polled);
+    hub->polled = calloc((size_t)hub->mail->num_nodes + 1, sizeof *hub->polled);
     hub->sent = calloc(num_ranks * IRIS_PLACES, sizeof *hub->sent);
     hub->hashes = calloc(num_ranks, sizeof *hub->hashes);
     hub->rows = calloc(num_ranks, sizeof *hub->rows);
     hub->committed = 1;
     pthread_mutex_init(&hub->lock, NULL);
-    is_whole = hub->links != NULL && hub->polled != NULL && hub->sent != NULL &&
-               hub->hashes != NULL && hub->rows != NULL;
-    hub->num_links = is_whole ? (int)num_links : 0;
-    for (int rank = 0; hub->num_links != 0 && rank < hub->num_ranks; rank++) {
-        if (hub->mail->ranks[rank].is_far &&
-            hub->mail->ranks[rank].leader == rank) {
-            hub->links[count].rank = rank;
-            is_whole &= iris_i_session_open(&hub->links[count++].session,
-                                            IRIS_MESSAGE_MOST);
-        }
-    }
-    if (!is_whole) {
+    if (hub->polled == NULL || hub->sent == NULL || hub->hashes == NULL ||
+        hub->rows == NULL) {
         iris_i_hub_free(hub);
-        return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
-                           "no memory for %zu connections", num_links);
+        return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY, "no memory for a hub");
     }
     return IRIS_OK;
 }
 
 void iris_i_hub_free(struct iris_hub *hub)
 {
-    close_listener(hub);
-    for (int i = 0; i < hub->num_links; i++) {
-        iris_i_rendezvous_close(&hub->links[i].session.sock);
-        iris_i_session_close(&hub->links[i].session);
-    }
+    iris_i_links_close(&hub->links);
     iris_i_rendezvous_close(&hub->wake);
-    free(hub->links);
     free(hub->polled);
     free(hub->sent);
     free(hub->hashes);
@@ -1129,6 +924,33 @@ static iris_status_t start_threads(struct iris_hub *hub)
     return status;
 }
 
+static int is_leader(void *arg, int rank)
+{
+    const struct iris_mail_rank *ranks = ((struct iris_hub *)arg)->mail->ranks;
+
+    return ranks[rank].is_far && ranks[rank].leader == rank;
+}
+
+static iris_status_t open_links(struct iris_hub *hub,
+                                const struct iris_rendezvous *rendezvous,
+                                int listener)
+{
+    const struct iris_links_owner owner = {.joined = note_joined,
+                                           .left = note_left,
+                                           .lost = note_lost,
+                                           .arg = hub};
+    const struct iris_links_params params = {
+        .log = hub->log,
+        .rendezvous = rendezvous,
+        .label = "control",
+        .address_at = offsetof(struct iris_hello, control_address),
+        .record_bytes = IRIS_MESSAGE_MOST,
+        .listener = listener,
+        .is_linked = is_leader};
+
+    return iris_i_links_open(&params, &owner, &hub->links);
+}
+
 iris_status_t iris_i_hub_open(struct iris_control *control,
                               struct iris_rendezvous *rendezvous,
                               struct iris_control_parts *parts,
@@ -1145,20 +967,15 @@ iris_status_t iris_i_hub_open(struct iris_control *control,
     hub->num_ranks = control->num_ranks;
     hub->mail = control->mail;
     hub->table = control->segment;
-    hub->listener = parts->fds.listener;
-    hub->spare = parts->fds.spare;
-    hub->wake = parts->fds.wake;
-    parts->fds = (struct iris_control_fds)IRIS_CONTROL_NO_FDS;
-    iris_i_rendezvous_key(rendezvous, "control", &hub->key);
+    hub->wake = -1;
     status = iris_i_hub_make(hub);
     if (status != IRIS_OK) {
         free(hub);
         return status;
     }
-    status = iris_i_gate_open(&hub->gate, hub->listener, &hub->key,
-                              hub->num_links + STRANGERS);
-    hub->gate.admit = admit_leader;
-    hub->gate.arg = hub;
+    hub->wake = parts->fds.wake;
+    status = open_links(hub, rendezvous, parts->fds.listener);
+    parts->fds = (struct iris_control_fds)IRIS_CONTROL_NO_FDS;
     if (status == IRIS_OK) {
         status = start_threads(hub);
     }

@@ -266,18 +266,6 @@ int iris_i_message_unpack(unsigned parts, const unsigned char *data,
 /* The most bytes that one connection keeps for the other side. */
 #define IRIS_LINK_MOST ((size_t)64 << 20)
 
-/* A connection to the leader of another node. */
-struct iris_link {
-    int rank;            /* the other side's */
-    atomic_int has_come; /* 1: it is open, or was */
-    int polled;          /* index among the polled descriptors; 0: not polled */
-    int is_broken;       /* nothing can be sent any more */
-    int is_stuck;        /* more data was pending than can be kept */
-    int is_cut;          /* the other host does not answer */
-    struct iris_stream_check check;
-    struct iris_session session; /* sock -1: not open */
-};
-
 /* The hub of this node (hub.c has its protocol). */
 struct iris_hub {
     const struct iris_log *log;
@@ -285,29 +273,26 @@ struct iris_hub {
     int num_ranks;
     const struct iris_mail *mail;
     struct iris_segment *table;
-    int num_links;          /* one for each other node */
-    int listener;           /* until all have connected; then -1 */
-    struct iris_secret key; /* with which leaders prove themselves there */
-    struct iris_gate gate;  /* at the listener */
-    int spare; /* a reserved descriptor, to tell a leader that no others are
-                * left; -1 */
-    int wake;  /* eventfd: there are pending bytes, or the thread has to end */
-    atomic_int num_here; /* connected leaders, so far */
-    atomic_int num_lost; /* connections that ended before their ranks */
+    struct iris_links links; /* to the other nodes' leaders */
+    int wake; /* eventfd: there are pending bytes, or the thread has to end */
+    atomic_int num_here;  /* leaders that have connected, so far */
+    iris_status_t failed; /* IRIS_OK, or the first loss of a link, if it is no
+                           * rank's death */
+    char why[IRIS_REASON_BYTES];
     atomic_int closing;
     atomic_int drained;         /* nothing more will be put into the links */
     int64_t close_by_ns;        /* set before `closing` */
+    int64_t next_turn_ns;       /* time of the links' next turn */
     int64_t next_row_ns;        /* time of the next copy of all records */
     uint64_t committed;         /* a bit for each place that may be written */
     struct iris_hub_sent *sent; /* by rank and place */
     uint64_t *hashes;           /* by rank: its last row's */
     uint64_t *rows;             /* by rank: rows that have come */
     int has_dropped;            /* a piece of the row that is being sent */
-    pthread_mutex_t lock;       /* the links' sockets and pending messages */
+    pthread_mutex_t lock;       /* the links */
     pthread_t sender;
     pthread_t receiver;
     struct pollfd *polled;
-    struct iris_link *links;
 };
 
 /* Opens the hub of a leader, connects it to the other leaders, and starts its

@@ -389,21 +389,6 @@ static void leave(struct iris_rendezvous *rendezvous)
     free(rendezvous->socks);
 }
 
-/* The socket by which a rank connects to rank 0. */
-static iris_status_t make_socket(struct iris_rendezvous *rendezvous)
-{
-    const struct iris_address *root = &rendezvous->bootstrap->root;
-
-    rendezvous->is_far = root->bytes != 0 && !iris_i_address_is_own(root);
-    if (!rendezvous->is_far) {
-        return iris_i_socket_make(&rendezvous->sock);
-    }
-    rendezvous->sock = iris_i_stream_socket(IRIS_CONTROL_TCP, root);
-    return rendezvous->sock >= 0
-               ? IRIS_OK
-               : iris_i_fail_fd(errno, "cannot make a socket");
-}
-
 /* Rank 0 listens from now on, so an early rank need not try again. */
 static iris_status_t open_sockets(struct iris_rendezvous *rendezvous)
 {
@@ -415,7 +400,18 @@ static iris_status_t open_sockets(struct iris_rendezvous *rendezvous)
         return IRIS_OK;
     }
     if (rendezvous->rank != 0) {
-        return make_socket(rendezvous);
+        rendezvous->is_far =
+            rendezvous->bootstrap->root.bytes != 0 &&
+            !iris_i_address_is_own(&rendezvous->bootstrap->root);
+        if (!rendezvous->is_far) {
+            return iris_i_socket_make(&rendezvous->sock);
+        }
+        /* Reserves a descriptor. */
+        rendezvous->sock = iris_i_stream_socket(IRIS_CONTROL_TCP,
+                                                &rendezvous->bootstrap->root);
+        return rendezvous->sock >= 0
+                   ? IRIS_OK
+                   : iris_i_fail_fd(errno, "cannot make a socket");
     }
     if (rendezvous->far_sock < 0 && rendezvous->bootstrap->root.bytes != 0) {
         root = rendezvous->bootstrap->root;

@@ -11,6 +11,7 @@
 #include "base/socket.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,9 +58,8 @@ iris_status_t iris_i_rendezvous_far_listen(struct iris_address *root_p,
  * up. */
 static int may_come(int ret)
 {
-    static const int later[] = {ECONNREFUSED, EAGAIN,       EINTR,
-                                ETIMEDOUT,    EHOSTUNREACH, ENETUNREACH,
-                                EINPROGRESS,  EALREADY,     ECONNRESET};
+    static const int later[] = {ECONNREFUSED, EAGAIN,      EINTR, ETIMEDOUT,
+                                EHOSTUNREACH, ENETUNREACH, EPIPE, ECONNRESET};
 
     for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
         if (ret == later[i]) {
@@ -67,35 +67,6 @@ static int may_come(int ret)
         }
     }
     return 0;
-}
-
-/* Connects. Each attempt has a new socket, since a failed one cannot always be
- * used again. */
-static iris_status_t dial_root(struct iris_rendezvous *rendezvous,
-                               struct iris_wait *wait)
-{
-    const struct iris_address *root = &rendezvous->bootstrap->root;
-    iris_status_t status = IRIS_OK;
-    int64_t by_ns = rendezvous->deadline;
-    int ret = iris_i_stream_connect(rendezvous->sock, root, by_ns);
-
-    while (ret != 0 && may_come(ret) && status == IRIS_OK) {
-        iris_i_rendezvous_close(&rendezvous->sock);
-        status = iris_i_wait_tick(wait);
-        rendezvous->sock = iris_i_stream_socket(IRIS_CONTROL_TCP, root);
-        if (rendezvous->sock < 0) {
-            return iris_i_fail_fd(errno, "cannot make a socket");
-        }
-        ret = status == IRIS_OK
-                  ? iris_i_stream_connect(rendezvous->sock, root, by_ns)
-                  : ret;
-    }
-    if (status != IRIS_OK || ret == 0) {
-        return status;
-    }
-    return iris_i_fail_errno(NULL, IRIS_ERR_BOOTSTRAP, ret,
-                             "cannot connect to rank 0's host; check "
-                             "IRIS_ROOT");
 }
 
 static iris_status_t fail_proof(const struct iris_proof *proof)
@@ -110,43 +81,60 @@ static iris_status_t fail_proof(const struct iris_proof *proof)
         iris_i_proof_reason(proof));
 }
 
-/* Proves the secret on a new connection. IRIS_ERR_STATE: rank 0 has dropped the
- * connection. */
-static iris_status_t prove_rank(const struct iris_rendezvous *rendezvous,
-                                struct iris_wait *wait)
+/* One connection and its proof. IRIS_ERR_STATE: it may succeed later. */
+static iris_status_t dial_root(struct iris_rendezvous *rendezvous,
+                               struct iris_wait *wait)
 {
-    const struct iris_log who = {.rank = rendezvous->rank,
-                                 .num_ranks = rendezvous->num_ranks};
+    const struct iris_rank_claims claims = {.rank = rendezvous->rank,
+                                            .num_ranks = rendezvous->num_ranks,
+                                            .host = iris_i_host_id()};
+    enum iris_proof_result result = IRIS_PROOF_PENDING;
+    iris_status_t status = IRIS_OK;
     struct iris_secret key;
-    struct iris_proof proof;
-    iris_status_t status;
+    struct iris_dial dial;
 
     iris_i_secret_derive(&rendezvous->bootstrap->secret, "rendezvous", &key);
-    status = iris_i_arrivals_prove(rendezvous->sock, &key, &who, wait, &proof);
-    return status == IRIS_ERR_BOOTSTRAP ? fail_proof(&proof) : status;
+    iris_i_rendezvous_close(&rendezvous->sock);
+    dial.error = iris_i_dial_begin(&dial, IRIS_CONTROL_TCP,
+                                   &rendezvous->bootstrap->root);
+    while (status == IRIS_OK && dial.error == 0 &&
+           result == IRIS_PROOF_PENDING) {
+        result = iris_i_dial_step(&dial, &key, &claims, sizeof claims);
+        if (result == IRIS_PROOF_PENDING) {
+            wait->fd = dial.is_connected ? dial.sock : -1;
+            status = iris_i_wait_tick(wait);
+        }
+    }
+    wait->fd = -1;
+    if (status == IRIS_OK && result == IRIS_PROOF_PROVEN) {
+        (void)fcntl(dial.sock, F_SETFL, 0);
+        rendezvous->sock = dial.sock;
+        return IRIS_OK;
+    }
+    iris_i_rendezvous_close(&dial.sock);
+    if (status != IRIS_OK || may_come(dial.error)) {
+        return status == IRIS_OK ? IRIS_ERR_STATE : status;
+    }
+    if (dial.error == EMFILE || dial.error == ENFILE) {
+        return iris_i_fail_fd(dial.error, "cannot make a socket");
+    }
+    return dial.error == 0
+               ? fail_proof(&dial.proof)
+               : iris_i_fail_errno(NULL, IRIS_ERR_BOOTSTRAP, dial.error,
+                                   "cannot connect to rank 0's host; check "
+                                   "IRIS_ROOT");
 }
 
 iris_status_t iris_i_rendezvous_far_connect(struct iris_rendezvous *rendezvous,
                                             struct iris_wait *wait)
 {
     const struct timeval patience = {.tv_sec = IRIS_SOCKET_PATIENCE_MS / 1000};
-    iris_status_t status;
+    iris_status_t status = dial_root(rendezvous, wait);
 
-    do {
-        status = dial_root(rendezvous, wait);
-        if (status == IRIS_OK) {
-            status = prove_rank(rendezvous, wait);
-        }
-        if (status == IRIS_ERR_STATE) {
-            iris_i_rendezvous_close(&rendezvous->sock);
-            rendezvous->sock = iris_i_stream_socket(
-                IRIS_CONTROL_TCP, &rendezvous->bootstrap->root);
-            status = rendezvous->sock < 0
-                         ? iris_i_fail_fd(errno, "cannot make a socket")
-                         : iris_i_wait_tick(wait);
-            status = status == IRIS_OK ? IRIS_ERR_STATE : status;
-        }
-    } while (status == IRIS_ERR_STATE);
+    while (status == IRIS_ERR_STATE) {
+        status = iris_i_wait_tick(wait);
+        status = status == IRIS_OK ? dial_root(rendezvous, wait) : status;
+    }
     setsockopt(rendezvous->sock, SOL_SOCKET, SO_SNDTIMEO, &patience,
                sizeof patience);
     return status;

@@ -106,43 +106,87 @@ iris_status_t iris_i_stream_listen(int sock, enum iris_control_kind kind,
     return IRIS_OK;
 }
 
-/* Waits until a connection is made or has failed. */
-static int await_connected(int sock, int64_t by_ns)
+int iris_i_dial_begin(struct iris_dial *dial, enum iris_control_kind kind,
+                      const struct iris_address *address)
 {
-    struct pollfd pollfd = {.fd = sock, .events = POLLOUT};
-    socklen_t bytes = sizeof(int);
-    struct iris_wait wait;
-    int ret = 0;
-
-    iris_i_wait_moment(&wait, IRIS_CONNECT_MS);
-    wait.deadline_ns = by_ns < wait.deadline_ns ? by_ns : wait.deadline_ns;
-    while (poll(&pollfd, 1, 0) <= 0) {
-        if (iris_i_wait_tick(&wait) != IRIS_OK) {
-            return ETIMEDOUT;
-        }
+    *dial = (struct iris_dial){.sock = -1, .since_ns = iris_i_now_ns()};
+    if (address->bytes == 0 || address->bytes > sizeof address->data) {
+        return ECONNREFUSED;
     }
-    return getsockopt(sock, SOL_SOCKET, SO_ERROR, &ret, &bytes) == 0 ? ret
-                                                                     : errno;
+    dial->sock = iris_i_stream_socket(kind, address);
+    if (dial->sock < 0) {
+        return errno;
+    }
+    (void)fcntl(dial->sock, F_SETFL, O_NONBLOCK);
+    return connect(dial->sock, (const struct sockaddr *)address->data,
+                   address->bytes) == 0 ||
+                   errno == EINPROGRESS || errno == EINTR
+               ? 0
+               : errno;
 }
 
-int iris_i_stream_connect(int sock, const struct iris_address *address,
-                          int64_t by_ns)
+/* Whether the connection is made. */
+static int check_connected(struct iris_dial *dial)
 {
-    int flags = fcntl(sock, F_GETFL), ret;
+    struct pollfd pollfd = {.fd = dial->sock, .events = POLLOUT};
+    socklen_t bytes = sizeof dial->error;
 
-    if (address->bytes > sizeof address->data) {
-        return EINVAL;
+    if (poll(&pollfd, 1, 0) <= 0) {
+        if (iris_i_now_ns() - dial->since_ns >
+            IRIS_CONNECT_MS * IRIS_NS_PER_MS) {
+            dial->error = ETIMEDOUT;
+        }
+        return 0;
     }
-    (void)fcntl(sock, F_SETFL, flags | O_NONBLOCK);
-    ret = connect(sock, (const struct sockaddr *)address->data,
-                  address->bytes) == 0
-              ? 0
-              : errno;
-    if (ret == EINPROGRESS || ret == EINTR) {
-        ret = await_connected(sock, by_ns);
+    if (getsockopt(dial->sock, SOL_SOCKET, SO_ERROR, &dial->error, &bytes) !=
+        0) {
+        dial->error = errno;
     }
-    (void)fcntl(sock, F_SETFL, flags);
-    return ret;
+    return dial->error == 0;
+}
+
+/* Reads until the other side ends the connection. */
+static enum iris_proof_result listen_only(struct iris_dial *dial)
+{
+    char bytes[256];
+    ssize_t got;
+
+    do {
+        got = recv(dial->sock, bytes, sizeof bytes, MSG_DONTWAIT);
+    } while (got > 0 || (got < 0 && errno == EINTR));
+    if (got < 0 && errno == EAGAIN) {
+        return IRIS_PROOF_PENDING;
+    }
+    dial->error = got < 0 ? errno : ECONNRESET;
+    return IRIS_PROOF_FAILED;
+}
+
+enum iris_proof_result iris_i_dial_step(struct iris_dial *dial,
+                                        const struct iris_secret *key,
+                                        const void *claims, size_t bytes)
+{
+    enum iris_proof_result result;
+
+    if (!dial->is_connected && check_connected(dial)) {
+        dial->is_connected = 1;
+        dial->since_ns = iris_i_now_ns();
+        if (key != NULL &&
+            iris_i_proof_begin(&dial->proof, IRIS_PROOF_CONNECTOR, dial->sock,
+                               key, claims, bytes, 0) != IRIS_OK) {
+            dial->error = EIO;
+        }
+    }
+    if (!dial->is_connected || dial->error != 0) {
+        return dial->error == 0 ? IRIS_PROOF_PENDING : IRIS_PROOF_FAILED;
+    }
+    if (key == NULL) {
+        return listen_only(dial);
+    }
+    result = iris_i_proof_step(&dial->proof);
+    if (result == IRIS_PROOF_FAILED && dial->proof.why == IRIS_PROOF_GONE) {
+        dial->error = dial->proof.error != 0 ? dial->proof.error : ECONNRESET;
+    }
+    return result;
 }
 
 /* TCP_USER_TIMEOUT also ends a connection whose receiver reads nothing, though

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The channel over stream sockets. Each link is a session (base/session.c) over
- * one connection at a time. A connection that ends is replaced, and the session
- * resumes (socket_meet.c). If that fails the rank is lost, and the proxy's
- * owner tells all ranks.
+ * The channel over stream sockets: a link (control/links.c) to each rank of
+ * another node. If a link is lost the rank is lost, and the proxy's owner tells
+ * all ranks.
  */
 #include "config.h"
 
@@ -12,7 +11,7 @@
 #include <iris/device/core/ring.h>
 
 #include "base/base.h"
-#include "base/link.h"
+#include "control/control.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -43,43 +42,19 @@
 /* The longest sleep while a link is cut. */
 #define CUT_WAIT_MS 10
 
-/* A resumption that takes longer is worth a warning. */
-#define SLOW_NS IRIS_NS_PER_S
-
 #define MESSAGE_BYTES (sizeof(struct iris_far_message) + IRIS_RING_BYTES)
-
-/* The link to one rank.
- *
- *   JOINED  the session has a connection
- *   CUT     it has none; socket_meet.c looks for one (the state at first)
- *   ENDED   the rank has closed its context; a message to it would be lost
- *   LOST    no message can reach the rank, or none from it was understood; the
- *           rank is lost for the job */
-enum link_state { JOINED, CUT, ENDED, LOST };
-
-struct link {
-    int rank;
-    enum link_state state;
-    int was_stuck;   /* as the epoll knows it */
-    int errno_value; /* A send has failed, so the link is cut once all data that
-                      * has arrived is read. 0: none has */
-    int64_t cut_ns;  /* time of the cut; 0: it has never been joined */
-    struct iris_stream_check check;
-    struct iris_session session;
-};
 
 struct socket_channel {
     struct iris_channel base;
     const struct iris_log *log;
-    int num_links;
-    struct link *links;
-    struct link **link_of; /* for each rank; NULL: it is on this node */
-    struct iris_meet *meet;
-    int watch;                  /* an epoll of the links, the bell and the
-                                 * sockets of `meet` */
+    const struct iris_channel_params *params; /* while it opens */
+    struct iris_links links;    /* `watched`: the link is stuck, as `watch`
+                                * knows it */
+    struct iris_link **link_of; /* for each rank; NULL: it is on this node */
+    int watch;                  /* an epoll of the links, the bell and
+                                 * links.poll */
     struct epoll_event *events; /* for each link and two more */
     unsigned turns;
-    atomic_int num_cut;
     atomic_int asked; /* a new connection may wait, or time has passed */
     char why[160];    /* the first loss; empty: none */
 };
@@ -89,21 +64,20 @@ static struct socket_channel *of(struct iris_channel *channel)
     return (struct socket_channel *)channel;
 }
 
-/* `link` NULL: the bell. */
-static int watch_link(struct socket_channel *s, struct link *link, int how)
+/* `data`: the link, NULL for the bell, the channel for links.poll. */
+static int watch_socket(struct socket_channel *s, int sock, void *data, int how,
+                        int is_stuck)
 {
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = link};
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = data};
 
-    event.events |= link != NULL && link->session.is_stuck ? EPOLLOUT : 0;
-    return epoll_ctl(s->watch, how,
-                     link != NULL ? link->session.sock : s->base.bell,
-                     &event) == 0;
+    event.events |= is_stuck ? EPOLLOUT : 0;
+    return epoll_ctl(s->watch, how, sock, &event) == 0;
 }
 
 /* ---- The states of a link ---- */
 
 /* Returns the data of acknowledged messages. */
-static void give_back(struct socket_channel *s, struct link *link)
+static void give_back(struct socket_channel *s, struct iris_link *link)
 {
     const void *data;
 
@@ -112,34 +86,15 @@ static void give_back(struct socket_channel *s, struct link *link)
     }
 }
 
-static void leave_state(struct socket_channel *s, struct link *link,
-                        enum link_state next)
-{
-    if (link->session.sock >= 0) {
-        (void)epoll_ctl(s->watch, EPOLL_CTL_DEL, link->session.sock, NULL);
-        shutdown(link->session.sock,
-                 SHUT_RDWR); /* a forked child has it, too */
-        close(link->session.sock);
-        link->session.sock = -1;
-    }
-    link->errno_value = 0;
-    atomic_fetch_add(&s->num_cut, (next == CUT) - (link->state == CUT));
-    if (next != CUT) {
-        iris_i_meet_forget(s->meet, link->rank);
-        iris_i_session_abandon(&link->session);
-        give_back(s, link);
-    }
-    link->state = next;
-}
-
 /* No byte may be missing in silence: all waits of the job learn of it. */
-static void lose_link(struct socket_channel *s, struct link *link,
+static void lose_link(struct socket_channel *s, struct iris_link *link,
                       const char *why)
 {
-    if (link->state == LOST) {
+    if (link->state == IRIS_LINK_LOST) {
         return;
     }
-    leave_state(s, link, LOST);
+    iris_i_link_leave(&s->links, link, IRIS_LINK_LOST);
+    give_back(s, link);
     if (s->why[0] == '\0') {
         snprintf(s->why, sizeof s->why, "cannot reach rank %d: %s", link->rank,
                  why);
@@ -149,118 +104,42 @@ static void lose_link(struct socket_channel *s, struct link *link,
     }
 }
 
-static void cut_link(struct socket_channel *s, struct link *link,
-                     const char *why)
+static void note_lost(void *arg, struct iris_link *link,
+                      enum iris_link_loss loss, const char *why)
 {
-    iris_i_info(s->log, "the connection to rank %d is cut: %s", link->rank,
-                why);
-    leave_state(s, link, CUT);
-    link->cut_ns = iris_i_now_ns();
-    iris_i_meet_seek(s->meet, link->rank);
+    (void)loss;
+    lose_link(arg, link, why);
 }
 
-/* `errno_value` 0: the rank has closed it. */
-static void cut_by(struct socket_channel *s, struct link *link, int errno_value)
+static void note_left(void *arg, struct iris_link *link)
 {
-    char text[64];
-
-    cut_link(s, link,
-             errno_value == 0 ? "closed by the other side"
-                              : strerror_r(errno_value, text, sizeof text));
+    (void)watch_socket(arg, link->session.sock, NULL, EPOLL_CTL_DEL, 0);
 }
 
-static uint64_t stop_reading(void *arg, int rank)
-{
-    struct link *link = ((struct socket_channel *)arg)->link_of[rank];
-
-    if (link->state == JOINED) {
-        cut_link(arg, link, "replaced by a new connection");
-    }
-    return link->session.received;
-}
-
-static void log_joined(struct socket_channel *s, struct link *link,
-                       uint64_t resent)
-{
-    int64_t ns = iris_i_now_ns() - link->cut_ns;
-    char text[128];
-
-    snprintf(text, sizeof text,
-             "the connection to rank %d is resumed after %.3f s; %llu bytes "
-             "are sent again",
-             link->rank, (double)ns / IRIS_NS_PER_S,
-             (unsigned long long)resent);
-    if (link->cut_ns == 0) {
-        iris_i_debug(s->log, "connected to rank %d", link->rank);
-    } else if (ns > SLOW_NS) {
-        iris_i_warning(s->log, "%s", text);
-    } else {
-        iris_i_info(s->log, "%s", text);
-    }
-}
-
-static void take_connection(void *arg, int rank, int sock, uint64_t theirs)
+static void note_joined(void *arg, struct iris_link *link)
 {
     struct socket_channel *s = arg;
-    struct link *link = s->link_of[rank];
-    uint64_t high = link->session.high;
 
-    if (link->state != CUT) {
-        close(sock);
-        return;
-    }
-    if (!iris_i_session_resume(&link->session, sock, theirs)) {
-        close(sock);
-        lose_link(s, link, "it has not received what was sent to it");
-        return;
-    }
     give_back(s, link);
-    link->check = (struct iris_stream_check){0};
-    atomic_fetch_sub(&s->num_cut, 1);
-    link->state = JOINED;
-    link->was_stuck = link->session.is_stuck;
-    if (!watch_link(s, link, EPOLL_CTL_ADD)) {
+    link->watched = link->session.is_stuck;
+    if (!watch_socket(s, link->session.sock, link, EPOLL_CTL_ADD,
+                      link->watched)) {
         lose_link(s, link, "the system cannot watch its connection");
-        return;
-    }
-    log_joined(s, link, high - theirs);
-}
-
-static void fail_rank(void *arg, int rank, const char *why)
-{
-    lose_link(arg, ((struct socket_channel *)arg)->link_of[rank], why);
-}
-
-/* Looks at new connections, and cuts links whose host does not answer. */
-static void keep_up(struct socket_channel *s)
-{
-    (void)iris_i_meet_turn(s->meet);
-    for (int i = 0; i < s->num_links; i++) {
-        struct link *link = &s->links[i];
-
-        if (link->state == JOINED &&
-            !iris_i_stream_answers(&link->check, link->session.sock)) {
-            cut_link(s, link, "its host does not answer");
-        }
     }
 }
 
 /* ---- Sending ---- */
 
 /* Sends pending data. Returns 1 if it sent anything. */
-static int flush(struct socket_channel *s, struct link *link)
+static int flush(struct socket_channel *s, struct iris_link *link)
 {
-    int sent = link->state == JOINED && link->errno_value == 0
-                   ? iris_i_session_send(&link->session)
-                   : 0;
+    int sent = iris_i_link_send(link);
 
-    if (sent < 0) {
-        link->errno_value = errno;
-        return 1;
-    }
-    if (link->state == JOINED && link->was_stuck != link->session.is_stuck) {
-        link->was_stuck = link->session.is_stuck;
-        (void)watch_link(s, link, EPOLL_CTL_MOD);
+    if (link->state == IRIS_LINK_JOINED &&
+        link->watched != link->session.is_stuck) {
+        link->watched = link->session.is_stuck;
+        (void)watch_socket(s, link->session.sock, link, EPOLL_CTL_MOD,
+                           link->watched);
     }
     return sent;
 }
@@ -271,13 +150,13 @@ static int socket_send(struct iris_channel *channel, int rank,
                        int stays)
 {
     struct socket_channel *s = of(channel);
-    struct link *link = s->link_of[rank];
+    struct iris_link *link = s->link_of[rank];
     int is_large = message->data >= COPY_BYTES, is_lent;
 
-    if (link->state == ENDED) {
+    if (link->state == IRIS_LINK_ENDED) {
         lose_link(s, link, "it has closed its context");
     }
-    if (link->state == LOST) {
+    if (link->state == IRIS_LINK_LOST) {
         return 0;
     }
     is_lent = is_large && stays &&
@@ -295,7 +174,7 @@ static int socket_send(struct iris_channel *channel, int rank,
 static void socket_recall(struct iris_channel *channel, int rank)
 {
     struct socket_channel *s = of(channel);
-    struct link *link = s->link_of[rank];
+    struct iris_link *link = s->link_of[rank];
     const void *data;
 
     if (!iris_i_session_recall(&link->session, &data)) {
@@ -307,14 +186,14 @@ static void socket_recall(struct iris_channel *channel, int rank)
 
 static int socket_is_full(struct iris_channel *channel, int rank)
 {
-    const struct link *link = of(channel)->link_of[rank];
+    const struct iris_link *link = of(channel)->link_of[rank];
 
     return iris_i_session_pending(&link->session) > FULL_BYTES;
 }
 
 /* ---- Receiving ---- */
 
-static int give_message(struct socket_channel *s, struct link *link,
+static int give_message(struct socket_channel *s, struct iris_link *link,
                         const void *record, size_t bytes)
 {
     struct iris_far_message message;
@@ -334,19 +213,19 @@ static int give_message(struct socket_channel *s, struct link *link,
 /* Passes on the complete received messages; returns their number. An answer
  * that is sent meanwhile may find that the connection has ended. The messages
  * that have arrived count all the same. */
-static int give(struct socket_channel *s, struct link *link)
+static int give(struct socket_channel *s, struct iris_link *link)
 {
     enum iris_session_taken taken;
     const void *record;
     size_t bytes;
     int count = 0;
 
-    while (link->state != LOST &&
+    while (link->state != IRIS_LINK_LOST &&
            (taken = iris_i_session_take(&link->session, &record, &bytes)) !=
                IRIS_SESSION_NONE) {
         if (taken == IRIS_SESSION_END) {
             iris_i_debug(s->log, "rank %d closes its connection", link->rank);
-            leave_state(s, link, ENDED);
+            iris_i_link_leave(&s->links, link, IRIS_LINK_ENDED);
             break;
         }
         if (taken == IRIS_SESSION_NONSENSE ||
@@ -357,32 +236,28 @@ static int give(struct socket_channel *s, struct link *link)
         count++;
     }
     give_back(s, link);
-    if (link->state == JOINED && !iris_i_session_tell(&link->session)) {
+    if (link->state == IRIS_LINK_JOINED &&
+        !iris_i_session_tell(&link->session)) {
         lose_link(s, link, "there is no memory for messages to it");
     }
     return count;
 }
 
-static int receive(struct socket_channel *s, struct link *link)
+static int receive(struct socket_channel *s, struct iris_link *link)
 {
-    int got =
-        link->state == JOINED ? iris_i_session_receive(&link->session) : 0;
+    int got = iris_i_link_receive(&s->links, link);
 
-    if (got < 0 || (got == 0 && link->errno_value != 0)) {
-        cut_by(s, link, got < 0 ? errno : link->errno_value);
-        return 1;
-    }
-    return got > 0 ? 1 + give(s, link) : 0; /* bytes may acknowledge */
+    return got > 0 ? 1 + give(s, link) : got < 0; /* bytes may acknowledge */
 }
 
 /* Receives from links that have data, and sends to links that take more. */
 static int ask_all(struct socket_channel *s)
 {
-    int num_events = epoll_wait(s->watch, s->events, s->num_links + 2, 0);
+    int num_events = epoll_wait(s->watch, s->events, s->links.count + 2, 0);
     int count = 0;
 
     for (int i = 0; i < num_events; i++) {
-        struct link *link = s->events[i].data.ptr;
+        struct iris_link *link = s->events[i].data.ptr;
 
         if ((void *)link == (void *)s) {
             atomic_store(&s->asked, 1);
@@ -401,16 +276,16 @@ static int ask_all(struct socket_channel *s)
 static int socket_turn(struct iris_channel *channel)
 {
     struct socket_channel *s = of(channel);
-    int is_few = s->num_links <= FEW_LINKS, count = 0;
+    int is_few = s->links.count <= FEW_LINKS, count = 0;
 
     if (++s->turns % UPKEEP_TURNS == 0 ||
-        atomic_load_explicit(&s->num_cut, memory_order_relaxed) != 0 ||
+        atomic_load_explicit(&s->links.num_cut, memory_order_relaxed) != 0 ||
         atomic_load_explicit(&s->asked, memory_order_relaxed) != 0) {
         atomic_store(&s->asked, 0);
-        keep_up(s);
+        iris_i_links_turn(&s->links);
     }
-    for (int i = 0; i < s->num_links; i++) {
-        struct link *link = &s->links[i];
+    for (int i = 0; i < s->links.count; i++) {
+        struct iris_link *link = &s->links.all[i];
 
         count += is_few || !link->session.is_stuck ? flush(s, link) : 0;
         count += (is_few || link->errno_value != 0) && receive(s, link)
@@ -425,7 +300,7 @@ static void socket_wait(struct iris_channel *channel, int timeout_ms)
     struct socket_channel *s = of(channel);
     struct epoll_event event;
 
-    if (atomic_load(&s->num_cut) != 0 && timeout_ms > CUT_WAIT_MS) {
+    if (atomic_load(&s->links.num_cut) != 0 && timeout_ms > CUT_WAIT_MS) {
         timeout_ms = CUT_WAIT_MS;
     }
     if (epoll_wait(s->watch, &event, 1, timeout_ms) <= 0 ||
@@ -441,8 +316,8 @@ static void socket_close(struct iris_channel *channel)
 {
     struct socket_channel *s = of(channel);
 
-    for (int i = 0; s->links != NULL && i < s->num_links; i++) {
-        struct iris_session *session = &s->links[i].session;
+    for (int i = 0; i < s->links.count; i++) {
+        struct iris_session *session = &s->links.all[i].session;
 
         if (session->sock >= 0) {
             (void)iris_i_session_put_end(session);
@@ -451,14 +326,13 @@ static void socket_close(struct iris_channel *channel)
         }
         iris_i_session_close(session);
     }
-    iris_i_meet_close(s->meet);
+    iris_i_links_close(&s->links);
     if (s->base.bell >= 0) {
         close(s->base.bell);
     }
     if (s->watch >= 0) {
         close(s->watch);
     }
-    free(s->links);
     free(s->link_of);
     free(s->events);
     free(s);
@@ -507,12 +381,50 @@ static int has_processors(const struct iris_channel_params *params)
     return num_ranks <= sysconf(_SC_NPROCESSORS_ONLN);
 }
 
+static int is_linked(void *arg, int rank)
+{
+    const struct iris_channel_params *params =
+        ((struct socket_channel *)arg)->params;
+
+    return params->is_far(params->arg, rank);
+}
+
+/* Takes over the listener. */
+static iris_status_t open_links(struct socket_channel *s,
+                                const struct iris_channel_params *params)
+{
+    const struct iris_links_owner owner = {.joined = note_joined,
+                                           .left = note_left,
+                                           .lost = note_lost,
+                                           .is_patient = 1,
+                                           .arg = s};
+    const struct iris_links_params to = {
+        .log = params->log,
+        .rendezvous = params->rendezvous,
+        .label = "transport",
+        .address_at = offsetof(struct iris_hello, far_address),
+        .record_bytes = MESSAGE_BYTES,
+        .listener = params->listener,
+        .is_linked = is_linked};
+    iris_status_t status;
+
+    s->params = params;
+    status = iris_i_links_open(&to, &owner, &s->links);
+    s->params = NULL;
+    for (int i = 0; status == IRIS_OK && i < s->links.count; i++) {
+        s->link_of[s->links.all[i].rank] = &s->links.all[i];
+    }
+    return status == IRIS_OK &&
+                   !watch_socket(s, s->links.poll, s, EPOLL_CTL_ADD, 0)
+               ? iris_i_fail_fd(errno, "cannot watch connections")
+               : status;
+}
+
 static iris_status_t make(struct socket_channel *s,
                           const struct iris_channel_params *params)
 {
     size_t num_ranks = (size_t)params->log->num_ranks;
 
-    s->links = calloc(num_ranks, sizeof *s->links);
     s->link_of = calloc(num_ranks, sizeof *s->link_of);
     s->events = calloc(num_ranks + 2, sizeof *s->events);
     s->base.bell = iris_i_bell_open();
@@ -520,28 +432,11 @@ static iris_status_t make(struct socket_channel *s,
     if (s->base.bell < 0 || s->watch < 0) {
         return iris_i_fail_fd(errno, "cannot make an eventfd and an epoll");
     }
-    for (int rank = 0; s->links != NULL && s->link_of != NULL &&
-                       rank < params->log->num_ranks;
-         rank++) {
-        struct link *link = &s->links[s->num_links];
-
-        if (params->is_far(params->arg, rank)) {
-            s->link_of[rank] = link;
-            s->num_links++;
-            link->rank = rank;
-            link->state = CUT;
-            if (!iris_i_session_open(&link->session, MESSAGE_BYTES)) {
-                break;
-            }
-        }
-    }
-    atomic_store(&s->num_cut, s->num_links);
-    if (s->events == NULL || s->num_links == 0 ||
-        s->links[s->num_links - 1].session.out == NULL) {
+    if (s->events == NULL || s->link_of == NULL) {
         return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
                            "no memory for connections to other nodes");
     }
-    return watch_link(s, NULL, EPOLL_CTL_ADD)
+    return watch_socket(s, s->base.bell, NULL, EPOLL_CTL_ADD, 0)
                ? IRIS_OK
                : iris_i_fail_fd(errno, "cannot watch connections");
 }
@@ -551,10 +446,10 @@ static void describe(void *arg, char *text, size_t bytes)
 {
     const struct socket_channel *s = arg;
 
-    for (int i = 0; i < s->num_links; i++) {
-        if (s->links[i].state == CUT) {
+    for (int i = 0; i < s->links.count; i++) {
+        if (s->links.all[i].state == IRIS_LINK_CUT) {
             snprintf(text, bytes, "rank %d, on another node, to connect",
-                     s->links[i].rank);
+                     s->links.all[i].rank);
             return;
         }
     }
@@ -568,16 +463,13 @@ static iris_status_t meet(struct socket_channel *s,
     iris_status_t status = IRIS_OK;
     struct iris_wait wait;
 
-    for (int i = 0; i < s->num_links; i++) {
-        iris_i_meet_seek(s->meet, s->links[i].rank);
-    }
     iris_i_wait_begin(&wait, &for_peers, params->waiter, "iris_init", s);
     wait.fd = s->watch;
-    (void)iris_i_meet_turn(s->meet);
-    while (status == IRIS_OK && atomic_load(&s->num_cut) != 0 &&
+    iris_i_links_turn(&s->links);
+    while (status == IRIS_OK && atomic_load(&s->links.num_cut) != 0 &&
            s->why[0] == '\0') {
         status = iris_i_wait_tick(&wait);
-        (void)iris_i_meet_turn(s->meet);
+        iris_i_links_turn(&s->links);
     }
     iris_i_wait_end(&wait, status);
     return status == IRIS_OK && s->why[0] != '\0'
@@ -590,8 +482,6 @@ iris_i_channel_socket_open(const struct iris_channel_params *params,
                            struct iris_channel **channel_p)
 {
     struct socket_channel *s = calloc(1, sizeof *s);
-    const struct iris_meet_owner owner = {stop_reading, take_connection,
-                                          fail_rank, s};
     iris_status_t status = IRIS_ERR_NO_MEMORY;
 
     if (s == NULL) {
@@ -604,7 +494,7 @@ iris_i_channel_socket_open(const struct iris_channel_params *params,
     s->log = params->log;
     status = make(s, params);
     if (status == IRIS_OK) {
-        status = iris_i_meet_open(params, &owner, s->watch, s, &s->meet);
+        status = open_links(s, params);
     } else {
         close(params->listener);
     }

@@ -41,40 +41,6 @@ void iris_i_serve(struct iris_heap *heap,
                   const struct iris_far_message *request, const void *data,
                   struct iris_far_message *answer_p, const void **data_p);
 
-/* ---- socket_meet.c ---- */
-
-struct iris_meet;
-
-/* The sessions' owner. The functions are called by iris_i_meet_turn() only. */
-struct iris_meet_owner {
-    /* Ends the rank's connection if there is one. Returns the number of bytes
-     * that the session has received. */
-    uint64_t (*received)(void *arg, int rank);
-
-    /* Takes over a new connection. The rank has received `theirs` bytes. */
-    void (*joined)(void *arg, int rank, int sock, uint64_t theirs);
-
-    /* The rank cannot be reached. */
-    void (*failed)(void *arg, int rank, const char *why);
-    void *arg;
-};
-
-/* Keeps params->listener open, and closes it in any case. The epoll `watch`
- * gets the sockets, with `mark` as their data. IRIS_ERR_NO_MEMORY,
- * IRIS_ERR_SYSTEM */
-iris_status_t iris_i_meet_open(const struct iris_channel_params *params,
-                               const struct iris_meet_owner *owner, int watch,
-                               void *mark, struct iris_meet **meet_p);
-void iris_i_meet_close(struct iris_meet *meet);
-
-/* The rank needs a connection. The rank with the higher number makes it. */
-void iris_i_meet_seek(struct iris_meet *meet, int rank);
-void iris_i_meet_forget(struct iris_meet *meet, int rank);
-
-/* Accepts, connects and proves as far as possible without waiting. Returns 1 if
- * it should be called again soon. */
-int iris_i_meet_turn(struct iris_meet *meet);
-
 /* ---- steps.c ---- */
 
 struct iris_steps {

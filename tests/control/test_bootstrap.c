@@ -132,6 +132,14 @@ static void a_program_by_itself_is_alone(void **state)
     assert_string_not_equal(one.job, other.job);
 }
 
+static void ranks_that_nobody_starts_are_refused(void **state)
+{
+    setenv("IRIS_NUM_RANKS", "3", 1);
+    refuse(IRIS_ERR_INVALID, "IRIS_NUM_RANKS=3", "iris run -n 3");
+    setenv("IRIS_NUM_RANKS", "1", 1);
+    assert_string_equal(find_ok().how, "alone");
+}
+
 static void our_own_variables_say_who_we_are(void **state)
 {
     static const char *const pairs[][2] = {{"IRIS_RANK", "3"},
@@ -522,6 +530,7 @@ static int TEST_FILE(unit)
 #define TEST(test) cmocka_unit_test_setup_teardown(test, clear, clear)
     const struct CMUnitTest tests[] = {
         TEST(a_program_by_itself_is_alone),
+        TEST(ranks_that_nobody_starts_are_refused),
         TEST(our_own_variables_say_who_we_are),
         TEST(without_a_job_id_the_parent_is_the_job),
         TEST(torchrun_is_understood),

@@ -22,9 +22,10 @@
 #define RANKS 3
 #define CROWD 150
 
-/* The hub of rank 0, a process; the test plays ranks 1 and 2, which are on nodes of
+/* The hub of one rank, a process; the test plays the others, which are on nodes of
  * their own. */
 struct root {
+    int listeners[RANKS]; /* of the ranks that the test plays; -1: none */
     struct iris_hello hellos[RANKS];
     struct iris_log log;
     struct iris_bootstrap bootstrap;
@@ -45,26 +46,44 @@ static void *open_control(void *arg)
     return NULL;
 }
 
-/* It opens once all leaders have come. */
-static struct root *open_root(enum iris_control_kind kind)
+/* The hub of `own`. It opens once all leaders have come. With `listens`, the other
+ * ranks listen, so they are not gone without a connection. */
+static struct root *open_hub(enum iris_control_kind kind, int own, int listens)
 {
     struct root *root = calloc(1, sizeof *root);
 
     assert_non_null(root);
+    root->log.rank = own;
     root->log.num_ranks = RANKS;
     atomic_init(&root->log.level, IRIS_LOG_OFF);
     root->parts = (struct iris_control_parts)IRIS_CONTROL_NO_PARTS;
     for (int rank = 0; rank < RANKS; rank++) {
-        root->hellos[rank] = (struct iris_hello){
-            .magic = 1, .rank = rank, .pid = getpid(), .part = rank};
+        struct iris_hello *hello = &root->hellos[rank];
+
+        *hello = (struct iris_hello){.magic = 1,
+                                     .rank = rank,
+                                     .pid = getpid(),
+                                     .part = rank,
+                                     .control = (int32_t)kind};
+        root->listeners[rank] = -1;
+        if (listens && rank != own) {
+            root->listeners[rank] =
+                iris_i_stream_socket(kind, &hello->control_address);
+            assert_int_equal(iris_i_stream_listen(root->listeners[rank], kind,
+                                                  &hello->control_address),
+                             IRIS_OK);
+        }
     }
     assert_int_equal(
-        iris_i_control_prepare(kind, &root->hellos[0], &root->parts), IRIS_OK);
+        iris_i_control_prepare(kind, &root->hellos[own], &root->parts),
+        IRIS_OK);
     root->rendezvous =
         (struct iris_rendezvous){.bootstrap = &root->bootstrap,
+                                 .rank = own,
                                  .num_ranks = RANKS,
                                  .begin = iris_i_now_ns(),
                                  .deadline = iris_i_deadline(60000),
+                                 .sock = -1,
                                  .hellos = root->hellos};
     assert_int_equal(iris_i_segment_create(RANKS, &root->rendezvous.segment),
                      IRIS_OK);
@@ -74,9 +93,25 @@ static struct root *open_root(enum iris_control_kind kind)
     return root;
 }
 
+static struct root *open_root(enum iris_control_kind kind)
+{
+    return open_hub(kind, 0, 0);
+}
+
+static void close_listener(struct root *root, int rank)
+{
+    if (root->listeners[rank] >= 0) {
+        close(root->listeners[rank]);
+        root->listeners[rank] = -1;
+    }
+}
+
 static void close_root(struct root *root)
 {
     iris_i_control_close(root->control);
+    for (int rank = 0; rank < RANKS; rank++) {
+        close_listener(root, rank);
+    }
     free(root);
 }
 
@@ -148,11 +183,15 @@ static void check_refused(const struct root *root, enum iris_control_kind kind,
 static void check_strangers(struct root *root, enum iris_control_kind kind)
 {
     static const struct iris_rank_claims none[] = {
-        {RANKS, RANKS, 0}, {0, RANKS, 0}, {-1, RANKS, 0}, {1, 2, 0}};
+        {.rank = RANKS, .num_ranks = RANKS},
+        {.rank = 0, .num_ranks = RANKS},
+        {.rank = -1, .num_ranks = RANKS},
+        {.rank = 1, .num_ranks = 2}};
     struct iris_secret wrong = root->key;
 
     wrong.bytes[IRIS_SECRET_BYTES - 1] ^= 1;
-    check_refused(root, kind, &wrong, (struct iris_rank_claims){1, RANKS, 0},
+    check_refused(root, kind, &wrong,
+                  (struct iris_rank_claims){.rank = 1, .num_ranks = RANKS},
                   "has another secret");
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
         check_refused(root, kind, &root->key, none[i],
@@ -163,7 +202,7 @@ static void check_strangers(struct root *root, enum iris_control_kind kind)
 /* A rank that has come, and what else claims to be it. */
 static int check_rank(struct root *root, enum iris_control_kind kind, int rank)
 {
-    const struct iris_rank_claims claims = {rank, RANKS, 0};
+    const struct iris_rank_claims claims = {.rank = rank, .num_ranks = RANKS};
     int sock = come(root, kind);
     struct iris_proof proof;
 
@@ -304,6 +343,80 @@ static void posts_arrive_in_order(void **state)
     close_root(root);
 }
 
+/* Nothing is lost with a connection, and nothing comes twice. */
+static void a_link_that_is_cut_is_resumed(void **state)
+{
+    const struct iris_part parts[2] = {{"call", 4}, {NULL, 0}};
+    struct root *root = open_hub(IRIS_CONTROL_TCP, 0, 1);
+    struct iris_rank_claims claims = {.rank = 1, .num_ranks = RANKS}, theirs;
+    struct iris_session session;
+    struct iris_proof proof;
+    int socks[2];
+
+    come_all(root, IRIS_CONTROL_TCP, socks);
+    assert_true(iris_i_session_open(&session, IRIS_MESSAGE_MOST));
+    session.sock = socks[0];
+    for (uint64_t seq = 1; seq <= 20; seq++) {
+        const struct iris_post_id id = {0, 0, seq};
+
+        iris_i_control_post(root->control, &id, parts, RANKS);
+        if (seq % 4 == 0) { /* the post may be on its way, or not sent yet */
+            close(session.sock);
+            session.sock = come(root, IRIS_CONTROL_TCP);
+            claims.number++;
+            claims.received = session.received;
+            assert_int_equal(prove(session.sock, &root->key, &claims, &proof),
+                             IRIS_PROOF_PROVEN);
+            assert_true(iris_i_proof_claims(&proof, &theirs, sizeof theirs));
+            assert_true(
+                iris_i_session_resume(&session, session.sock, theirs.received));
+        }
+        assert_int_equal(next_message(&session).value, seq);
+    }
+    assert_false(has_ended(root, 1));
+    close(session.sock);
+    close_listener(root, 1); /* as at the end of its process */
+    await_end(root, 1);
+    assert_false(has_ended(root, 2));
+    iris_i_session_close(&session);
+    close(socks[1]);
+    close_root(root);
+}
+
+/* A leader that has closed its hub is not sought, though its process goes on. */
+static void a_leader_that_says_the_end_has_ended(void **state)
+{
+    struct root *root = open_hub(IRIS_CONTROL_TCP, 0, 1);
+    struct iris_session session;
+    int socks[2];
+
+    come_all(root, IRIS_CONTROL_TCP, socks);
+    assert_true(iris_i_session_open(&session, IRIS_MESSAGE_MOST));
+    session.sock = socks[1];
+    assert_true(iris_i_session_put_end(&session));
+    assert_int_equal(iris_i_session_send(&session), 1);
+    await_end(root, 2);
+    assert_false(has_ended(root, 1));
+    iris_i_session_close(&session);
+    close(socks[0]);
+    close(socks[1]);
+    close_root(root);
+}
+
+/* Else rank 1 would wait for rank 2, and name it for rank 0. */
+static void a_leader_that_is_stopped_keeps_no_others_apart(void **state)
+{
+    struct root *root = open_hub(IRIS_CONTROL_TCP, 2, 1);
+    struct pollfd polled = {.fd = root->listeners[1], .events = POLLIN};
+
+    assert_int_equal(poll(&polled, 1, 20000), 1); /* though rank 0 is silent */
+    close_listener(root, 0);
+    close_listener(root, 1);
+    pthread_join(root->opener, NULL);
+    assert_int_equal(root->status, IRIS_ERR_PEER_LOST);
+    free(root);
+}
+
 /* Takes and acknowledges all there is to read. */
 static void drain(struct iris_session *session)
 {
@@ -372,6 +485,9 @@ static int TEST_FILE(unit)
         cmocka_unit_test(strangers_are_refused_with_the_reason),
         cmocka_unit_test(a_rank_that_talks_nonsense_has_ended),
         cmocka_unit_test(posts_arrive_in_order),
+        cmocka_unit_test(a_link_that_is_cut_is_resumed),
+        cmocka_unit_test(a_leader_that_says_the_end_has_ended),
+        cmocka_unit_test(a_leader_that_is_stopped_keeps_no_others_apart),
         cmocka_unit_test(a_leader_that_does_not_read_is_cut_off),
         cmocka_unit_test(a_listener_without_descriptors_says_so),
     };

@@ -456,13 +456,14 @@ static void check_survivors(const struct procs *procs, const struct end *end,
         }
         tally->worst_ns = late > tally->worst_ns ? late : tally->worst_ns;
         if (!is_right(report, rank, &told) || late > bound_ns) {
-            print_error("%s: rank %d %s before call %d; rank %d after %.1f s: "
-                        "%s: %s\n",
+            print_error("%s: rank %d %s before call %d; %s rank %d after "
+                        "%.1f s: %s: %s\n",
                         way->name, end->victim,
                         end->signal == CUT       ? "was cut off"
                         : end->signal == SIGKILL ? "died"
                                                  : "stopped",
-                        end->at, rank, (double)(report->end_ns - end->ns) / 1e9,
+                        end->at, late > bound_ns ? "too late," : "wrong,", rank,
+                        (double)(report->end_ns - end->ns) / 1e9,
                         iris_status_string(report->status), report->message);
             tally->wrong++;
         }

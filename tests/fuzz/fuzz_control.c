@@ -33,10 +33,7 @@ static void make_hub(struct iris_hub *hub)
     *hub = (struct iris_hub){.num_ranks = RANKS,
                              .mail = &mail,
                              .table = segment,
-                             .listener = -1,
-                             .spare = -1,
-                             .wake = -1,
-                             .gate = {.listener = -1}};
+                             .wake = -1};
     if (iris_i_hub_make(hub) != IRIS_OK) {
         abort();
     }

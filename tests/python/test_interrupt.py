@@ -5,6 +5,7 @@ import signal
 import unittest
 
 import support
+from iris_c import _interrupt
 
 # Rank 0 waits for rank 1, which waits for a line of input.
 PROGRAM = """
@@ -50,6 +51,23 @@ ctx.barrier()
         self.assertEqual(ranks[0].stdout.readline(), "handled\n")
         self.assertEqual(ranks[1].communicate("\n")[0], "begun\n")
         self.assertEqual(support.finish(ranks[:1]), ([0], [""]))
+
+    def test_no_place_in_the_check_loses_a_signal(self):
+        def interrupt(_, frame):
+            if frame.f_code.co_name == "_answers":
+                raise KeyboardInterrupt
+
+        check, ended = _interrupt._answers(), 0
+        next(check)
+        before = signal.signal(signal.SIGALRM, interrupt)
+        for turn in range(100000):
+            if turn % 40 == 0:
+                signal.setitimer(signal.ITIMER_REAL, (1 + turn % 17) * 1e-6)
+            ended += check.send(None)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        self.assertEqual(ended, len(_interrupt._raised))
+        _interrupt._raised.clear()
 
 
 if __name__ == "__main__":

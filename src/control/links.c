@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Links between processes of different nodes, for the hub and for transport.
+ * Each is a session (base/session.c) over one connection at a time. A connection
+ * that ends is replaced, and the session resumes:
+ *
+ *   CUT     no connection, but a way to one is sought (the state at first)
+ *   JOINED  the session has a connection
+ *   ENDED   the other side has sent its last record
+ *   LOST    the owner has given the rank up
+ *
+ * Each rank listens as long as its context is open. The rank with the higher
+ * number connects, and both prove that they know the job's key (base/proof.c).
+ * Both claim the number of bytes that they have received; the connector claims
+ * its rank and the number of this try, too. Before a side states its number of
+ * bytes it ends its old connection, so that the number stays right. A try with a
+ * lower number than an earlier one is refused: its statement is out of date.
+ *
+ * A side of which the other one learns nothing may be stopped, out of reach, or
+ * gone:
+ * - Gone: nothing listens at its address any more. The side that accepts finds
+ *   that out by connections without a proof.
+ * - Out of reach: nothing accepts a connection for IRIS_CUT_MS.
+ * - Stopped: its system accepts connections, but it proves nothing. This side
+ *   waits, since the calls of both sides have their own deadlines.
+ *
+ * All ways are tried at once, so a rank that is stopped holds up no other one.
+ * Strangers may hold STRANGERS connections. One more closes the oldest; a rank
+ * tries again. No function waits. The owner lets one thread at a time call them.
+ */
+#include "config.h"
+
+#include "control/control.h"
+
+#include "base/base.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define STRANGERS 64
+
+/* Pause between two tries, and before the first one of the side that accepts. */
+#define PAUSE_NS (20 * IRIS_NS_PER_MS)
+#define PROBE_NS (100 * IRIS_NS_PER_MS)
+
+/* A connection that is open for this time without a proof shows that the other
+ * host answers. */
+#define OPEN_NS IRIS_NS_PER_S
+
+/* Tries in a row that find no listener. */
+#define REFUSED_MOST 3
+
+/* Time for tries after the other host was silent for long. */
+#define LAST_NS (700 * IRIS_NS_PER_MS)
+
+/* A resumption that takes longer is worth a warning. */
+#define SLOW_NS IRIS_NS_PER_S
+
+static int watch_socket(const struct iris_links *links, int sock, int how,
+                        uint32_t events)
+{
+    struct epoll_event event = {.events = events, .data.fd = sock};
+
+    return epoll_ctl(links->poll, how, sock, &event) == 0;
+}
+
+struct iris_link *iris_i_link_find(const struct iris_links *links, int rank)
+{
+    for (int i = 0; i < links->count; i++) {
+        if (links->all[i].rank == rank) {
+            return &links->all[i];
+        }
+    }
+    return NULL;
+}
+
+/* ---- The states of a link ---- */
+
+/* The next try begins after a pause. */
+static void end_try(struct iris_links *links, struct iris_link *link)
+{
+    if (link->dial.sock >= 0) {
+        (void)watch_socket(links, link->dial.sock, EPOLL_CTL_DEL, 0);
+        iris_i_rendezvous_close(&link->dial.sock);
+    }
+    link->next_ns = iris_i_now_ns() + PAUSE_NS;
+}
+
+static int is_connector(const struct iris_links *links,
+                        const struct iris_link *link)
+{
+    return link->rank < links->log->rank;
+}
+
+/* A host that was silent already has little time left, or the rest of its time
+ * if the owner is patient. */
+static void seek_way(struct iris_links *links, struct iris_link *link)
+{
+    int64_t now = iris_i_now_ns(), silent_ns = link->check.silent_ns;
+    int64_t last_ns = now + LAST_NS,
+            by_ns = (silent_ns != 0 ? silent_ns : now) +
+                    IRIS_CUT_MS * IRIS_NS_PER_MS;
+
+    link->is_sought = is_connector(links, link) ||
+                      (link->has_come && !links->owner.is_patient);
+    link->num_refused = 0;
+    link->next_ns = is_connector(links, link) ? 0 : now + PROBE_NS;
+    link->deadline_ns =
+        by_ns < last_ns || (silent_ns != 0 && !links->owner.is_patient)
+            ? last_ns
+            : by_ns;
+}
+
+void iris_i_link_leave(struct iris_links *links, struct iris_link *link,
+                       enum iris_link_state next)
+{
+    if (link->session.sock >= 0) {
+        links->owner.left(links->owner.arg, link);
+        /* A child of the process has it, too. */
+        shutdown(link->session.sock, SHUT_RDWR);
+        iris_i_rendezvous_close(&link->session.sock);
+    }
+    atomic_fetch_add(&links->num_cut,
+                     (next == IRIS_LINK_CUT) - (link->state == IRIS_LINK_CUT));
+    link->state = next;
+    if (next != IRIS_LINK_CUT) {
+        end_try(links, link);
+        link->is_sought = 0;
+        iris_i_session_abandon(&link->session);
+    }
+}
+
+static void cut_link(struct iris_links *links, struct iris_link *link,
+                     const char *why)
+{
+    iris_i_info(links->log, "the connection to rank %d is cut: %s", link->rank,
+                why);
+    iris_i_link_leave(links, link, IRIS_LINK_CUT);
+    link->cut_ns = iris_i_now_ns();
+    seek_way(links, link);
+}
+
+static void lose_link(struct iris_links *links, struct iris_link *link,
+                      enum iris_link_loss loss, const char *why)
+{
+    links->owner.lost(links->owner.arg, link, loss, why);
+    if (link->state != IRIS_LINK_LOST) {
+        iris_i_link_leave(links, link, IRIS_LINK_LOST);
+    }
+}
+
+static void log_joined(const struct iris_links *links,
+                       const struct iris_link *link, uint64_t resent)
+{
+    int64_t ns = iris_i_now_ns() - link->cut_ns;
+    char text[128];
+
+    snprintf(text, sizeof text,
+             "the connection to rank %d is resumed after %.3f s; %llu bytes "
+             "are sent again",
+             link->rank, (double)ns / IRIS_NS_PER_S,
+             (unsigned long long)resent);
+    if (link->cut_ns == 0) {
+        iris_i_debug(links->log, "connected to rank %d", link->rank);
+    } else if (ns > SLOW_NS) {
+        iris_i_warning(links->log, "%s", text);
+    } else {
+        iris_i_info(links->log, "%s", text);
+    }
+}
+
+/* A connection with both sides' proof. The other side has received `theirs`
+ * bytes. */
+static void join_link(struct iris_links *links, struct iris_link *link,
+                      int sock, uint64_t theirs)
+{
+    uint64_t high = link->session.high;
+
+    end_try(links, link);
+    link->is_sought = 0;
+    if (!iris_i_session_resume(&link->session, sock, theirs)) {
+        close(sock);
+        lose_link(links, link, IRIS_LINK_NONSENSE,
+                  "it has not received what was sent to it");
+        return;
+    }
+    iris_i_stream_settle(sock);
+    link->check = (struct iris_stream_check){0};
+    link->errno_value = 0;
+    atomic_fetch_sub(&links->num_cut, 1);
+    link->state = IRIS_LINK_JOINED;
+    link->has_come = 1;
+    log_joined(links, link, high - theirs);
+    links->owner.joined(links->owner.arg, link);
+}
+
+/* ---- The acceptor ---- */
+
+/* The reason to refuse these claims; NULL: none. */
+static const char *find_objection(const struct iris_links *links,
+                                  const struct iris_rank_claims *claims,
+                                  const struct iris_link *link)
+{
+    if (claims->num_ranks != links->log->num_ranks || link == NULL ||
+        is_connector(links, link) || link->state == IRIS_LINK_ENDED ||
+        link->state == IRIS_LINK_LOST) {
+        return "is no rank of this job that is to come";
+    }
+    return claims->number < link->number
+               ? "has a rank that has connected already"
+               : NULL;
+}
+
+static const char *admit_rank(void *arg, const struct iris_proof_claims *theirs,
+                              struct iris_proof_claims *own_p)
+{
+    struct iris_rank_claims claims, own = {.rank = -1};
+    struct iris_links *links = arg;
+    struct iris_link *link;
+    const char *why;
+
+    if (theirs->bytes != sizeof claims) {
+        return "is of another version of Iris";
+    }
+    memcpy(&claims, theirs->data, sizeof claims);
+    link = iris_i_link_find(links, claims.rank);
+    why = find_objection(links, &claims, link);
+    if (why != NULL) {
+        return why;
+    }
+    link->number = claims.number + 1;
+    if (link->state == IRIS_LINK_JOINED) {
+        cut_link(links, link, "replaced by a new connection");
+    }
+    own.received = link->session.received;
+    own_p->bytes = sizeof own;
+    memcpy(own_p->data, &own, sizeof own);
+    return NULL;
+}
+
+/* A later try may have been admitted meanwhile. */
+static void welcome_rank(struct iris_links *links,
+                         const struct iris_gate_entry *entry)
+{
+    struct iris_rank_claims claims;
+    struct iris_link *link;
+
+    memcpy(&claims, entry->claims.data, sizeof claims);
+    link = iris_i_link_find(links, claims.rank);
+    if (link->number != claims.number + 1 || link->state != IRIS_LINK_CUT) {
+        close(entry->sock);
+        return;
+    }
+    join_link(links, link, entry->sock, claims.received);
+}
+
+/* Uses the reserved descriptor to tell a rank why it is refused. */
+static void refuse_rank(struct iris_links *links)
+{
+    if (links->spare >= 0) {
+        close(links->spare);
+        iris_i_gate_turn_away(&links->gate);
+        links->spare = fcntl(links->gate.listener, F_DUPFD_CLOEXEC, 0);
+    }
+}
+
+static void accept_ranks(struct iris_links *links)
+{
+    unsigned failed = links->gate.num_failed;
+    struct iris_gate_entry entry;
+    iris_status_t status;
+
+    do {
+        status = iris_i_gate_step(&links->gate, &entry);
+        if (entry.sock >= 0) {
+            welcome_rank(links, &entry);
+        }
+    } while (entry.sock >= 0);
+    if (status == IRIS_ERR_LIMIT) {
+        refuse_rank(links);
+    }
+    /* The first one only, since anybody can cause them. */
+    if (failed == 0 && links->gate.num_failed != 0) {
+        iris_i_warning(links->log,
+                       "refused a connection of another node: the other "
+                       "side %s",
+                       links->gate.why);
+    }
+}
+
+/* ---- The connector ---- */
+
+static void begin_try(struct iris_links *links, struct iris_link *link)
+{
+    int error = iris_i_dial_begin(&link->dial, links->kind, &link->address);
+
+    link->number += is_connector(links, link);
+    if (error != 0 || !watch_socket(links, link->dial.sock, EPOLL_CTL_ADD,
+                                    EPOLLIN | EPOLLOUT)) {
+        link->num_refused += error == ECONNREFUSED;
+        end_try(links, link);
+    }
+}
+
+static void fail_try(struct iris_links *links, struct iris_link *link)
+{
+    const struct iris_dial *dial = &link->dial;
+    enum iris_link_loss loss =
+        dial->proof.why == IRIS_PROOF_FULL ? IRIS_LINK_FULL : IRIS_LINK_REFUSED;
+    char why[200];
+
+    if (dial->error != 0) {
+        link->num_refused += dial->error == ECONNREFUSED;
+    } else if (links->owner.is_patient) {
+        iris_i_debug(links->log, "rank %d %s", link->rank,
+                     iris_i_proof_reason(&dial->proof));
+    } else {
+        snprintf(why, sizeof why,
+                 dial->proof.why == IRIS_PROOF_REFUSED
+                     ? "it has refused rank %d's connection: rank %d %s"
+                     : "the process at its address, to which rank %d connects, "
+                       "is not rank %d: it %s",
+                 links->log->rank,
+                 dial->proof.why == IRIS_PROOF_REFUSED ? links->log->rank
+                                                       : link->rank,
+                 iris_i_proof_reason(&dial->proof));
+        lose_link(links, link, loss, why);
+        return;
+    }
+    end_try(links, link);
+}
+
+static void step_try(struct iris_links *links, struct iris_link *link)
+{
+    const struct iris_rank_claims own = {.rank = links->log->rank,
+                                         .num_ranks = links->log->num_ranks,
+                                         .host = iris_i_host_id(),
+                                         .number = link->number,
+                                         .received = link->session.received};
+    int was_connected = link->dial.is_connected, sock = link->dial.sock;
+    enum iris_proof_result result = iris_i_dial_step(
+        &link->dial, is_connector(links, link) ? &links->gate.secret : NULL,
+        &own, sizeof own);
+    struct iris_rank_claims theirs;
+
+    if (result == IRIS_PROOF_PROVEN &&
+        iris_i_proof_claims(&link->dial.proof, &theirs, sizeof theirs)) {
+        (void)watch_socket(links, sock, EPOLL_CTL_DEL, 0);
+        link->dial.sock = -1;
+        join_link(links, link, sock, theirs.received);
+        return;
+    }
+    if (result != IRIS_PROOF_PENDING) {
+        fail_try(links, link);
+        return;
+    }
+    if (link->dial.is_connected && !was_connected) {
+        link->num_refused = 0;
+        (void)watch_socket(links, sock, EPOLL_CTL_MOD, EPOLLIN);
+    }
+    if (link->dial.is_connected &&
+        iris_i_now_ns() - link->dial.since_ns > OPEN_NS) {
+        link->deadline_ns = iris_i_deadline(IRIS_CUT_MS);
+    }
+}
+
+static void call_rank(struct iris_links *links, struct iris_link *link)
+{
+    int64_t now = iris_i_now_ns();
+    char why[128];
+
+    if (link->dial.sock < 0 && now >= link->next_ns) {
+        begin_try(links, link);
+    }
+    if (link->dial.sock >= 0) {
+        step_try(links, link);
+    }
+    if (!link->is_sought) {
+        return;
+    }
+    if (link->num_refused >= REFUSED_MOST && !links->owner.is_patient) {
+        lose_link(links, link, IRIS_LINK_GONE, "nothing listens there");
+    } else if (now >= link->deadline_ns) {
+        snprintf(why, sizeof why,
+                 "it accepts no connection since %.1f s; is there a route "
+                 "between the hosts?",
+                 IRIS_CUT_MS / 1e3);
+        lose_link(links, link, IRIS_LINK_SILENT, why);
+    }
+}
+
+void iris_i_links_turn(struct iris_links *links)
+{
+    accept_ranks(links);
+    for (int i = 0; i < links->count; i++) {
+        struct iris_link *link = &links->all[i];
+
+        if (link->state == IRIS_LINK_JOINED &&
+            !iris_i_stream_answers(&link->check, link->session.sock)) {
+            link->errno_value = ETIMEDOUT;
+            cut_link(links, link, "its host does not answer");
+        }
+        if (link->is_sought) {
+            call_rank(links, link);
+        }
+    }
+}
+
+/* ---- Sending and receiving ---- */
+
+int iris_i_link_send(struct iris_link *link)
+{
+    int sent = link->state == IRIS_LINK_JOINED && link->errno_value == 0
+                   ? iris_i_session_send(&link->session)
+                   : 0;
+
+    if (sent < 0) {
+        link->errno_value = errno;
+    }
+    return sent != 0;
+}
+
+/* A side that closes with unread data resets the connection, but its earlier
+ * bytes may still be readable. */
+int iris_i_link_receive(struct iris_links *links, struct iris_link *link)
+{
+    char text[64];
+    int got;
+
+    if (link->state != IRIS_LINK_JOINED) {
+        return 0;
+    }
+    got = iris_i_session_receive(&link->session);
+    if (got < 0 && errno == ECONNRESET) {
+        got = iris_i_session_receive(&link->session);
+    }
+    if (got > 0 || (got == 0 && link->errno_value == 0)) {
+        return got;
+    }
+    link->errno_value = got < 0 ? errno : link->errno_value;
+    cut_link(links, link,
+             link->errno_value == 0
+                 ? "closed by the other side"
+                 : strerror_r(link->errno_value, text, sizeof text));
+    return -1;
+}
+
+/* ---- Opening and closing ---- */
+
+static int make_links(struct iris_links *links,
+                      const struct iris_links_params *params)
+{
+    const struct iris_hello *hellos = params->rendezvous->hellos;
+    int num_ranks = params->log->num_ranks;
+
+    links->all = calloc((size_t)num_ranks, sizeof *links->all);
+    for (int rank = 0; links->all != NULL && rank < num_ranks; rank++) {
+        const struct iris_address *address =
+            (const struct iris_address *)(const void
+                                              *)((const char *)&hellos[rank] +
+                                                 params->address_at);
+        struct iris_link *link = &links->all[links->count];
+
+        if (!params->is_linked(links->owner.arg, rank)) {
+            continue;
+        }
+        links->count++;
+        link->rank = rank;
+        link->dial.sock = -1;
+        link->address = *address;
+        if (!iris_i_session_open(&link->session, params->record_bytes) ||
+            address->bytes > sizeof address->data) {
+            return 0;
+        }
+        seek_way(links, link);
+    }
+    atomic_store(&links->num_cut, links->count);
+    return links->all != NULL;
+}
+
+iris_status_t iris_i_links_open(const struct iris_links_params *params,
+                                const struct iris_links_owner *owner,
+                                struct iris_links *links)
+{
+    struct iris_secret key;
+    iris_status_t status;
+
+    *links = (struct iris_links){.log = params->log, .owner = *owner};
+    links->kind = (enum iris_control_kind)params->rendezvous->hellos[0].control;
+    links->gate.listener = params->listener;
+    links->spare = fcntl(params->listener, F_DUPFD_CLOEXEC, 3);
+    links->poll = iris_i_fd_above_stdio(epoll_create1(EPOLL_CLOEXEC));
+    if (links->spare < 0 || links->poll < 0) {
+        status = iris_i_fail_fd(errno, "cannot watch connections");
+    } else if (!make_links(links, params)) {
+        status = iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
+                             "no memory for connections to other nodes");
+    } else {
+        iris_i_rendezvous_key(params->rendezvous, params->label, &key);
+        status = iris_i_gate_open(&links->gate, params->listener, &key,
+                                  links->count + STRANGERS);
+    }
+    links->gate.admit = admit_rank;
+    links->gate.arg = links;
+    if (status == IRIS_OK &&
+        !watch_socket(links, links->gate.poll, EPOLL_CTL_ADD, EPOLLIN)) {
+        status = iris_i_fail_fd(errno, "cannot watch connections");
+    }
+    if (status != IRIS_OK) {
+        iris_i_links_close(links);
+    }
+    return status;
+}
+
+void iris_i_links_close(struct iris_links *links)
+{
+    if (links->log == NULL) {
+        return;
+    }
+    for (int i = 0; i < links->count; i++) {
+        end_try(links, &links->all[i]);
+        iris_i_rendezvous_close(&links->all[i].session.sock);
+        iris_i_session_close(&links->all[i].session);
+    }
+    iris_i_gate_close(&links->gate);
+    iris_i_rendezvous_close(&links->gate.listener);
+    iris_i_rendezvous_close(&links->spare);
+    iris_i_rendezvous_close(&links->poll);
+    free(links->all);
+    *links = (struct iris_links){.log = NULL};
+}
