@@ -8,45 +8,32 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The most chunks of a call. */
+/* The most parts that a call asks for, and so the most chunks of a share. */
 #define IRIS_OPS_CHUNKS_MOST 8
 
-/* The most ranks that one kernel waits for. */
-#define IRIS_OPS_RANKS_MOST 64
+/* The words that one rank sets on another in a call: one for each chunk, and
+ * one for the end. */
+#define IRIS_OPS_WORDS_MOST (IRIS_OPS_CHUNKS_MOST + 1)
 
-/* The words of one rank for another rank: how often it has sent each chunk to
- * that rank, and awaited each chunk from it. They only grow, and each launch
- * counts, so a graph may be launched many times. They do not depend on the
- * group. */
+/* The words of one rank for another rank, which sets them. They are 0 between
+ * calls. A rank sets a word only after all members have begun the call, so the
+ * last kernel of the call before has cleared it. They do not depend on the
+ * group. The words of all ranks are followed by as many for the meeting that
+ * begins a call: the members' largest ones, which are 0, too. */
 struct iris_ops_words {
-    uint64_t sent[IRIS_OPS_CHUNKS_MOST];    /* to that rank */
-    uint64_t awaited[IRIS_OPS_CHUNKS_MOST]; /* from it */
-    uint64_t arrived[IRIS_OPS_CHUNKS_MOST]; /* that rank writes here how
-                                             * often it has sent each chunk */
-    uint64_t hello; /* this rank's word for the collective that begins a call */
+    uint64_t arrived[IRIS_OPS_WORDS_MOST]; /* 0, IRIS_OPS_ARRIVED, or more */
 };
 
-struct iris_ops_signal_args {
-    const int64_t *context;
-    struct iris_ops_words *words; /* the words of all ranks, symmetric */
-    int32_t rank;
-    int32_t to_rank;
-    uint32_t chunk;
-    uint32_t failed; /* not 0: the chunk never arrives, because the call failed
-                      * here; then a status as a positive number */
-};
-
-/* The bits of `arrived` above the count have such a status. */
-#define IRIS_OPS_FAILED_SHIFT 48
+/* The value of a word that has come. A larger one has a status added, as a
+ * positive number: the call failed on that rank. */
+#define IRIS_OPS_ARRIVED 1
 #define IRIS_OPS_CALL_FAILED 18 /* IRIS_COMPARED_FAILED */
 
-struct iris_ops_wait_args {
+struct iris_ops_close_args {
     const int64_t *context;
-    struct iris_ops_words *words;
-    uint32_t chunk;
-    uint32_t count;
+    struct iris_ops_words *words; /* those of all ranks, then the meeting's */
+    uint64_t ranks;
     uint64_t what; /* the call, for messages (struct iris_dev_call) */
-    int32_t ranks[IRIS_OPS_RANKS_MOST];
 };
 
 /* out = the sum over the members: rows of `columns` elements. Each member's

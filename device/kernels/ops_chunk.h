@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernels of fused operations in chunks, besides products: they signal that
- * a chunk has arrived, wait for such signals, and sum chunks that have arrived.
+ * The kernels of fused operations in chunks, besides products: they sum chunks
+ * that have arrived, and clear the words of a call at its end.
  */
 #ifndef IRIS_DEVICE_KERNELS_OPS_CHUNK_H
 #define IRIS_DEVICE_KERNELS_OPS_CHUNK_H
@@ -12,29 +12,11 @@
 #include <iris/device/kernels/ops_args.h>
 #include <iris/device/core/signal.h>
 
-/* One workgroup of one lane. A rank that has seen the signal sees all earlier
- * work of the stream. */
-IRIS_KERNEL(iris_k_ops_signal, struct iris_ops_signal_args)
-{
-    iris_dev_t dev = iris_dev_init(args->context);
-    uint32_t chunk = args->chunk;
-
-    if (iris_wg_leader(wg)) {
-        uint64_t count = ++args->words[args->to_rank].sent[chunk];
-
-        count |= (uint64_t)args->failed << IRIS_OPS_FAILED_SHIFT;
-        iris_signal_set(dev, &args->words[args->rank].arrived[chunk], count,
-                        args->to_rank);
-    }
-}
-
-/* Ends the kernel: the call failed on that rank, or the words are those of a
- * call that did not end. A rank sends a chunk again only after all members have
- * begun the next call, so a larger count is no valid one. */
+/* Reports that the call failed on that rank; or (0) that the words were those of
+ * a call that did not end. */
 IRIS_DEVICE_APART void iris_d_ops_refuse(iris_dev_t dev, uint64_t what,
-                                         int rank, uint64_t seen)
+                                         int rank, uint64_t failed)
 {
-    uint64_t failed = seen >> IRIS_OPS_FAILED_SHIFT;
     struct iris_dev_mismatch mismatch;
 
     mismatch.rank = (int32_t)dev.rank;
@@ -55,21 +37,25 @@ IRIS_DEVICE_APART void iris_d_ops_refuse(iris_dev_t dev, uint64_t what,
 #endif
 }
 
-/* One workgroup with a lane for each rank. */
-IRIS_KERNEL(iris_k_ops_wait, struct iris_ops_wait_args)
+/* The end of a call, which has waited for all of its words: clears them, and
+ * reports a rank whose call failed. One workgroup. */
+IRIS_KERNEL(iris_k_ops_close, struct iris_ops_close_args)
 {
     iris_dev_t dev = iris_dev_init(args->context);
-    uint32_t chunk = args->chunk;
 
-    IRIS_WG_LANES (wg, i, args->count) {
-        struct iris_ops_words *words = &args->words[args->ranks[i]];
-        uint64_t count = ++words->awaited[chunk];
+    IRIS_WG_LANES (wg, i, args->ranks) {
+        struct iris_ops_words *words = &args->words[i];
+        uint64_t most = IRIS_OPS_ARRIVED, old = 0;
 
-        uint64_t seen = iris_wait_until_u64(dev, &words->arrived[chunk],
-                                            IRIS_CMP_GE, count);
+        for (int w = 0; w < IRIS_OPS_WORDS_MOST; w++) {
+            uint64_t seen = words->arrived[w];
 
-        if (IRIS_UNLIKELY(seen != count)) {
-            iris_d_ops_refuse(dev, args->what, args->ranks[i], seen);
+            most = seen > most ? seen : most;
+            old |= words[args->ranks].arrived[w];
+            words->arrived[w] = 0;
+        }
+        if (IRIS_UNLIKELY(most > IRIS_OPS_ARRIVED || old != 0)) {
+            iris_d_ops_refuse(dev, args->what, (int)i, most - IRIS_OPS_ARRIVED);
         }
     }
 }
@@ -96,19 +82,32 @@ IRIS_KERNEL(iris_k_ops_wait, struct iris_ops_wait_args)
         IRIS_LANES (wg, b, blocks) {                                           \
             const char *in = (const char *)args->in + b * 16;                  \
             const struct iris_ccl_scale one = {1, 1, 0};                       \
-            iris_d_block_t block;                                              \
+iris_d_block_t blocks[IRIS_CCL_BATCH];                             \
             iris_d_sums_t sums;                                                \
                                                                                \
-            iris_d_load_wide(block.words, in);                                 \
-            iris_d_fold_begin(IRIS_D_KIND_##name, &sums, &block, sizeof block); \
-            for (uint64_t i = 1; i < args->members; i++) {                     \
-                iris_d_load_wide(block.words, in + i * args->pitch);           \
-                iris_d_fold(IRIS_D_KIND_##name, IRIS_REDUCE_SUM, &sums,        \
-                            &block, sizeof block);                             \
+            for (uint64_t i = 0; i < args->members; i += IRIS_CCL_BATCH) {     \
+                IRIS_D_UNROLL                                                  \
+                for (unsigned j = 0; j < IRIS_CCL_BATCH; j++) {                \
+                    if (i + j < args->members) {                               \
+                        iris_d_load_wide(blocks[j].words,                      \
+                                         in + (i + j) * args->pitch);          \
+                    }                                                          \
+                }                                                              \
+                if (i == 0) {                                                  \
+                    iris_d_fold_begin(IRIS_D_KIND_##name, &sums, &blocks[0],   \
+                                      sizeof blocks[0]);                       \
+                }                                                              \
+                IRIS_D_UNROLL                                                  \
+                for (unsigned j = 0; j < IRIS_CCL_BATCH; j++) {                \
+                    if (i + j > 0 && i + j < args->members) {                  \
+                        iris_d_fold(IRIS_D_KIND_##name, IRIS_REDUCE_SUM, &sums,\
+                                    &blocks[j], sizeof blocks[j]);             \
+                    }                                                          \
+                }                                                              \
             }                                                                  \
-            iris_d_fold_finish(IRIS_D_KIND_##name, &block, &sums, one,         \
-                               sizeof block);                                  \
-            iris_d_store_wide((char *)args->out + b * 16, block.words);        \
+            iris_d_fold_finish(IRIS_D_KIND_##name, &blocks[0], &sums, one,     \
+                               sizeof blocks[0]);                                  \
+            iris_d_store_wide((char *)args->out + b * 16, blocks[0].words);    \
         }                                                                      \
         return blocks * N;                                                     \
     }

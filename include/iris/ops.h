@@ -33,9 +33,10 @@ struct iris_ops_options {
     const iris_tensor_t *bias;       /**< Added to the result; NULL: no bias. */
     int bias_by_row; /**< 0: bias has an element for each column of the product.
                           1: it has one for each row. */
-    int chunks;      /**< Number of chunks of rows that overlap, 1 to 8. 0: the
-                          number in IRIS_OPS_CHUNKS; without it the library
-                          chooses. */
+    int chunks;      /**< Number of parts of a product that overlap with the
+                          transport, 1 to 8; at least one for each member's
+                          share of its rows. 1: nothing overlaps. 0: the number
+                          in IRIS_OPS_CHUNKS; without it the library chooses. */
 };
 
 /** Sets the defaults. Local, cannot fail. */

@@ -2,8 +2,9 @@
  *
  * Checks a fused operation, and plans it.
  *
- * The number of chunks is the first of these that is set: the call's option,
- * IRIS_OPS_CHUNKS, the table. The table is a pure function of the sizes, the
+ * The number of parts is the first of these that is set: the call's option,
+ * IRIS_OPS_CHUNKS, the table. The parts of a product of several members' rows
+ * are their shares, which are cut into chunks if there are to be more. The table is a pure function of the sizes, the
  * number of members and the kind of device, which members have in common. So
  * all members make the same plan, and no rank asks another.
  */
@@ -21,20 +22,6 @@
 
 #include <string.h>
 
-/* ---------------------------------------------------------------------------
- * Plans a call of a fused operation: a table says when chunks overlap a product
- * with its transport, and in how many chunks.
- *
- * The number of chunks is the first of these that is set: the call's option,
- * IRIS_OPS_CHUNKS, the table. The table is a pure function of the sizes, the
- * number of members and the kind of device, which members have in common. So
- * all members make the same plan, and no rank asks another.
- */
-
-/* Workgroups of a GPU for the collective of a chunk; the products have the
- * others. With 16 it took 4 times as long on an H100 as with all. */
-#define COLLECTIVE_WORKGROUPS 64
-
 /* A product computes this number of rows at once. Chunks that are not whole
  * blocks took up to 14 % longer than one product on two H100. */
 #define BLOCK_ROWS 128
@@ -44,31 +31,22 @@
 /* Calls that overlap. Each has at most `members` members, at least `operations`
  * (2 M N K), and at most `per_element` multiplications for each element that
  * moves: beyond that, the product takes nearly all of the time. A call that no
- * row fits is done in one chunk.
- *
- * Copy engines of H100 and H200 hide the shorter of product and transport.
- * docs/fused.md has the measurements of two members (bf16). The other rows are
- * estimates from these: a chunk costs 10 us more for each further member, and
- * matmul_all_gather pays that three times. There is no row for
- * matmul_all_reduce, whose collective takes processors from the product. */
+ * row fits is done in one part: it was not measured, or slower in more. docs/fused.md
+ * has the measurements (bf16). */
 struct overlap_row {
     enum iris_ops_op op;
     int members;
     double operations;
     int64_t per_element;
-    int chunks;
+    int parts;
 };
 
 static const struct overlap_row overlaps[] = {
-    {IRIS_OPS_ALL_GATHER_MATMUL, 2, CUBE(4096), 8192, 2},
-    {IRIS_OPS_ALL_GATHER_MATMUL, 4, 2 * CUBE(4096), 8192, 2},
-    {IRIS_OPS_ALL_GATHER_MATMUL, 8, CUBE(8192), 8192, 2},
+    {IRIS_OPS_ALL_GATHER_MATMUL, 2, CUBE(4096), 8192, 4},
+    {IRIS_OPS_ALL_GATHER_MATMUL, 4, CUBE(8192), 8192, 8},
     {IRIS_OPS_MATMUL_ALL_GATHER, 2, CUBE(6144), 8192, 2},
-    {IRIS_OPS_MATMUL_ALL_GATHER, 4, CUBE(8192), 8192, 2},
-    {IRIS_OPS_MATMUL_ALL_GATHER, 8, 4 * CUBE(8192), 8192, 2},
-    {IRIS_OPS_MATMUL_REDUCE_SCATTER, 2, CUBE(4096) / 2, 8192, 2},
-    {IRIS_OPS_MATMUL_REDUCE_SCATTER, 4, CUBE(6144), 8192, 2},
-    {IRIS_OPS_MATMUL_REDUCE_SCATTER, 8, CUBE(8192), 8192, 2},
+    {IRIS_OPS_MATMUL_REDUCE_SCATTER, 2, CUBE(4096) / 2, 8192, 4},
+    {IRIS_OPS_MATMUL_REDUCE_SCATTER, 4, CUBE(8192), 8192, 8},
 };
 
 /* Devices on which these rows hold: a part of the device's name. H200 has the
@@ -86,16 +64,21 @@ static int is_overlapping(const char *device)
     return found;
 }
 
+/* The chunks of each share, or of all rows, in this number of parts. */
+static int count_chunks(const struct iris_ops_size *size, int parts)
+{
+    return (int)((parts + size->cuts - 1) / size->cuts);
+}
+
 /* Whether all chunks of all members are whole blocks of rows. */
-static int is_even(const struct iris_ops_size *size, int chunks)
+static int is_even(const struct iris_ops_size *size, int parts)
 {
     int64_t shares = size->rows == size->m ? 1 : size->members;
 
-    return size->m % (shares * chunks * BLOCK_ROWS) == 0;
+    return size->m % (shares * count_chunks(size, parts) * BLOCK_ROWS) == 0;
 }
 
-int iris_i_ops_table_chunks(const struct iris_ops_size *size,
-                            const char *device)
+int iris_i_ops_table_parts(const struct iris_ops_size *size, const char *device)
 {
     double operations = 2 * (double)size->m * (double)size->n * (double)size->k;
     int64_t per_element =
@@ -111,8 +94,8 @@ int iris_i_ops_table_chunks(const struct iris_ops_size *size,
 
         if ((int)row->op == size->op && size->members <= row->members &&
             operations >= row->operations && per_element <= row->per_element &&
-            is_even(size, row->chunks)) {
-            return row->chunks;
+            is_even(size, row->parts)) {
+            return row->parts;
         }
     }
     return 1;
@@ -130,39 +113,35 @@ static iris_status_t may_part(iris_t *iris, int *may_p)
     return status;
 }
 
-/* `asked` is the call's own number of chunks, from 1 to IRIS_OPS_CHUNKS_MOST;
+/* `asked` is the call's own number of parts, from 1 to IRIS_OPS_CHUNKS_MOST;
  * 0: not set. May load the BLAS library, and fails if that fails. */
 static iris_status_t plan_call(iris_t *iris, const struct iris_ops_size *size,
                                int asked, struct iris_ops_plan *plan_p)
 {
     const struct iris_device_info *device = iris_i_device(iris);
-    int on_gpu = device->wavefront > 1;
     int is_shared = iris->placement.ranks_on_device > 1;
-    int chunks = asked, may = 1;
-    int most = (device->num_cus + 1) / 2;
+    int parts = asked, may = 1;
     iris_status_t status = IRIS_OK;
 
-    if (chunks == 0) {
-        chunks = (int)iris_i_settings(iris)->ops_chunks.number;
+    if (parts == 0) {
+        parts = (int)iris_i_settings(iris)->ops_chunks.number;
     }
     if (size->m == 0 || size->n == 0 || size->k == 0) {
-        chunks = 1; /* There is nothing to overlap. */
+        parts = 1; /* There is nothing to overlap. */
     }
-    if (chunks == 0) { /* Ranks that share a GPU wait for each other. */
-        chunks = on_gpu && !is_shared
-                     ? iris_i_ops_table_chunks(size, device->name)
-                     : 1;
+    if (parts == 0) { /* Ranks that share a GPU wait for each other. */
+        parts = device->wavefront > 1 && !is_shared
+                    ? iris_i_ops_table_parts(size, device->name)
+                    : 1;
     }
-    if (chunks > size->rows) {
-        chunks = (int)size->rows;
+    if (parts > size->rows * size->cuts) {
+        parts = (int)(size->rows * size->cuts);
     }
-    if (chunks > 1 && size->members > 1) {
+    if (parts > 1 && size->members > 1) {
         status = may_part(iris, &may);
     }
-    plan_p->chunks = size->members == 1 || !may ? 1 : chunks;
-    plan_p->workgroups = !on_gpu                        ? 1
-                         : most < COLLECTIVE_WORKGROUPS ? most
-                                                        : COLLECTIVE_WORKGROUPS;
+    plan_p->parts = size->members == 1 || !may ? 1 : parts;
+    plan_p->chunks = count_chunks(size, plan_p->parts);
     return status;
 }
 
@@ -375,45 +354,58 @@ static int is_direct(const struct iris_ops_call *call)
 
 /* Whether IRIS_CCL sets a variant of all_reduce whose `in` and `out` must be
  * different memory. */
-static int asks_apart(const iris_t *iris)
+static int asks_apart(iris_ccl_variant_t variant)
 {
-    iris_ccl_variant_t variant =
-        iris_i_ccl_set_variant(iris, IRIS_CCL_ALL_REDUCE);
-
     return variant == IRIS_CCL_ONE_SHOT || variant == IRIS_CCL_ATOMIC ||
            variant == IRIS_CCL_SPINLOCK;
 }
 
+/* Whether streams can do the call's transport: they reach only one node, and
+ * add in the group's order. */
+static int may_overlap(iris_t *iris, const struct iris_ops_call *call,
+                       iris_ccl_variant_t variant)
+{
+    int adds_otherwise = variant == IRIS_CCL_ATOMIC ||
+                         variant == IRIS_CCL_SPINLOCK ||
+                         variant == IRIS_CCL_RING;
+
+    return !iris_i_group_is_far(iris, call->group) &&
+           !(call->op == IRIS_OPS_MATMUL_ALL_REDUCE && adds_otherwise);
+}
+
 /* Number of elements kept besides a, b and out, in the layout of operations.c
- * or, for a call in chunks, of chunks.c. Chunks need at least as many. */
-static int64_t elements(const struct iris_ops_call *call)
+ * or, for a call in chunks, of chunks.c. */
+static int64_t count_elements(const struct iris_ops_call *call)
 {
     int64_t columns = call->members * iris_i_ops_most(call, call->k);
+    int64_t most = iris_i_ops_most(call, call->m);
     int in_chunks = iris_i_ops_in_chunks(&call->plan);
 
     if (call->members == 1) {
         return 0;
     }
     switch (call->op) {
-    case IRIS_OPS_MATMUL_ALL_REDUCE:
-        /* A call in chunks has one for its own streams. */
-        return call->direct && !call->apart
-                   ? in_chunks
-                   : (call->direct || !call->apart ? 1 : 2) * call->m * call->n;
     case IRIS_OPS_MATMUL_ALL_GATHER:
         return call->direct && !in_chunks ? 0 : call->m * call->n;
     case IRIS_OPS_ALL_GATHER_MATMUL:
         return call->by_column ? call->m * (columns + call->k)
                                : call->m * call->k;
+    case IRIS_OPS_MATMUL_ALL_REDUCE:
+        if (!in_chunks) {
+            return call->direct && !call->apart
+                       ? 0
+                       : (2 - (call->direct || !call->apart)) * call->m *
+                             call->n;
+        }
+        /* fall through */
     default:
-        return (call->members * iris_i_ops_most(call, call->m) +
-                (in_chunks ? call->m : 0)) *
-               call->n;
+        return (call->members * most + (in_chunks ? call->m : 0)) * call->n;
     }
 }
 
 /* The sizes of a checked call that its plan depends on. Shares are cut into
- * chunks if each member has a share of the rows; otherwise all rows are. */
+ * chunks if each member has a share of the rows; otherwise all rows are. A
+ * product has all shares, or in matmul_all_gather this member's own. */
 static struct iris_ops_size size_call(const struct iris_ops_call *call)
 {
     struct iris_ops_size size = {
@@ -421,9 +413,10 @@ static struct iris_ops_size size_call(const struct iris_ops_call *call)
         .n = call->n,
         .k = call->k,
         .members = call->members,
-        .rows = call->op == IRIS_OPS_MATMUL_ALL_REDUCE || call->by_column
-                    ? call->m
-                    : iris_i_ops_most(call, call->m),
+        .rows = call->by_column ? call->m : iris_i_ops_most(call, call->m),
+        .cuts = call->by_column || call->op == IRIS_OPS_MATMUL_ALL_GATHER
+                    ? 1
+                    : call->members,
         .op = (int)call->op,
         .by_column = call->by_column,
         .dtype = call->b->dtype};
@@ -454,6 +447,7 @@ iris_status_t iris_i_ops_check(iris_t *iris, struct iris_ops_call *call,
                                const struct iris_ops_options *options)
 {
     iris_status_t status = iris_i_enter(iris, call->name);
+    iris_ccl_variant_t variant;
     struct iris_ops_size size;
 
     if (status == IRIS_OK) {
@@ -467,6 +461,7 @@ iris_status_t iris_i_ops_check(iris_t *iris, struct iris_ops_call *call,
     }
     call->members = call->group->members.count;
     call->index = call->group->index;
+    variant = iris_i_ccl_set_variant(iris, IRIS_CCL_ALL_REDUCE);
     status = check_sizes(iris, call);
     if (status == IRIS_OK) {
         status = check_workspace(iris, call);
@@ -474,16 +469,16 @@ iris_status_t iris_i_ops_check(iris_t *iris, struct iris_ops_call *call,
     if (status == IRIS_OK) {
         size = size_call(call);
         status = plan_call(iris, &size, call->options.chunks, &call->plan);
-        if (iris_i_group_is_far(iris, call->group)) {
-            call->plan.chunks = 1; /* streams reach only one node */
+        if (!may_overlap(iris, call, variant)) {
+            call->plan.parts = 1;
         }
     }
     if (status == IRIS_OK) {
         call->direct = is_direct(call);
         call->apart =
-            call->op == IRIS_OPS_MATMUL_ALL_REDUCE && asks_apart(iris);
+            call->op == IRIS_OPS_MATMUL_ALL_REDUCE && asks_apart(variant);
         call->workspace =
-            (size_t)elements(call) * iris_dtype_size(call->b->dtype);
+            (size_t)count_elements(call) * iris_dtype_size(call->b->dtype);
     }
     return status;
 }

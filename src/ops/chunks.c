@@ -2,12 +2,6 @@
  *
  * Operations in chunks of rows, on their own streams: the transfer of one chunk
  * overlaps with the product of another.
- *
- * Each stream of a call follows the call's own stream at the start, which
- * follows all of them at the end, also after a failure, so that a capture can
- * end. A member writes to another one only after the members' meeting, which
- * says that the other's workspace is free. A member enqueues everything that it
- * sends before it waits for the others' data.
  */
 #include "config.h"
 
@@ -26,28 +20,40 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---------------------------------------------------------------------------
- * The building blocks of operations in chunks: their streams, and the transfer
- * of chunks between members.
- */
+#define SUM_LANES 512
+#define SUM_BYTES 16 /* bytes that a lane of a GPU sums at a time */
+/* Workgroups of a sum beside products, and on each processor of the last one. */
+#define SUM_BESIDE 16
+#define SUM_ALONE 2
+#define CLOSE_LANES 64
+#define ALIGNMENT 16 /* beyond that, no library looks at it */
 
 /* The call and its state. Each of its streams first follows the call's own
- * stream, which follows all of them at the end.
+ * stream, which follows all of them at the end, also after a failure, so that a
+ * capture can end.
  *
  * Products alternate between two streams, so that one fills the processors that
- * the other's last workgroups leave. The transport stream copies to the other
- * members and signals each copy (ops_chunk.h). No member copies to another one
- * before that has begun the call, and so has finished with its workspace's old
- * contents. A single stream could execute the operations in the order of their
+ * the other's last workgroups leave. The transport stream sends to the other
+ * members. It first waits until all members have begun the call, and so have
+ * finished with their workspace's old contents and words. The call's own stream
+ * waits for the other members' data, adds it, and fetches it. Signals and waits
+ * are the streams' own where the device has them, since a kernel of one lane
+ * would take a processor from a product or wait for the product's end.
+ *
+ * A single stream could execute the operations in the order of their
  * enqueueing: a member enqueues everything that it sends, for one chunk or for
- * all, before its waits for the others' data. */
+ * all, before its waits for the others' data.
+ *
+ * A member's words (ops_args.h) are those of its chunks, of the sums of these
+ * in matmul_all_reduce, and one that says that it has fetched everything. */
 struct iris_ops_way {
     iris_t *iris;
     const struct iris_ops_call *call;
     unsigned products;   /* so far */
+    int words;           /* that each member sets on each other one */
     int met;             /* the members' meeting is enqueued */
-    unsigned char *sent; /* whether chunk c has been sent to member m: element
-                          * c * members + m */
+    unsigned char *sent; /* whether word w has been set on member m: element
+                          * w * members + m */
 };
 
 _Static_assert(IRIS_OPS_CALL_FAILED == (int)IRIS_COMPARED_FAILED,
@@ -111,56 +117,75 @@ static struct iris_ccl_options make_options(const struct iris_ops_call *call)
 }
 
 /* Holds the transport stream until all members have begun the call. Detects a
- * member that makes another call. */
+ * member that makes another call, and words that are not 0. */
 static iris_status_t meet_members(struct iris_ops_way *way)
 {
     struct iris_ccl_options options = make_options(way->call);
-    uint64_t *word = &way->call->words[iris_i_rank(way->iris)].hello;
-
-    iris_status_t status;
+    struct iris_ops_words *words = way->call->words;
+    size_t ranks = (size_t)iris_i_num_ranks(way->iris);
+    size_t bytes = ranks * sizeof *words;
+    /* A copy: the others may set the words before this rank's kernel ends. */
+    iris_status_t status = iris_i_copy(iris_i_queue(way->iris), words + ranks,
+                                       words, bytes, options.stream);
 
     options.all_reduce = IRIS_CCL_ONE_SHOT_PACKET;
-    status = iris_all_reduce(way->iris, word, word, 1, IRIS_DTYPE_U32,
-                             IRIS_REDUCE_MAX, &options);
+    status = status == IRIS_OK
+                 ? iris_all_reduce(way->iris, words + ranks, words + ranks,
+                                   bytes / sizeof(uint32_t), IRIS_DTYPE_U32,
+                                   IRIS_REDUCE_MAX, &options)
+                 : status;
     way->met = status == IRIS_OK;
     return status;
 }
 
-/* Launches one workgroup of a kernel of the library. */
-static iris_status_t launch(const struct iris_ops_way *way,
-                            const struct iris_kernel *kernel, unsigned lanes,
-                            const void *args, struct iris_stream *stream)
+/* For chunks, for sums of chunks, and for the end of fetching. */
+static int count_words(const struct iris_ops_call *call)
 {
-    struct iris_launch_request request = {
-        kernel, 1, lanes, args, kernel->args_bytes, true};
+    int chunks = call->plan.chunks;
 
-    return iris_i_launch(iris_i_queue(way->iris), &request, stream);
+    return call->op == IRIS_OPS_MATMUL_ALL_REDUCE   ? 2 * chunks + 1
+           : call->op == IRIS_OPS_MATMUL_ALL_GATHER ? chunks + 1
+                                                    : chunks;
 }
 
-/* Signals a chunk on the member, or the failure because of which none comes. */
-static iris_status_t signal_chunk(const struct iris_ops_way *way,
-                                  int64_t member, int chunk,
-                                  iris_status_t failed)
+/* Sets a word on the member, or says that the failure keeps it from coming. */
+static iris_status_t signal_member(const struct iris_ops_way *way,
+                                   int64_t member, int word,
+                                   iris_status_t failed,
+                                   struct iris_stream *stream)
 {
     const struct iris_ops_call *call = way->call;
-    const struct iris_ops_signal_args args = {
-        iris_i_queue_context(iris_i_queue(way->iris)),
-        call->words,
-        iris_i_rank(way->iris),
-        call->group->ranks[member],
-        (uint32_t)chunk,
-        (uint32_t) - (int)failed};
-    iris_status_t status =
-        launch(way, iris_i_ops_signal_kernel, 1, &args, call->transport);
+    struct iris_ops_words *words = &call->words[iris_i_rank(way->iris)];
+    const struct iris_transfer signal = {.call = call->name,
+                                         .name = "workspace",
+                                         .symmetric = &words->arrived[word],
+                                         .bytes = sizeof words->arrived[word],
+                                         .rank = call->group->ranks[member],
+                                         .value = IRIS_OPS_ARRIVED +
+                                                  (uint64_t) - (int)failed};
+    iris_status_t status = iris_i_enqueue_word(
+        iris_i_queue(way->iris), IRIS_HOST_SIGNAL, &signal, stream);
 
     if (status == IRIS_OK) {
-        way->sent[chunk * call->members + member] = 1;
+        way->sent[word * call->members + member] = 1;
     }
     return status;
 }
 
-/* After a failure, ends the call on the other members, which wait for chunks of
- * this one or for the meeting. Returns `status`, with this thread's message. */
+static iris_status_t signal_all(const struct iris_ops_way *way, int word,
+                                struct iris_stream *stream)
+{
+    iris_status_t status = IRIS_OK;
+
+    for (int64_t j = 1; j < way->call->members && status == IRIS_OK; j++) {
+        status =
+            signal_member(way, find_neighbour(way, j), word, IRIS_OK, stream);
+    }
+    return status;
+}
+
+/* After a failure, ends the call on the other members, which wait for this one
+ * or for the meeting. Returns `status`, with this thread's message. */
 static iris_status_t fail_members(const struct iris_ops_way *way,
                                   iris_status_t status)
 {
@@ -171,14 +196,11 @@ static iris_status_t fail_members(const struct iris_ops_way *way,
     if (!way->met) {
         return iris_i_ops_refuse(way->iris, &options, status);
     }
-    if (call->op == IRIS_OPS_MATMUL_ALL_REDUCE) {
-        return status; /* nobody waits any longer */
-    }
     snprintf(message, sizeof message, "%s", iris_last_error());
-    for (int c = 0; c < call->plan.chunks; c++) {
+    for (int w = 0; w < way->words; w++) {
         for (int64_t m = 0; m < call->members; m++) {
-            if (m != call->index && !way->sent[c * call->members + m]) {
-                (void)signal_chunk(way, m, c, status);
+            if (m != call->index && !way->sent[w * call->members + m]) {
+                (void)signal_member(way, m, w, status, call->transport);
             }
         }
     }
@@ -200,12 +222,13 @@ static iris_status_t send_chunk(const struct iris_ops_way *way,
     iris_status_t status =
         iris_i_enqueue_transfer(iris_i_queue(way->iris), &put, call->transport);
 
-    return status == IRIS_OK ? signal_chunk(way, member, chunk, IRIS_OK)
-                             : status;
+    return status == IRIS_OK
+               ? signal_member(way, member, chunk, IRIS_OK, call->transport)
+               : status;
 }
 
-/* Copies contiguous rows to the place of `kept` on the member, or on each of
- * the others, and signals that. */
+/* Copies contiguous rows to the place of `kept` on each of the others, and
+ * signals that. */
 static iris_status_t send_to_all(const struct iris_ops_way *way,
                                  const iris_tensor_t *kept, const void *from,
                                  int chunk)
@@ -218,40 +241,33 @@ static iris_status_t send_to_all(const struct iris_ops_way *way,
     return status;
 }
 
-static uint64_t what_of(const struct iris_ops_call *call)
+/* Holds the stream until the member has set the word. A failure is found at the
+ * end. */
+static iris_status_t await_member(const struct iris_ops_way *way,
+                                  int64_t member, int word,
+                                  struct iris_stream *stream)
 {
-    const struct iris_compared compared = {
-        .op = IRIS_COMPARED_MATMUL_ALL_REDUCE + (int)call->op,
-        .dtype = (int)call->b->dtype};
+    const struct iris_ops_call *call = way->call;
+    int rank = call->group->ranks[member];
+    const struct iris_transfer wait = {.call = call->name,
+                                       .name = "workspace",
+                                       .symmetric =
+                                           &call->words[rank].arrived[word],
+                                       .bytes = sizeof(uint64_t),
+                                       .rank = iris_i_rank(way->iris),
+                                       .value = IRIS_OPS_ARRIVED,
+                                       .cmp = IRIS_CMP_GE};
 
-    return iris_i_compared_pack(&compared).what;
+    return iris_i_enqueue_word(iris_i_queue(way->iris), IRIS_HOST_WAIT, &wait,
+                               stream);
 }
 
-static iris_status_t await_chunk(const struct iris_ops_way *way, int64_t member,
-                                 int chunk, struct iris_stream *stream)
-{
-    const struct iris_ops_wait_args args = {
-        .context = iris_i_queue_context(iris_i_queue(way->iris)),
-        .words = way->call->words,
-        .chunk = (uint32_t)chunk,
-        .count = 1,
-        .what = what_of(way->call),
-        .ranks = {way->call->group->ranks[member]}};
-
-    return launch(way, iris_i_ops_wait_kernel, 1, &args, stream);
-}
-
-/* Holds the stream until the chunk of that member, or of all others, has
- * arrived. Members without columns send none. */
-static iris_status_t await_all(const struct iris_ops_way *way, int chunk,
+/* Holds the stream until all others have set the word. Members without columns
+ * send none. */
+static iris_status_t await_all(const struct iris_ops_way *way, int word,
                                struct iris_stream *stream)
 {
     const struct iris_ops_call *call = way->call;
-    struct iris_ops_wait_args args = {
-        .context = iris_i_queue_context(iris_i_queue(way->iris)),
-        .words = call->words,
-        .what = what_of(call),
-        .chunk = (uint32_t)chunk};
     iris_status_t status = IRIS_OK;
 
     for (int64_t j = 1; j < call->members && status == IRIS_OK; j++) {
@@ -259,25 +275,62 @@ static iris_status_t await_all(const struct iris_ops_way *way, int chunk,
 
         if (!call->by_column ||
             iris_i_ops_share(call, call->k, member).rows > 0) {
-            args.ranks[args.count++] = call->group->ranks[member];
-        }
-        if (args.count == IRIS_OPS_RANKS_MOST ||
-            (j == call->members - 1 && args.count > 0)) {
-            status =
-                launch(way, iris_i_ops_wait_kernel, args.count, &args, stream);
-            args.count = 0;
+            status = await_member(way, member, word, stream);
         }
     }
     return status;
 }
 
-/* ---------------------------------------------------------------------------
- * Operations in chunks of rows, on their own streams: the transfer of one chunk
- * overlaps with the product of another.
- */
+/* Copies rows of the workspace of that member, which has set the word, to their
+ * place in `out`. */
+static iris_status_t fetch_rows(const struct iris_ops_way *way, int64_t member,
+                                int word, const iris_tensor_t *kept,
+                                iris_tensor_t out)
+{
+    const struct iris_ops_call *call = way->call;
+    uint32_t rows = (uint32_t)kept->shape[0], columns = (uint32_t)call->n;
+    uint32_t size = (uint32_t)iris_dtype_size(kept->dtype);
+    const iris_tile_t dst =
+        iris_tile(out.data, rows, columns, out.strides[0], size);
+    const iris_tile_t src = iris_tile(kept->data, rows, columns, call->n, size);
+    const struct iris_tile_transfer get = {
+        call->name, &dst, &src, 1, call->group->ranks[member], 1};
+    struct iris_stream *stream = call->options.stream;
+    iris_status_t status = await_member(way, member, word, stream);
 
-#define SUM_LANES 512
-#define SUM_BYTES 16 /* bytes that a lane of a GPU sums at a time */
+    return status == IRIS_OK
+               ? iris_i_enqueue_tiles(iris_i_queue(way->iris), &get, stream)
+               : status;
+}
+
+/* The others may write to their workspaces after that, which this member has
+ * read; and it to its own. */
+static iris_status_t finish_fetching(const struct iris_ops_way *way)
+{
+    struct iris_stream *stream = way->call->options.stream;
+    iris_status_t status = signal_all(way, way->words - 1, stream);
+
+    return status == IRIS_OK ? await_all(way, way->words - 1, stream) : status;
+}
+
+/* Clears the call's words, when all of them have come. */
+static iris_status_t clear_words(const struct iris_ops_way *way)
+{
+    const struct iris_ops_call *call = way->call;
+    const struct iris_compared compared = {
+        .op = IRIS_COMPARED_MATMUL_ALL_REDUCE + (int)call->op,
+        .dtype = (int)call->b->dtype};
+    const struct iris_ops_close_args args = {
+        .context = iris_i_queue_context(iris_i_queue(way->iris)),
+        .words = call->words,
+        .ranks = (uint64_t)iris_i_num_ranks(way->iris),
+        .what = iris_i_compared_pack(&compared).what};
+    struct iris_launch_request request = {
+        iris_i_ops_close_kernel, 1, CLOSE_LANES, &args, sizeof args, true};
+
+    return iris_i_launch(iris_i_queue(way->iris), &request,
+                         call->options.stream);
+}
 
 /* ---- Rows ---- */
 
@@ -324,7 +377,7 @@ static iris_status_t multiply_rows(const struct iris_ops_way *way,
 
 /* The place of a product without rows, where the members of a first call
  * meet. */
-static iris_status_t skip(const struct iris_ops_way *way)
+static iris_status_t skip_product(const struct iris_ops_way *way)
 {
     return iris_i_ops_meet(way->call, iris_i_ops_meet(way->call, IRIS_OK));
 }
@@ -353,61 +406,61 @@ static iris_status_t take_all(struct iris_ops_way *way, take_fn take)
     return status;
 }
 
-/* Computes a chunk's product, and sends it to the others. */
+/* The place where a member keeps its product of these rows of its share. */
+static iris_tensor_t keep_product(const struct iris_ops_way *way,
+                                  struct iris_ops_share at)
+{
+    return iris_i_ops_kept(way->call, at.begin, at.rows, way->call->n);
+}
+
+/* Computes a chunk's product, and tells the others. */
 static iris_status_t gather_product(struct iris_ops_way *way, int chunk)
 {
     const struct iris_ops_call *call = way->call;
     struct iris_ops_share share = share_of(way, call->index);
-    struct iris_ops_share rows = chunk_of(way, share, chunk);
-    struct iris_ops_share at = within(rows, share);
-    iris_tensor_t out = iris_i_ops_part(call->out, 0, rows);
-    iris_tensor_t kept = iris_i_ops_kept(call, rows.begin, rows.rows, call->n);
-    int direct = is_in_place(way, &out);
-    const iris_tensor_t *to = direct ? &out : &kept;
+    struct iris_ops_share at = within(chunk_of(way, share, chunk), share);
     struct iris_stream *products = next_products(way);
     iris_status_t status;
 
-    if (rows.rows == 0) {
-        return skip(way);
+    if (at.rows == 0) {
+        return skip_product(way);
     }
-    status = multiply_rows(way, iris_i_ops_part(call->a, 0, at), *to, at.begin,
-                           products);
+    status = multiply_rows(way, iris_i_ops_part(call->a, 0, at),
+                           keep_product(way, at), at.begin, products);
     if (status == IRIS_OK) {
         status = iris_i_queue_follow(call->transport, products);
     }
-    if (status == IRIS_OK) {
-        status = send_to_all(way, &kept, to->data, chunk);
-    }
-    return status == IRIS_OK && !direct
-               ? iris_i_ops_copy(way->iris, out, kept, products)
-               : status;
+    return status == IRIS_OK ? signal_all(way, chunk, call->transport) : status;
 }
 
-/* Copies other members' products from the place of their arrival. */
+/* Fetches another member's product of these rows. */
 static iris_status_t take_product(struct iris_ops_way *way, int64_t member,
                                   int chunk, struct iris_ops_share rows)
 {
-    const struct iris_ops_call *call = way->call;
-    struct iris_stream *stream = call->options.stream;
-    iris_status_t status =
-        rows.rows == 0 ? IRIS_OK : await_chunk(way, member, chunk, stream);
+    iris_tensor_t kept = keep_product(way, within(rows, share_of(way, member)));
 
-    return status == IRIS_OK
-               ? iris_i_ops_copy(
-                     way->iris, iris_i_ops_part(call->out, 0, rows),
-                     iris_i_ops_kept(call, rows.begin, rows.rows, call->n),
-                     stream)
-               : status;
+    return rows.rows == 0
+               ? IRIS_OK
+               : fetch_rows(way, member, chunk, &kept,
+                            iris_i_ops_part(way->call->out, 0, rows));
 }
 
 static iris_status_t gather_products(struct iris_ops_way *way)
 {
+    const struct iris_ops_call *call = way->call;
+    struct iris_ops_share share = share_of(way, call->index);
     iris_status_t status = meet_members(way);
 
-    for (int c = 0; c < way->call->plan.chunks && status == IRIS_OK; c++) {
+    for (int c = 0; c < call->plan.chunks && status == IRIS_OK; c++) {
         status = gather_product(way, c);
     }
-    return status == IRIS_OK ? take_all(way, take_product) : status;
+    if (status == IRIS_OK) {
+        status = iris_i_ops_copy(
+            way->iris, iris_i_ops_part(call->out, 0, share),
+            keep_product(way, within(share, share)), call->transport);
+    }
+    status = status == IRIS_OK ? take_all(way, take_product) : status;
+    return status == IRIS_OK ? finish_fetching(way) : status;
 }
 
 /* Sends a chunk of `a`, and multiplies it. */
@@ -418,25 +471,28 @@ static iris_status_t multiply_own(struct iris_ops_way *way, int chunk)
     struct iris_ops_share rows = chunk_of(way, share, chunk);
     iris_tensor_t a = iris_i_ops_part(call->a, 0, within(rows, share));
     iris_tensor_t kept = iris_i_ops_kept(call, rows.begin, rows.rows, call->k);
-    int direct = is_in_place(way, &a);
+    /* The product has the strides and the alignment of the other members'. */
+    int direct = is_in_place(way, &a) &&
+                 ((uintptr_t)a.data ^ (uintptr_t)kept.data) % ALIGNMENT == 0;
     struct iris_stream *products = next_products(way);
-    iris_status_t status;
+    iris_status_t status = IRIS_OK;
 
     if (rows.rows == 0) {
-        return skip(way);
+        return skip_product(way);
     }
-    /* The product uses the copied rows, which have the same strides as the
-     * other members' rows. */
-    status = iris_i_ops_copy(way->iris, kept, a, products);
-    if (status == IRIS_OK && !direct) {
-        status = iris_i_queue_follow(call->transport, products);
+    if (!direct) {
+        status = iris_i_ops_copy(way->iris, kept, a, products);
+        if (status == IRIS_OK) {
+            status = iris_i_queue_follow(call->transport, products);
+        }
     }
     if (status == IRIS_OK) {
         status = send_to_all(way, &kept, direct ? a.data : kept.data, chunk);
     }
     return status == IRIS_OK
-               ? multiply_rows(way, kept, iris_i_ops_part(call->out, 0, rows),
-                               rows.begin, products)
+               ? multiply_rows(way, direct ? a : kept,
+                               iris_i_ops_part(call->out, 0, rows), rows.begin,
+                               products)
                : status;
 }
 
@@ -449,9 +505,9 @@ static iris_status_t take_rows(struct iris_ops_way *way, int64_t member,
     iris_status_t status;
 
     if (rows.rows == 0) {
-        return skip(way);
+        return skip_product(way);
     }
-    status = await_chunk(way, member, chunk, products);
+    status = await_member(way, member, chunk, products);
     return status == IRIS_OK
                ? multiply_rows(
                      way, iris_i_ops_kept(call, rows.begin, rows.rows, call->k),
@@ -532,8 +588,8 @@ static iris_status_t gather_column_chunks(struct iris_ops_way *way)
 
 /* The place for member i's products of this member's rows. This member's
  * products for the others come behind all of these. */
-static iris_tensor_t slot(const struct iris_ops_way *way, int64_t i,
-                          struct iris_ops_share at)
+static iris_tensor_t find_slot(const struct iris_ops_way *way, int64_t i,
+                               struct iris_ops_share at)
 {
     const struct iris_ops_call *call = way->call;
 
@@ -548,14 +604,14 @@ static iris_status_t scatter_product(struct iris_ops_way *way, int64_t member,
     const struct iris_ops_call *call = way->call;
     struct iris_ops_share share = share_of(way, member);
     struct iris_ops_share rows = chunk_of(way, share, chunk);
-    iris_tensor_t there = slot(way, call->index, within(rows, share));
+    iris_tensor_t there = find_slot(way, call->index, within(rows, share));
     iris_tensor_t to =
-        member == call->index ? there : slot(way, call->members, rows);
+        member == call->index ? there : find_slot(way, call->members, rows);
     struct iris_stream *products = next_products(way);
     iris_status_t status;
 
     if (rows.rows == 0) {
-        return skip(way);
+        return skip_product(way);
     }
     status = multiply_rows(way, iris_i_ops_part(call->a, 0, rows), to,
                            rows.begin, products);
@@ -570,24 +626,26 @@ static iris_status_t scatter_product(struct iris_ops_way *way, int64_t member,
 }
 
 /* Sums a chunk of this member's share after all of it has arrived. */
-static iris_status_t sum_up(const struct iris_ops_way *way, int chunk)
+static iris_status_t sum_up(const struct iris_ops_way *way, int chunk,
+                            struct iris_ops_share at, iris_tensor_t out)
 {
     const struct iris_ops_call *call = way->call;
-    struct iris_ops_share share = share_of(way, call->index);
-    struct iris_ops_share rows = within(chunk_of(way, share, chunk), share);
     size_t size = iris_dtype_size(call->b->dtype);
-    int dense = rows.rows == 1 || call->out->strides[0] == call->n;
+    int dense = at.rows == 1 || out.strides[0] == call->n;
     struct iris_ops_sum_args args = {
-        .in = slot(way, 0, rows).data,
-        .out = iris_i_ops_part(call->out, 0, rows).data,
+        .in = find_slot(way, 0, at).data,
+        .out = out.data,
         .pitch = (uint64_t)(iris_i_ops_most(call, call->m) * call->n) * size,
         .members = (uint64_t)call->members,
-        .rows = dense ? 1 : (uint64_t)rows.rows,
-        .columns = (uint64_t)(dense ? rows.rows * call->n : call->n),
-        .out_row = call->out->strides[0]};
-    uint64_t bytes = (uint64_t)(rows.rows * call->n) * size;
+        .rows = dense ? 1 : (uint64_t)at.rows,
+        .columns = (uint64_t)(dense ? at.rows * call->n : call->n),
+        .out_row = out.strides[0]};
+    uint64_t bytes = (uint64_t)(at.rows * call->n) * size;
     uint64_t worth = bytes / (SUM_LANES * SUM_BYTES) + 1;
-    uint64_t most = (uint64_t)iris_i_device(way->iris)->num_cus;
+    uint64_t most =
+        chunk < call->plan.chunks - 1
+            ? SUM_BESIDE
+            : SUM_ALONE * (uint64_t)iris_i_device(way->iris)->num_cus;
     struct iris_launch_request request = {
         iris_i_ops_sum_kernel(call->b->dtype),
         (unsigned)(worth < most ? worth : most),
@@ -595,71 +653,107 @@ static iris_status_t sum_up(const struct iris_ops_way *way, int chunk)
         &args,
         sizeof args,
         true};
-    iris_status_t status;
+    iris_status_t status = await_all(way, chunk, call->options.stream);
 
-    if (rows.rows == 0) {
-        return IRIS_OK;
-    }
-    status = await_all(way, chunk, call->options.stream);
     return status == IRIS_OK ? iris_i_launch(iris_i_queue(way->iris), &request,
                                              call->options.stream)
                              : status;
 }
 
-static iris_status_t scatter_products(struct iris_ops_way *way)
+/* Multiplies a chunk of every share, the next member's first, this member's
+ * last, and sends them there. */
+static iris_status_t scatter_chunk(struct iris_ops_way *way, int chunk)
 {
-    const struct iris_ops_call *call = way->call;
-    iris_status_t status = meet_members(way);
+    iris_status_t status = IRIS_OK;
 
-    for (int c = 0; c < call->plan.chunks && status == IRIS_OK; c++) {
-        for (int64_t j = 1; j <= call->members && status == IRIS_OK; j++) {
-            status = scatter_product(way, find_neighbour(way, j), c);
-        }
-        status = status == IRIS_OK ? sum_up(way, c) : status;
+    for (int64_t j = 1; j <= way->call->members && status == IRIS_OK; j++) {
+        status = scatter_product(way, find_neighbour(way, j), chunk);
     }
     return status;
 }
 
-static iris_status_t reduce_by_chunks(struct iris_ops_way *way)
+static iris_status_t scatter_products(struct iris_ops_way *way)
 {
     const struct iris_ops_call *call = way->call;
-    struct iris_ccl_options options = make_options(call);
-    struct iris_ops_share all = {0, call->m};
-    iris_status_t status = IRIS_OK;
+    struct iris_ops_share share = share_of(way, call->index);
+    iris_status_t status = meet_members(way);
 
-    options.num_cus = call->plan.workgroups;
     for (int c = 0; c < call->plan.chunks && status == IRIS_OK; c++) {
-        struct iris_ops_share rows = chunk_of(way, all, c);
-        struct iris_ops_sums sums = iris_i_ops_sums(call, rows);
-        struct iris_stream *products = next_products(way);
+        struct iris_ops_share at = within(chunk_of(way, share, c), share);
 
-        way->met = 0; /* the members wait for each other in each chunk */
-        status = multiply_rows(way, iris_i_ops_part(call->a, 0, rows),
-                               sums.products, rows.begin, products);
-        if (status == IRIS_OK) {
-            status = iris_i_queue_follow(call->transport, products);
-        }
-        if (status == IRIS_OK) {
-            status =
-                iris_all_reduce(way->iris, sums.products.data, sums.sums.data,
-                                (size_t)(rows.rows * call->n), call->b->dtype,
-                                IRIS_REDUCE_SUM, &options);
-            way->met = status == IRIS_OK && c == call->plan.chunks - 1;
-        }
-        if (status == IRIS_OK && !call->direct) {
-            status =
-                iris_i_ops_copy(way->iris, iris_i_ops_part(call->out, 0, rows),
-                                sums.sums, call->transport);
+        status = scatter_chunk(way, c);
+        if (status == IRIS_OK && at.rows > 0) {
+            status = sum_up(way, c, at, iris_i_ops_part(call->out, 0, at));
         }
     }
     return status;
+}
+
+/* Sums a chunk of this member's share in its own slot, from which the others
+ * fetch it. */
+static iris_status_t share_sums(struct iris_ops_way *way, int chunk)
+{
+    const struct iris_ops_call *call = way->call;
+    struct iris_ops_share share = share_of(way, call->index);
+    struct iris_ops_share rows = chunk_of(way, share, chunk);
+    iris_tensor_t sums = find_slot(way, call->index, within(rows, share));
+    struct iris_stream *stream = call->options.stream;
+    iris_status_t status;
+
+    if (rows.rows == 0) {
+        return IRIS_OK;
+    }
+    status = sum_up(way, chunk, within(rows, share), sums);
+    if (status == IRIS_OK) {
+        status = signal_all(way, call->plan.chunks + chunk, stream);
+    }
+    if (status == IRIS_OK) {
+        status = iris_i_queue_follow(call->transport, stream);
+    }
+    return status == IRIS_OK
+               ? iris_i_ops_copy(way->iris, iris_i_ops_part(call->out, 0, rows),
+                                 sums, call->transport)
+               : status;
+}
+
+/* Fetches a chunk's sums from the other members. */
+static iris_status_t fetch_sums(struct iris_ops_way *way, int chunk)
+{
+    const struct iris_ops_call *call = way->call;
+    iris_status_t status = IRIS_OK;
+
+    for (int64_t j = 1; j < call->members && status == IRIS_OK; j++) {
+        int64_t member = find_neighbour(way, -j);
+        struct iris_ops_share share = share_of(way, member);
+        struct iris_ops_share rows = chunk_of(way, share, chunk);
+        iris_tensor_t sums = find_slot(way, member, within(rows, share));
+
+        if (rows.rows > 0) {
+            status = fetch_rows(way, member, call->plan.chunks + chunk, &sums,
+                                iris_i_ops_part(call->out, 0, rows));
+        }
+    }
+    return status;
+}
+
+static iris_status_t reduce_products(struct iris_ops_way *way)
+{
+    int chunks = way->call->plan.chunks;
+    iris_status_t status = meet_members(way);
+
+    for (int c = 0; c < chunks && status == IRIS_OK; c++) {
+        status = scatter_chunk(way, c);
+        status = status == IRIS_OK ? share_sums(way, c) : status;
+        status = status == IRIS_OK ? fetch_sums(way, c) : status;
+    }
+    return status == IRIS_OK ? finish_fetching(way) : status;
 }
 
 static iris_status_t enqueue_chunks(struct iris_ops_way *way)
 {
     switch (way->call->op) {
     case IRIS_OPS_MATMUL_ALL_REDUCE:
-        return reduce_by_chunks(way);
+        return reduce_products(way);
     case IRIS_OPS_ALL_GATHER_MATMUL:
         return way->call->by_column ? gather_column_chunks(way)
                                     : gather_row_chunks(way);
@@ -673,10 +767,11 @@ static iris_status_t enqueue_chunks(struct iris_ops_way *way)
 /* Joins the streams even after a failure, so that a capture can end. */
 iris_status_t iris_i_ops_chunks(iris_t *iris, const struct iris_ops_call *call)
 {
-    struct iris_ops_way way = {.iris = iris, .call = call};
+    struct iris_ops_way way = {
+        .iris = iris, .call = call, .words = count_words(call)};
     iris_status_t status, joined;
 
-    way.sent = calloc((size_t)call->plan.chunks, (size_t)call->members);
+    way.sent = calloc((size_t)way.words, (size_t)call->members);
     status = way.sent == NULL
                  ? iris_i_fail(iris_i_log(iris), IRIS_ERR_NO_MEMORY,
                                "%s: no memory for its chunks", call->name)
@@ -688,5 +783,5 @@ iris_status_t iris_i_ops_chunks(iris_t *iris, const struct iris_ops_call *call)
     free(way.sent);
     joined = join_streams(call);
     status = status == IRIS_OK ? joined : status;
-    return status;
+    return status == IRIS_OK ? clear_words(&way) : status;
 }

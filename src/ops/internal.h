@@ -18,21 +18,18 @@
 #include "ccl/ccl.h"
 #include "context/context.h"
 
-/* ---- Ops types ---- */
-
 /* All members of a group get the same plan. */
 struct iris_ops_plan {
-    int chunks;     /* number of chunks of rows, from 1 on */
-    int workgroups; /* most workgroups for a chunk's collective */
+    int parts;  /* parts that were asked for or are worth it; 1: the call is a
+                 * product and a collective */
+    int chunks; /* chunks of each share, or of all rows */
 };
 
 /* Whether a call uses its own streams. */
 static inline int iris_i_ops_in_chunks(const struct iris_ops_plan *plan)
 {
-    return plan->chunks > 1;
+    return plan->parts > 1;
 }
-
-/* One call of a fused operation, inside this folder. */
 
 enum iris_ops_op {
     IRIS_OPS_MATMUL_ALL_REDUCE,
@@ -78,16 +75,17 @@ struct iris_ops_size {
     int64_t n;
     int64_t k;
     int64_t members;
-    int64_t rows;  /* rows that are cut into chunks */
+    int64_t rows;  /* rows that are cut into chunks: a share's, or all */
+    int64_t cuts;  /* number of these in a product: shares, or 1 */
     int op;        /* enum iris_ops_op */
     int by_column; /* for an all_gather_matmul */
     iris_dtype_t dtype;
 };
 
-/* The number of chunks for sizes of several members on a device of that name
+/* The number of parts for sizes of several members on a device of that name
  * for each of them, if the program sets none. A pure function. */
-int iris_i_ops_table_chunks(const struct iris_ops_size *size,
-                            const char *device);
+int iris_i_ops_table_parts(const struct iris_ops_size *size,
+                           const char *device);
 
 /* Copies the options, checks the tensors, and sets all derived values except
  * the memory. */
@@ -293,15 +291,6 @@ iris_status_t iris_i_ops_copy(iris_t *iris, iris_tensor_t to,
 iris_status_t iris_i_ops_refuse(iris_t *iris,
                                 const struct iris_ccl_options *options,
                                 iris_status_t status);
-
-/* An all_reduce of these rows: the place for the products, and the place for
- * the sums. They may be the same, and need not be in `out`. */
-struct iris_ops_sums {
-    iris_tensor_t products;
-    iris_tensor_t sums;
-};
-struct iris_ops_sums iris_i_ops_sums(const struct iris_ops_call *call,
-                                     struct iris_ops_share rows);
 
 /* ---- blas_lt.c ---- */
 

@@ -17,10 +17,9 @@ extern "C" {
 /* The product of matrices of this type; NULL: there is none. */
 const struct iris_kernel *iris_i_matmul_kernel(iris_dtype_t dtype);
 
-/* For chunks: the signal of an arrival, the wait for it, and sums of matrices
- * of that type (NULL: not supported). */
-extern const struct iris_kernel *const iris_i_ops_signal_kernel;
-extern const struct iris_kernel *const iris_i_ops_wait_kernel;
+/* For chunks: the end of a call, and sums of matrices of that type (NULL: not
+ * supported). */
+extern const struct iris_kernel *const iris_i_ops_close_kernel;
 const struct iris_kernel *iris_i_ops_sum_kernel(iris_dtype_t dtype);
 
 #ifdef __cplusplus

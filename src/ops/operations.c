@@ -100,7 +100,7 @@ static struct iris_ops *ops_of(iris_t *iris)
 static size_t words_bytes(const iris_t *iris)
 {
     size_t bytes =
-        (size_t)iris_i_num_ranks(iris) * sizeof(struct iris_ops_words);
+        2 * (size_t)iris_i_num_ranks(iris) * sizeof(struct iris_ops_words);
 
     return (bytes + IRIS_ALIGNMENT - 1) / IRIS_ALIGNMENT * IRIS_ALIGNMENT;
 }
@@ -340,11 +340,6 @@ static iris_status_t find_workspace(iris_t *iris, struct iris_ops_call *call)
     return status == IRIS_OK ? use(iris, call, workspace) : status;
 }
 
-/* ---------------------------------------------------------------------------
- * The public fused operations: checks a call, finds its memory, and enqueues it
- * as products and collectives.
- */
-
 /* ---- Steps ---- */
 
 static struct iris_ccl_options collective(const struct iris_ops_call *call)
@@ -429,19 +424,24 @@ static iris_status_t matmul_all_reduce(iris_t *iris,
                                        const struct iris_ops_call *call)
 {
     struct iris_ccl_options options = collective(call);
-    struct iris_ops_share all = {0, call->m};
-    struct iris_ops_sums sums = iris_i_ops_sums(call, all);
-    iris_status_t status = iris_i_ops_multiply(iris, call, *call->a,
-                                               iris_i_ops_dense(sums.products));
+    iris_tensor_t products = iris_i_ops_kept(call, 0, call->m, call->n);
+    iris_tensor_t sums = call->direct ? *call->out
+                         : call->apart
+                             ? iris_i_ops_kept(call, call->m, call->m, call->n)
+                             : products;
+    iris_status_t status;
 
+    products = call->direct && !call->apart ? sums : products;
+    status =
+        iris_i_ops_multiply(iris, call, *call->a, iris_i_ops_dense(products));
     if (status != IRIS_OK) {
         return refuse_call(iris, call, status);
     }
-    status = iris_all_reduce(iris, sums.products.data, sums.sums.data,
+    status = iris_all_reduce(iris, products.data, sums.data,
                              (size_t)(call->m * call->n), call->b->dtype,
                              IRIS_REDUCE_SUM, &options);
     return status == IRIS_OK && !call->direct
-               ? copy(iris, call, *call->out, sums.sums)
+               ? copy(iris, call, *call->out, sums)
                : status;
 }
 
@@ -582,7 +582,7 @@ static iris_status_t enqueue_compared(iris_t *iris, struct iris_ops_call *call)
     const struct iris_fused fused = {
         .compared = {.op = IRIS_COMPARED_MATMUL_ALL_REDUCE + (int)call->op,
                      .dtype = (int)call->b->dtype,
-                     .root = call->plan.chunks,
+                     .root = call->plan.parts,
                      .sizes = {(uint64_t)call->m, (uint64_t)call->n,
                                (uint64_t)call->k}},
         .stream = call->options.stream};

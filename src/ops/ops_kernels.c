@@ -22,8 +22,7 @@ const struct iris_kernel *iris_i_matmul_kernel(iris_dtype_t dtype)
     }
 }
 
-const struct iris_kernel *const iris_i_ops_signal_kernel = iris_k_ops_signal;
-const struct iris_kernel *const iris_i_ops_wait_kernel = iris_k_ops_wait;
+const struct iris_kernel *const iris_i_ops_close_kernel = iris_k_ops_close;
 
 const struct iris_kernel *iris_i_ops_sum_kernel(iris_dtype_t dtype)
 {

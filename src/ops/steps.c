@@ -131,7 +131,9 @@ iris_status_t iris_i_ops_first(iris_t *iris, struct iris_ops_call *call)
         !are_threads(iris, call->group)) {
         return status;
     }
-    return remember(iris, call, &call->is_first);
+    status = remember(iris, call, &call->is_first);
+    /* Before any kernel waits for a member that makes another call. */
+    return iris_i_ops_meet(call, status);
 }
 
 iris_status_t iris_i_ops_meet(const struct iris_ops_call *call,
@@ -140,7 +142,7 @@ iris_status_t iris_i_ops_meet(const struct iris_ops_call *call,
     const struct iris_call post = {
         .type = &types[call->op],
         .fields = {(uint64_t)call->m, (uint64_t)call->n, (uint64_t)call->k,
-                   (uint64_t)call->plan.chunks},
+                   (uint64_t)call->plan.parts},
         .status = status};
 
     return call->is_first ? iris_i_agree(&call->group->members, &post) : status;
@@ -298,20 +300,4 @@ iris_status_t iris_i_ops_refuse(iris_t *iris,
                           options);
     iris_i_fused_set(fused);
     return iris_i_fail_again(status, message);
-}
-
-struct iris_ops_sums iris_i_ops_sums(const struct iris_ops_call *call,
-                                     struct iris_ops_share rows)
-{
-    iris_tensor_t out = iris_i_ops_part(call->out, 0, rows);
-    iris_tensor_t kept = iris_i_ops_kept(call, rows.begin, rows.rows, call->n);
-    iris_tensor_t behind =
-        iris_i_ops_kept(call, call->m + rows.begin, rows.rows, call->n);
-    struct iris_ops_sums sums = {.products =
-                                     call->direct && !call->apart ? out : kept,
-                                 .sums = call->direct  ? out
-                                         : call->apart ? behind
-                                                       : kept};
-
-    return sums;
 }

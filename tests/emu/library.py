@@ -185,20 +185,13 @@ def transfers():
              "other_step": bytes_ + 1, "rank": 1, "gets": gets}, grid=2))
 
 
-# A struct iris_ops_words: 8 sent, 8 awaited, 8 arrived, and one more.
-
-
 def chunks():
-    words = {"words": heap(HEAP_AT), "chunk": 3}
-    yield with_context(Packed("fused operations in chunks",
-                              "iris_k_ops_signal", "iris_ops_signal_args",
-                              words | {"rank": 0, "to_rank": 1}, block=1))
-    case = with_context(Packed("fused operations in chunks", "iris_k_ops_wait",
-                               "iris_ops_wait_args",
-                               words | {"count": 2, "ranks": [1 << 32]},
+    # The 9 words of each rank, and as many for the meeting.
+    case = with_context(Packed("fused operations in chunks", "iris_k_ops_close",
+                               "iris_ops_close_args",
+                               {"words": heap(HEAP_AT), "ranks": RANKS},
                                block=64))
-    counts = [[0] * 8 + [4] * 8 + [5] * 8 + [0] for _ in range(RANKS)]
-    case.put(None, HEAP_AT, sum(counts, []), 8)
+    case.put(None, HEAP_AT, [1] * 9 * RANKS + [0] * 9 * RANKS, 8)
     yield case
     for name, (rows, columns) in itertools.product(
             ("f32", "f16", "bf16"), ((1, 67), (3, 5))):

@@ -16,22 +16,21 @@ static const char h100[] = "NVIDIA H100 80GB HBM3";
 static struct iris_ops_size size_of(int op, const int64_t *shape,
                                     int64_t members)
 {
-    struct iris_ops_size size = {.m = shape[0],
-                                 .n = shape[1],
-                                 .k = shape[2],
-                                 .members = members,
-                                 .rows =
-                                     op == IRIS_OPS_MATMUL_ALL_REDUCE
-                                         ? shape[0]
-                                         : (shape[0] + members - 1) / members,
-                                 .op = op,
-                                 .dtype = IRIS_DTYPE_BF16};
+    struct iris_ops_size size = {
+        .m = shape[0],
+        .n = shape[1],
+        .k = shape[2],
+        .members = members,
+        .rows = (shape[0] + members - 1) / members,
+        .cuts = op == IRIS_OPS_MATMUL_ALL_GATHER ? 1 : members,
+        .op = op,
+        .dtype = IRIS_DTYPE_BF16};
 
     return size;
 }
 
-/* bf16 on two H100: the time of two chunks, in percent of one chunk's; 0: not
- * measured. Where a second run came out slower, the larger number. */
+/* bf16 on two H100: the time of two chunks of each share, in percent of one
+ * part's; 0: not measured. Where a second run came out slower, the larger number. */
 #define NUM_SHAPES 12
 static const int64_t shapes[NUM_SHAPES][3] = {
     {2048, 2048, 2048}, {4096, 4096, 4096},  {8192, 8192, 8192},
@@ -47,66 +46,66 @@ static const int percent[4][NUM_SHAPES] = {
     [IRIS_OPS_MATMUL_REDUCE_SCATTER] = {302, 91, 91, 94, 92, 91, 112, 109, 108,
                                         92, 89, 93}};
 
-static void two_h100_take_two_chunks_where_they_were_faster(void **state)
+static void two_h100_take_parts_where_they_were_faster(void **state)
 {
     for (int i = 0; i < 4 * NUM_SHAPES; i++) {
         int share = percent[i / NUM_SHAPES][i % NUM_SHAPES];
         struct iris_ops_size size =
             size_of(i / NUM_SHAPES, shapes[i % NUM_SHAPES], 2);
 
-        assert_int_equal(iris_i_ops_table_chunks(&size, h100),
-                         share > 0 && share < 99 ? 2 : 1);
+        assert_int_equal(iris_i_ops_table_parts(&size, h100),
+                         share > 0 && share < 99 ? 2 * (int)size.cuts : 1);
     }
 }
 
-/* Calls that two members do in one chunk are no better with more members, whose
+/* Calls that two members do in one part are no better with more members, whose
  * chunks cost more. */
 static void more_members_overlap_no_more_calls(void **state)
 {
     for (int i = 0; i < 4 * NUM_SHAPES; i++) {
-        int last = IRIS_OPS_CHUNKS_MOST;
+        int last = 1;
 
         for (int64_t members = 2; members <= 16; members *= 2) {
             struct iris_ops_size size =
                 size_of(i / NUM_SHAPES, shapes[i % NUM_SHAPES], members);
-            int chunks = iris_i_ops_table_chunks(&size, h100);
+            int overlaps = iris_i_ops_table_parts(&size, h100) > 1;
 
-            assert_in_range(chunks, 1, last);
-            last = chunks;
+            assert_in_range(overlaps, 0, last);
+            last = overlaps;
         }
-        assert_int_equal(last, 1); /* 16 members have no row */
+        assert_int_equal(last, 0); /* 16 members have no row */
     }
 }
 
-static void what_was_not_measured_stays_in_one_chunk(void **state)
+static void sizes_that_were_not_measured_stay_in_one_part(void **state)
 {
     const int64_t large[] = {8192, 8192, 8192};
     struct iris_ops_size size = size_of(IRIS_OPS_ALL_GATHER_MATMUL, large, 2);
 
-    assert_int_equal(iris_i_ops_table_chunks(&size, h100), 2);
-    assert_int_equal(iris_i_ops_table_chunks(&size, "NVIDIA H200"), 2);
-    assert_int_equal(iris_i_ops_table_chunks(&size, "AMD Instinct MI300X"), 1);
-    assert_int_equal(iris_i_ops_table_chunks(&size, "CPU"), 1);
+    assert_int_equal(iris_i_ops_table_parts(&size, h100), 4);
+    assert_int_equal(iris_i_ops_table_parts(&size, "NVIDIA H200"), 4);
+    assert_int_equal(iris_i_ops_table_parts(&size, "AMD Instinct MI300X"), 1);
+    assert_int_equal(iris_i_ops_table_parts(&size, "CPU"), 1);
     size.dtype = IRIS_DTYPE_F32;
-    assert_int_equal(iris_i_ops_table_chunks(&size, h100), 1);
+    assert_int_equal(iris_i_ops_table_parts(&size, h100), 1);
     size.dtype = IRIS_DTYPE_F16;
-    assert_int_equal(iris_i_ops_table_chunks(&size, h100), 2);
+    assert_int_equal(iris_i_ops_table_parts(&size, h100), 4);
     size.by_column = 1;
-    assert_int_equal(iris_i_ops_table_chunks(&size, h100), 1);
+    assert_int_equal(iris_i_ops_table_parts(&size, h100), 1);
 }
 
 /* Chunks whose rows do not fill blocks compute more. */
 static void ragged_chunks_are_not_worth_it(void **state)
 {
-    const int64_t even[] = {4096, 4096, 4096}, odd[] = {4352, 4096, 4096},
+    const int64_t even[] = {4096, 4096, 4096}, odd[] = {8448, 8192, 8192},
                   less[] = {4095, 4096, 4096};
     struct iris_ops_size size = size_of(IRIS_OPS_ALL_GATHER_MATMUL, even, 2);
 
-    assert_int_equal(iris_i_ops_table_chunks(&size, h100), 2);
-    size = size_of(IRIS_OPS_ALL_GATHER_MATMUL, odd, 2); /* 17 blocks a share */
-    assert_int_equal(iris_i_ops_table_chunks(&size, h100), 1);
+    assert_int_equal(iris_i_ops_table_parts(&size, h100), 4);
+    size = size_of(IRIS_OPS_ALL_GATHER_MATMUL, odd, 2); /* 33 blocks a share */
+    assert_int_equal(iris_i_ops_table_parts(&size, h100), 1);
     size = size_of(IRIS_OPS_ALL_GATHER_MATMUL, less, 2);
-    assert_int_equal(iris_i_ops_table_chunks(&size, h100), 1);
+    assert_int_equal(iris_i_ops_table_parts(&size, h100), 1);
 }
 
 /* ---- In a job ---- */
@@ -132,7 +131,7 @@ static int planned(iris_t *iris, int chunks, int *planned_p)
     iris_ops_options_init(&options);
     options.chunks = chunks;
     CHECK_OK(iris_i_ops_check(iris, &call, &options));
-    *planned_p = call.plan.chunks;
+    *planned_p = call.plan.parts;
     return 0;
 }
 
@@ -163,9 +162,9 @@ static void the_call_and_the_environment_come_before_the_table(void **state)
 static int TEST_FILE(unit)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_h100_take_two_chunks_where_they_were_faster),
+        cmocka_unit_test(two_h100_take_parts_where_they_were_faster),
         cmocka_unit_test(more_members_overlap_no_more_calls),
-        cmocka_unit_test(what_was_not_measured_stays_in_one_chunk),
+        cmocka_unit_test(sizes_that_were_not_measured_stay_in_one_part),
         cmocka_unit_test(ragged_chunks_are_not_worth_it),
         cmocka_unit_test(the_call_and_the_environment_come_before_the_table),
     };
