@@ -158,18 +158,14 @@ elif rank == 1:
     except iris_c.MismatchError as error:
         assert "3 elements" in str(error) and "2 of" in str(error), error
 
-# Batches in a circle, of large tensors, of several dtypes, of none, by tags. Old
-# versions of torch do not tell a process group in Python of a batch.
-is_told = not isinstance(dist.group.WORLD, iris_c.torch_backend.IrisProcessGroup)
-count = 300000 if is_told else 300
+# Batches in a circle, of large tensors, of several dtypes, of none, by tags.
+count = 300000
 given = [full((count,), float(rank)), torch.arange(5) + rank, torch.zeros(0)]
 came = [torch.zeros(count), torch.zeros(5, dtype=torch.int64), torch.zeros(0)]
 send = [dist.P2POp(dist.isend, x, right, tag=t) for t, x in enumerate(given)]
 receive = [dist.P2POp(dist.irecv, x, left, tag=t) for t, x in enumerate(came)]
-batch = send + receive[::-1]
-for part in [batch] if is_told else zip(send, receive):
-    for work in dist.batch_isend_irecv(list(part)):
-        work.wait()
+for work in dist.batch_isend_irecv(send + receive[::-1]):
+    work.wait()
 equal(came[0], full((count,), float(left)))
 equal(came[1], torch.arange(5) + left)
 
