@@ -5,7 +5,6 @@ import os
 import sys
 import tempfile
 import unittest
-import unittest.mock
 
 import support
 
@@ -246,25 +245,11 @@ dist.destroy_process_group()
 """
 
 
-def has_backends():
-    """Whether torch takes backends that are written in Python."""
-    if support.ARRAYS != "torch":
-        return False
-    import torch.distributed as dist
-
-    return hasattr(dist.Backend, "backend_capability")
-
-
-def on_nodes(count):
-    """Pretends that the ranks are on several nodes."""
-    return unittest.mock.patch.dict(os.environ, {"IRIS_NODES": count})
-
-
-@unittest.skipUnless(has_backends(), "a test of torch 2.1 or newer")
+@unittest.skipUnless(support.has_backends(), "a test of torch 2.1 or newer")
 class TorchBackend(unittest.TestCase):
     def test_torchs_collectives_are_the_librarys(self):
         for nodes in ("1", "2"):
-            with self.subTest(nodes=nodes), on_nodes(nodes):
+            with self.subTest(nodes=nodes), support.on_nodes(nodes):
                 self.run_program(PROGRAM)
 
     def test_messages_and_tensors_are_as_torch_means_them(self):
@@ -285,7 +270,7 @@ class TorchBackend(unittest.TestCase):
 
     def test_averages_and_scaled_sums_by_torchrun(self):
         for nodes in ("1", "2"):
-            with self.subTest(nodes=nodes), on_nodes(nodes):
+            with self.subTest(nodes=nodes), support.on_nodes(nodes):
                 self.run_sums(4)
 
     def run_sums(self, ranks):
@@ -293,12 +278,10 @@ class TorchBackend(unittest.TestCase):
             program = os.path.join(folder, "sums.py")
             with open(program, "w", encoding="ascii") as file:
                 file.write(SUMS)
-            command = [sys.executable, "-m", "torch.distributed.run"]
-            command += ["--standalone", "--nproc-per-node", str(ranks), program]
-            statuses, texts = support.finish([support.start_process(command)])
-            self.assertEqual(statuses, [0], texts[0])
+            status, text = support.torchrun(program, ranks)
+            self.assertEqual(status, 0, text)
             for rank in range(ranks):
-                self.assertIn(f"rank {rank} of {ranks}", texts[0])
+                self.assertIn(f"rank {rank} of {ranks}", text)
 
 
 if __name__ == "__main__":
