@@ -134,12 +134,43 @@ collective=$here/../examples/python/gradients.py
 step "the example of collectives, with NumPy only" \
     env PYTHONPATH="$tmp" "$venv" "$collective"
 
+# The backend of torch.distributed, which Debian's torch is too old for, with other
+# versions in environments of their own. A long run makes those, of gigabytes, and
+# the others take the newest that is there.
+: "${IRIS_TORCH_FOLDER:=${XDG_CACHE_HOME:-$HOME/.cache}/iris-torch}"
+torch_is_made() { # VERSION
+    local folder=$IRIS_TORCH_FOLDER/$1 numpy=numpy
+    [[ $1 > 2.3 ]] || numpy='numpy<2'
+    has "$folder/bin/python" torch || {
+        "$python" -m venv --clear "$folder" &&
+            timeout 1800 "$folder/bin/pip" --disable-pip-version-check install -q \
+                "torch==$1" "$numpy"
+    }
+}
+torch_versions="2.1.2 2.9.1 2.15.0"
+other_torch() { # VERSION
+    IRIS_TEST_ARRAYS=torch PYTHONPATH=$tmp/inside step "the backend with torch $1" \
+        "$IRIS_TORCH_FOLDER/$1/bin/python" -m unittest -q test_torch_backend test_torch_programs
+}
+newest=
+for version in $torch_versions; do
+    [ -z "${IRIS_TEST_LONG:-}" ] || torch_is_made "$version" >&2
+    has "$IRIS_TORCH_FOLDER/$version/bin/python" torch || continue
+    newest=$version
+    [ -z "${IRIS_TEST_LONG:-}" ] || other_torch "$version"
+done
+if [ -z "$newest" ]; then
+    echo "left out: the backend with torch ${torch_versions##* }: not in $IRIS_TORCH_FOLDER"
+elif [ -z "${IRIS_TEST_LONG:-}" ]; then
+    other_torch "$newest"
+fi
+
 if has "$venv" torch; then
     ranks torch 2 test_ccl test_lifetime test_ops test_representations test_tensors test_transfer
     ranks torch 4 test_ccl
     two_nodes torch
     export IRIS_TEST_ARRAYS=torch
-    for test in process_group torch_backend triton; do
+    for test in process_group torch_backend torch_programs triton; do
         step "test_$test" "$venv" -m unittest -q "test_$test"
     done
     step "the example, with torch" \

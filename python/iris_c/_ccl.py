@@ -11,7 +11,7 @@ from ._messages import Messages
 from ._session import Session
 from ._streams import Streams
 from ._structs import CclOptions, Tensor
-from ._values import CONTIGUOUS, without_memory
+from ._values import BOOL, CONTIGUOUS, without_memory
 from .ccl import VARIANTS, Config, PremulSum, ReduceOp
 
 
@@ -65,11 +65,21 @@ def _torchs_factor(op: Any) -> Optional[float]:
     return float(state[1]) if isinstance(state, tuple) else None
 
 
-def _operation(op: Any, options: CclOptions) -> int:
+#: Reductions of bools, for which the library has those of bits. As in torch
+#: and in NumPy, the sum of two bools is a bool.
+_OF_BOOLS = {
+    ReduceOp.SUM: ReduceOp.BOR,
+    ReduceOp.MAX: ReduceOp.BOR,
+    ReduceOp.PRODUCT: ReduceOp.BAND,
+    ReduceOp.MIN: ReduceOp.BAND,
+}
+
+
+def _operation(op: Any, dtype: int, options: CclOptions) -> int:
     """The operation for a ReduceOp of this package, or for one of upstream
     or torch with the same name. Sets its factor if it has one."""
     if op is None:
-        return int(ReduceOp.SUM)
+        op = ReduceOp.SUM
     factor = op.factor if isinstance(op, PremulSum) else _torchs_factor(op)
     if factor is not None:
         if factor == 0:
@@ -82,7 +92,8 @@ def _operation(op: Any, options: CclOptions) -> int:
             f"op={op!r}: takes PremulSum or ReduceOp."
             + ", ".join(ReduceOp.__members__)
         )
-    return int(ReduceOp[name])
+    found = ReduceOp[name]
+    return int(_OF_BOOLS.get(found, found) if dtype == BOOL else found)
 
 
 class CCL(Messages):
@@ -130,7 +141,7 @@ class CCL(Messages):
         out, given = self._pair(output_tensor, input_tensor)
         count = call.iris_tensor_numel(given)
         self._expect("all_reduce", out, count, "as many elements as the input")
-        number = _operation(op, options)
+        number = _operation(op, given.dtype, options)
         self._run("all_reduce", options, given, out, count, number)
         return workspace or Workspace(self._session)
 
@@ -198,7 +209,7 @@ class CCL(Messages):
         self._expect(
             "reduce_scatter", given, count * size, f"{size} times the output's"
         )
-        number = _operation(op, options)
+        number = _operation(op, given.dtype, options)
         self._run("reduce_scatter", options, given, out, count, number)
 
     def all_to_all(
@@ -266,8 +277,8 @@ class CCL(Messages):
         return Workspace(self._session, made.value, group)
 
     @staticmethod
-    def _op(op: Any, options: CclOptions) -> int:
-        return _operation(op, options)
+    def _op(op: Any, dtype: int, options: CclOptions) -> int:
+        return _operation(op, dtype, options)
 
     @staticmethod
     def _refuse_gluon(name: str, config: Optional[Config]) -> None:

@@ -49,8 +49,8 @@ class Messages:
         root = self._member(options, dst, "dst")
         self._need("reduce", out, count, self._is_at(options, root))
         self._enqueue(
-            "reduce", given, out, count, given.dtype, self._op(op, options),
-            root, options,
+            "reduce", given, out, count, given.dtype,
+            self._op(op, given.dtype, options), root, options,
         )
 
     def gather(
@@ -199,7 +199,7 @@ class Messages:
         return handle
 
     @staticmethod
-    def _op(op: Any, options: CclOptions) -> int:
+    def _op(op: Any, dtype: int, options: CclOptions) -> int:
         raise NotImplementedError
 
     def _ends(self, output: Any, input: Any) -> Tuple[Tensor, Tensor]:

@@ -15,10 +15,10 @@ from ._values import CONTIGUOUS
 PUT, GET = 0, 1
 
 #: enum iris_cmp
-_COMPARISONS = {"==": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
+COMPARISONS = {"==": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
 
 #: enum iris_signal_op
-_SIGNALS = {"set": 0, "add": 1}
+SIGNALS = {"set": 0, "add": 1}
 
 _INT64 = 4
 
@@ -174,7 +174,7 @@ class Transfers:
     ) -> None:
         """Sets rank `rank`'s flag to `value`, or adds it (op="add"), once
         all earlier work of the stream is complete and visible there."""
-        if op not in _SIGNALS:
+        if op not in SIGNALS:
             raise ValueError(f'op={op!r}: takes "set" or "add"')
         self._signal(flag, rank, value, op, self._queue(stream, None))
         self._streams.finish()
@@ -185,9 +185,9 @@ class Transfers:
         """Makes the stream wait until this rank's flag compares with `value`
         by `cmp`: "==", "!=", "<", "<=", ">" or ">=". On the CPU the call
         waits."""
-        if cmp not in _COMPARISONS:
+        if cmp not in COMPARISONS:
             raise ValueError(
-                f"cmp={cmp!r}: takes " + ", ".join(map(repr, _COMPARISONS))
+                f"cmp={cmp!r}: takes " + ", ".join(map(repr, COMPARISONS))
             )
         self._wait(flag, value, cmp, self._queue(stream, None))
         self._streams.finish()
@@ -287,12 +287,12 @@ class Transfers:
     ) -> None:
         call.iris_put_signal_on_stream(
             self.handle, None, None, 0, self._word(flag),
-            value & ((1 << 64) - 1), _SIGNALS[op], rank, queue,
+            value & ((1 << 64) - 1), SIGNALS[op], rank, queue,
         )
 
     def _wait(self, flag: Any, value: int, cmp: str, queue: Any) -> None:
         call.iris_wait_on_stream(
-            self.handle, self._word(flag), _COMPARISONS[cmp],
+            self.handle, self._word(flag), COMPARISONS[cmp],
             value & ((1 << 64) - 1), queue,
         )
 

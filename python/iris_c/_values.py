@@ -13,7 +13,7 @@ from ._structs import DIMS_MAX, Shape, Tensor, TensorOptions, Value
 DTYPE_DEFAULT = -1
 
 #: Values of enum iris_dtype
-INT64 = 4
+BOOL, INT64 = 0, 4
 
 #: Values of enum iris_value_kind
 FLOAT, COMPLEX = 3, 4

@@ -8,14 +8,19 @@ Torch's own tensors are not on a symmetric heap, so the library sends their data
 in packets. Each process group has a separate heap for these.
 """
 
+import math
+import threading
+import time
 import uuid
-from typing import Any, List
+from datetime import timedelta
+from typing import Any, List, Optional, Sequence
 
 import torch
 import torch.distributed as dist
 
 from ._context import Iris
-from ._torch_messages import Messages, plain, put_back
+from ._errors import DeadlineError, StateError
+from ._torch_messages import Exchange, Message, Messages, plain, put_back
 
 if not hasattr(dist.Backend, "backend_capability"):
     raise ImportError("iris_c.torch_backend needs torch 2.1 or newer")
@@ -24,11 +29,123 @@ if not hasattr(dist.Backend, "backend_capability"):
 HEAP_BYTES = 256 << 20
 
 
-def _done(result: Any) -> Any:
-    """The work of a call whose result is on torch's current stream."""
-    future: Any = torch.futures.Future()
-    future.set_result(result)
-    return torch._C._distributed_c10d._create_work_from_future(future)
+_Work = torch._C._distributed_c10d.Work
+_source_of_work, _is_work_completed = _Work._source_rank, _Work.is_completed
+
+#: The source of the messages that each thread has waited for last.
+_latest = threading.local()
+
+
+def _source_rank(work: Any) -> Any:
+    """The source of a receive, for which recv() asks after wait()."""
+    try:
+        return _source_of_work(work)
+    except RuntimeError:
+        if getattr(_latest, "source", None) is None:
+            raise
+        return _latest.source
+
+
+def _is_completed(work: Any) -> bool:
+    if _is_work_completed(work):
+        return True
+    try:
+        return bool(work.get_future().done())
+    except RuntimeError:  # It has none.
+        return False
+
+
+def _look_through() -> None:
+    """Torch wraps the work of a backend in Python, and the wrapper knows
+    neither the source of a message nor the end."""
+    _Work._source_rank, _Work.is_completed = _source_rank, _is_completed
+
+
+class _Pending(_Work):  # type: ignore[misc]
+    """The work of a call: messages that the group's thread exchanges, or none
+    if the result is on torch's current stream already."""
+
+    def __init__(
+        self, result: Any, messages: Sequence[Message], timeout: timedelta
+    ) -> None:
+        super().__init__()
+        self._result = result
+        self._messages = messages
+        self._timeout = timeout
+
+    def wait(self, timeout: timedelta = timedelta(0)) -> bool:
+        """Waits for the messages. Raises the error of the first that failed."""
+        limit = timeout or self._timeout
+        for message in self._messages:
+            if not message.wait(limit.total_seconds()):
+                raise DeadlineError(
+                    f"{message} is not complete after {limit}; check that the"
+                    " peer makes the matching call"
+                )
+        _latest.source = self._source_rank()
+        return True
+
+    def is_completed(self) -> bool:
+        """Whether all messages have ended."""
+        return all(message.is_done() for message in self._messages)
+
+    def is_success(self) -> bool:
+        """Whether all have ended without an error."""
+        return self.is_completed() and self.exception() is None
+
+    def exception(self) -> Optional[BaseException]:
+        """The error of the first message that failed."""
+        errors = (message.error for message in self._messages)
+        return next((error for error in errors if error is not None), None)
+
+    def result(self) -> Any:
+        """The tensors."""
+        return self._result
+
+    def get_future(self) -> Any:
+        """A future of the tensors."""
+        future: Any = torch.futures.Future()
+
+        def settle() -> None:
+            if not self.is_completed() or future.done():
+                return
+            error = self.exception()
+            if error is not None:
+                future.set_exception(error)
+            else:
+                future.set_result(self._result)
+
+        settle()
+        for message in self._messages:
+            message.when_done(settle)
+        return future
+
+    def _source_rank(self) -> Optional[int]:
+        return self._messages[0].peer if self._messages else None
+
+
+class _ProcessGroup(dist.ProcessGroup):  # type: ignore[misc]
+    """A process group in Python keeps its name itself: torch's own class asks
+    its backends, and this has none."""
+
+    _name = _text = ""
+
+    def _set_group_name(self, name: str) -> None:
+        self._name = name
+
+    def _set_group_desc(self, text: str) -> None:
+        self._text = text
+
+    def getGroupName(self) -> str:
+        """The name by which functional collectives find the group."""
+        return self._name
+
+    def getGroupDesc(self) -> str:
+        """The description that the program gave."""
+        return self._text
+
+    setGroupName, setGroupDesc = _set_group_name, _set_group_desc
+    group_name, group_desc = property(getGroupName), property(getGroupDesc)
 
 
 def _base() -> Any:
@@ -38,7 +155,8 @@ def _base() -> Any:
     try:
         kind(0, 1)
     except TypeError:  # It has no constructor.
-        return dist.ProcessGroup
+        return _ProcessGroup
+    _look_through()
     return kind
 
 
@@ -46,15 +164,29 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
     """A process group, or the backend of one: a separate job of the library
     with the same members. Versions of torch differ in the names of methods."""
 
-    #: Torch passes the messages of a batch one by one, between two calls.
-    supports_coalescing = True
+    supports_coalescing = supports_splitting = True
+    supports_shrinking = supports_reconfigure = supports_window = False
+    supports_time_estimate = False
 
-    def __init__(self, context: Iris) -> None:
+    def __init__(self, context: Iris, timeout: timedelta) -> None:
         rank, size = context.get_rank(), context.get_num_ranks()
         super().__init__(rank, size)
         self._context = context
         self._ccl = context.ccl
-        self._messages = Messages(self._ccl, rank, size, context.get_device())
+        self._timeout = timeout
+        is_cpu = context.get_device().type == "cpu"
+        kind: Any = Messages if is_cpu else Exchange
+        self._messages = kind(context)
+        self._batch: Optional[List[Message]] = None
+        self._calls = 0
+
+    @property
+    def options(self) -> Any:
+        """The timeout, as torch's options."""
+        distributed = torch._C._distributed_c10d
+        kind = getattr(distributed.Backend, "Options", None)
+        kind = kind or distributed.ProcessGroup.Options
+        return kind("iris", self._timeout)
 
     def getBackendName(self) -> str:
         """The name for init_process_group()."""
@@ -62,25 +194,78 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
 
     def shutdown(self) -> None:
         """Leaves the group's job without waiting for its members."""
+        self._messages.stop()
+        self._context._session.let_go()
+
+    def abort(self) -> None:
+        """Ends the waits of this rank and of its peers, and leaves the job."""
+        error = StateError("the process group has been aborted")
+        self._context._session.interrupt(error)
+        self._messages.stop(error)
         self._context._session.let_go()
 
     def start_coalescing(self, device: Any = None) -> None:
         """Begins a batch of messages. Other calls are not put off."""
-        self._messages.begin()
+        self._batch = []
 
     def end_coalescing(self, device: Any = None) -> Any:
-        """Exchanges the messages of the batch at the same time."""
-        self._messages.end()
-        return _done(None)
+        """The work of the messages of the batch, which are exchanged at the
+        same time."""
+        batch, self._batch = self._batch or [], None
+        return self._begin(batch)
+
+    def _done(self, result: Any) -> Any:
+        """The work of a call whose result is on torch's current stream."""
+        self._calls += 1
+        return _Pending(result, (), self._timeout)
+
+    def _begin(self, messages: List[Message]) -> Any:
+        if self._batch is not None:
+            self._batch += messages
+        elif isinstance(self._messages, Exchange):
+            self._messages.run()
+            return self._done([message.tensor for message in messages])
+        self._calls += 1
+        tensors = [message.tensor for message in messages]
+        return _Pending(tensors, messages, self._timeout)
 
     def allreduce(self, tensors: List[Any], opts: Any = None) -> Any:
         """Replaces each tensor by the reduction over all ranks."""
         op = opts.reduceOp if opts is not None else None
         for tensor in tensors:
+            if tensor.layout == torch.sparse_coo:
+                self._add_sparse(tensor, op)
+                continue
             both = plain(tensor)
             self._ccl.all_reduce(both, both, op)
             put_back(both, tensor)
-        return _done(tensors)
+        return self._done(tensors)
+
+    def _add_sparse(self, tensor: Any, op: Any) -> None:
+        if op is not None and op != dist.ReduceOp.SUM:
+            raise NotImplementedError(
+                f"allreduce of sparse tensors by {op}; pass ReduceOp.SUM"
+            )
+        given = tensor.detach().coalesce()
+        own = torch.tensor([given._nnz()], device=tensor.device)
+        counts = own.new_empty(self.size())
+        self._ccl.all_gather(counts, own)
+        found = [self._gather(given.indices().t(), counts.tolist()).t()]
+        found.append(self._gather(given.values(), counts.tolist()))
+        made = torch.sparse_coo_tensor(
+            *found, tensor.shape, check_invariants=False
+        )
+        with torch.no_grad():
+            tensor.copy_(made.coalesce())
+
+    def _gather(self, rows: Any, counts: List[int]) -> Any:
+        """The rows of all ranks, of which each has another number."""
+        whole = rows.new_empty(sum(counts), *rows.shape[1:])
+        width = math.prod(rows.shape[1:])
+        self._ccl.all_gatherv(
+            whole.view(-1), plain(rows).view(-1), [n * width for n in counts]
+        )
+        return whole
 
     def allreduce_coalesced(self, tensors: List[Any], opts: Any = None) -> Any:
         """The same as allreduce."""
@@ -92,7 +277,7 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
             both = plain(tensor)
             self._ccl.broadcast(both, both, opts.rootRank)
             put_back(both, tensor)
-        return _done(tensors)
+        return self._done(tensors)
 
     def all_gather_single(
         self, output: Any, input: Any, opts: Any = None
@@ -101,7 +286,7 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
         whole = plain(output)
         self._ccl.all_gather(whole.view(-1), plain(input).view(-1))
         put_back(whole, output)
-        return _done(output)
+        return self._done(output)
 
     def all_gather_single_coalesced(
         self, outputs: List[Any], inputs: List[Any], opts: Any = None
@@ -109,7 +294,7 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
         """all_gather_single() of several tensors."""
         for output, input in zip(outputs, inputs):
             self.all_gather_single(output, input)
-        return _done(outputs)
+        return self._done(outputs)
 
     def allgather(
         self, outputs: List[List[Any]], inputs: List[Any], opts: Any = None
@@ -120,7 +305,13 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
             whole = input.new_empty(sum(counts))
             self._ccl.all_gatherv(whole, plain(input).view(-1), counts)
             _take_apart(whole, parts)
-        return _done(outputs)
+        return self._done(outputs)
+
+    def allgather_coalesced(
+        self, outputs: List[List[Any]], inputs: List[Any], opts: Any = None
+    ) -> Any:
+        """allgather() of several tensors. The r-th list is of rank r."""
+        return self.allgather([list(parts) for parts in zip(*outputs)], inputs)
 
     def reduce(self, tensors: List[Any], opts: Any) -> Any:
         """Replaces the tensor of rank opts.rootRank by the reduction over all ranks."""
@@ -128,7 +319,7 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
             both = plain(tensor)
             self._ccl.reduce(both, both, opts.rootRank, opts.reduceOp)
             put_back(both, tensor)
-        return _done(tensors)
+        return self._done(tensors)
 
     def gather(
         self, outputs: List[List[Any]], inputs: List[Any], opts: Any
@@ -139,7 +330,7 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
         whole = given.new_empty(len(parts) * given.numel()) if parts else None
         self._ccl.gather(whole, given, opts.rootRank)
         _take_apart(whole, parts)
-        return _done(outputs)
+        return self._done(outputs)
 
     def scatter(
         self, outputs: List[Any], inputs: List[List[Any]], opts: Any
@@ -149,19 +340,21 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
         both = plain(outputs[0]).view(-1)
         self._ccl.scatter(both, whole, opts.rootRank)
         put_back(both, outputs[0])
-        return _done(outputs)
+        return self._done(outputs)
 
     def send(self, tensors: List[Any], dst: int, tag: int) -> Any:
         """Sends to a rank that receives. Messages of one tag match in order."""
-        for tensor in tensors:
-            self._messages.send(tensor, dst, tag)
-        return _done(tensors)
+        send = self._messages.send
+        return self._begin([send(tensor, dst, tag) for tensor in tensors])
 
-    def recv(self, tensors: List[Any], src: int, tag: int) -> Any:
+    def recv(self, tensors: List[Any], src: Optional[int], tag: int) -> Any:
         """Receives from a rank that sends."""
-        for tensor in tensors:
-            self._messages.receive(tensor, src, tag)
-        return _done(tensors)
+        receive = self._messages.receive
+        return self._begin([receive(tensor, src, tag) for tensor in tensors])
+
+    def recv_anysource(self, tensors: List[Any], tag: int) -> Any:
+        """Receives from the first rank that sends."""
+        return self.recv(tensors, None, tag)
 
     def reduce_scatter_single(
         self, output: Any, input: Any, opts: Any = None
@@ -171,7 +364,7 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
         both = plain(output)
         self._ccl.reduce_scatter(both.view(-1), plain(input).view(-1), op)
         put_back(both, output)
-        return _done(output)
+        return self._done(output)
 
     def reduce_scatter_single_coalesced(
         self, outputs: List[Any], inputs: List[Any], opts: Any = None
@@ -179,16 +372,23 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
         """reduce_scatter_single() of several tensors."""
         for output, input in zip(outputs, inputs):
             self.reduce_scatter_single(output, input, opts)
-        return _done(outputs)
+        return self._done(outputs)
 
     def reduce_scatter(
         self, outputs: List[Any], inputs: List[List[Any]], opts: Any
     ) -> Any:
         """Rank r gets the reduction of the r-th tensors of the lists."""
         for output, parts in zip(outputs, inputs):
-            whole = torch.stack([plain(part) for part in parts])
-            self.reduce_scatter_single(output, whole, opts)
-        return _done(outputs)
+            if len({part.numel() for part in parts}) == 1:
+                whole = _put_together(parts)
+                self.reduce_scatter_single(output, whole, opts)
+                continue
+            for rank, part in enumerate(parts):
+                both = plain(part).clone()
+                self._ccl.reduce(both, both, rank, opts.reduceOp)
+                if rank == self.rank():
+                    output.detach().copy_(both)
+        return self._done(outputs)
 
     def all_to_all_single(
         self,
@@ -210,7 +410,7 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
                 self._counts(input, input_sizes),
             )
         put_back(both, output)
-        return _done(output)
+        return self._done(output)
 
     def _counts(self, tensor: Any, sizes: List[int]) -> List[int]:
         """The number of elements in each part, from its number of rows."""
@@ -232,12 +432,52 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
             [part.numel() for part in inputs],
         )
         _take_apart(whole, outputs)
-        return _done(outputs)
+        return self._done(outputs)
 
     def barrier(self, opts: Any = None) -> Any:
         """Waits for all ranks."""
         self._context.barrier()
-        return _done(None)
+        return self._done(None)
+
+    def monitored_barrier(
+        self, opts: Any, wait_all_ranks: bool = False
+    ) -> None:
+        """A barrier at which rank 0 names the ranks that do not come in time."""
+        none = torch.empty(0)
+        limit = opts.timeout.total_seconds() if opts.timeout else None
+        if self.rank() != 0:
+            self._messages.send(none, 0, _ARRIVAL)
+            if not self._messages.receive(none, 0, _RELEASE).wait(limit):
+                raise DeadlineError(
+                    f"rank {self.rank()}: monitored_barrier ended after {limit} s;"
+                    " rank 0 did not pass it"
+                )
+            return
+        others = range(1, self.size())
+        came = {r: self._messages.receive(none, r, _ARRIVAL) for r in others}
+        end = time.monotonic() + (limit or self._timeout.total_seconds())
+        for rank, message in came.items():
+            if not message.wait(max(end - time.monotonic(), 0)):
+                if not wait_all_ranks:
+                    raise DeadlineError(_missed([rank], limit))
+        missing = [r for r, message in came.items() if not message.is_done()]
+        if missing:
+            raise DeadlineError(_missed(missing, limit))
+        for rank in others:
+            self._messages.send(none, rank, _RELEASE)
+
+    def _set_sequence_number_for_group(self) -> None:
+        self._calls = 0
+
+    def _get_sequence_number_for_group(self) -> int:
+        return self._calls
+
+    def split(self, store: Any, ranks: List[int], opts: Any = None) -> Any:
+        """A group of some of this one's ranks."""
+        if self.rank() not in ranks:
+            return None
+        rank, size = ranks.index(self.rank()), len(ranks)
+        return _join(store, rank, size, _timeout_of(opts) or self._timeout)
 
     # The names of versions in which Python's class is a ProcessGroup.
     _start_coalescing = start_coalescing
@@ -247,6 +487,17 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
     _reduce_scatter_base = reduce_scatter_single
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
     alltoall_base = all_to_all_single
+
+
+#: Tags of monitored_barrier(). The program's are not negative.
+_ARRIVAL, _RELEASE = -1, -2
+
+
+def _missed(ranks: List[int], limit: Optional[float]) -> str:
+    names = ", ".join(map(str, ranks))
+    return (
+        f"[Rank 0]: Ranks {names} failed to pass monitoredBarrier in {limit} s"
+    )
 
 
 def _put_together(parts: List[Any]) -> Any:
@@ -262,7 +513,20 @@ def _take_apart(whole: Any, parts: List[Any]) -> None:
         at += part.numel()
 
 
-def _create(store: Any, rank: int, size: int, timeout: Any) -> Any:
+def _timeout_of(options: Any) -> Optional[timedelta]:
+    """The timeout of a program's options. This backend has no other option."""
+    if options is None:
+        return None
+    if type(options).__name__ != "Options":
+        raise TypeError(
+            f"options {options!r}: iris takes a timeout only; pass"
+            " timeout= and no options"
+        )
+    timeout: timedelta = options._timeout
+    return timeout
+
+
+def _join(store: Any, rank: int, size: int, timeout: timedelta) -> Any:
     """Creates a group's job. Rank 0 makes a name that no other job has."""
     if rank == 0:
         store.set("iris_job", f"torch-{uuid.uuid4().hex}")
@@ -275,8 +539,16 @@ def _create(store: Any, rank: int, size: int, timeout: Any) -> Any:
             num_ranks=size,
             job_id=store.get("iris_job").decode(),
             timeout_ms=int(timeout.total_seconds() * 1000),
-        )
+        ),
+        timeout,
     )
 
 
-dist.Backend.register_backend("iris", _create, devices=["cpu", "cuda"])
+def _create(asked: Any, options: Any) -> Any:
+    timeout = _timeout_of(options) or asked.timeout
+    return _join(asked.store, asked.group_rank, asked.group_size, timeout)
+
+
+dist.Backend.register_backend(
+    "iris", _create, extended_api=True, devices=["cpu", "cuda"]
+)

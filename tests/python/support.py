@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import unittest
+import unittest.mock
 import uuid
 
 import iris_c
@@ -93,6 +94,28 @@ def start_ranks(command, ranks, **environment):
         )
         for rank in range(ranks)
     ]
+
+
+def torchrun(program, ranks):
+    """The status and the text of a program that torchrun starts."""
+    command = [sys.executable, "-W", "ignore", "-m", "torch.distributed.run"]
+    command += ["--standalone", "--nproc-per-node", str(ranks), program]
+    statuses, texts = finish([start_process(command)])
+    return statuses[0], texts[0]
+
+
+def has_backends():
+    """Whether torch takes backends that are written in Python."""
+    if ARRAYS != "torch":
+        return False
+    import torch.distributed as dist
+
+    return hasattr(dist.Backend, "backend_capability")
+
+
+def on_nodes(count):
+    """Pretends that the ranks are on several nodes."""
+    return unittest.mock.patch.dict(os.environ, {"IRIS_NODES": count})
 
 
 def start_process(command, **environment):

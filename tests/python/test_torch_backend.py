@@ -5,7 +5,6 @@ import os
 import sys
 import tempfile
 import unittest
-import unittest.mock
 
 import support
 
@@ -158,18 +157,14 @@ elif rank == 1:
     except iris_c.MismatchError as error:
         assert "3 elements" in str(error) and "2 of" in str(error), error
 
-# Batches in a circle, of large tensors, of several dtypes, of none, by tags. Old
-# versions of torch do not tell a process group in Python of a batch.
-is_told = not isinstance(dist.group.WORLD, iris_c.torch_backend.IrisProcessGroup)
-count = 300000 if is_told else 300
+# Batches in a circle, of large tensors, of several dtypes, of none, by tags.
+count = 300000
 given = [full((count,), float(rank)), torch.arange(5) + rank, torch.zeros(0)]
 came = [torch.zeros(count), torch.zeros(5, dtype=torch.int64), torch.zeros(0)]
 send = [dist.P2POp(dist.isend, x, right, tag=t) for t, x in enumerate(given)]
 receive = [dist.P2POp(dist.irecv, x, left, tag=t) for t, x in enumerate(came)]
-batch = send + receive[::-1]
-for part in [batch] if is_told else zip(send, receive):
-    for work in dist.batch_isend_irecv(list(part)):
-        work.wait()
+for work in dist.batch_isend_irecv(send + receive[::-1]):
+    work.wait()
 equal(came[0], full((count,), float(left)))
 equal(came[1], torch.arange(5) + left)
 
@@ -250,25 +245,11 @@ dist.destroy_process_group()
 """
 
 
-def has_backends():
-    """Whether torch takes backends that are written in Python."""
-    if support.ARRAYS != "torch":
-        return False
-    import torch.distributed as dist
-
-    return hasattr(dist.Backend, "backend_capability")
-
-
-def on_nodes(count):
-    """Pretends that the ranks are on several nodes."""
-    return unittest.mock.patch.dict(os.environ, {"IRIS_NODES": count})
-
-
-@unittest.skipUnless(has_backends(), "a test of torch 2.1 or newer")
+@unittest.skipUnless(support.has_backends(), "a test of torch 2.1 or newer")
 class TorchBackend(unittest.TestCase):
     def test_torchs_collectives_are_the_librarys(self):
         for nodes in ("1", "2"):
-            with self.subTest(nodes=nodes), on_nodes(nodes):
+            with self.subTest(nodes=nodes), support.on_nodes(nodes):
                 self.run_program(PROGRAM)
 
     def test_messages_and_tensors_are_as_torch_means_them(self):
@@ -289,7 +270,7 @@ class TorchBackend(unittest.TestCase):
 
     def test_averages_and_scaled_sums_by_torchrun(self):
         for nodes in ("1", "2"):
-            with self.subTest(nodes=nodes), on_nodes(nodes):
+            with self.subTest(nodes=nodes), support.on_nodes(nodes):
                 self.run_sums(4)
 
     def run_sums(self, ranks):
@@ -297,12 +278,10 @@ class TorchBackend(unittest.TestCase):
             program = os.path.join(folder, "sums.py")
             with open(program, "w", encoding="ascii") as file:
                 file.write(SUMS)
-            command = [sys.executable, "-m", "torch.distributed.run"]
-            command += ["--standalone", "--nproc-per-node", str(ranks), program]
-            statuses, texts = support.finish([support.start_process(command)])
-            self.assertEqual(statuses, [0], texts[0])
+            status, text = support.torchrun(program, ranks)
+            self.assertEqual(status, 0, text)
             for rank in range(ranks):
-                self.assertIn(f"rank {rank} of {ranks}", texts[0])
+                self.assertIn(f"rank {rank} of {ranks}", text)
 
 
 if __name__ == "__main__":

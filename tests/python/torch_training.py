@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: MIT
+"""Small trainings of each kind that torch distributes, by torchrun: their
+losses with this backend are those with gloo.
+
+A version of torch that lacks a kind leaves it out, and says so."""
+
+import tempfile
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+import iris_c.torch_backend
+
+STEPS = 4
+
+
+class Block(nn.Module):
+    """A layer of a transformer."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.query = nn.Linear(width, 3 * width)
+        self.up = nn.Linear(width, 4 * width)
+        self.down = nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        q, k, v = self.query(self.norm(x)).chunk(3, -1)
+        x = x + torch.softmax(q @ k.transpose(-1, -2) / 4, -1) @ v
+        return x + self.down(torch.relu(self.up(x)))
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.into = nn.Embedding(32, 16)
+        self.blocks = nn.ModuleList(Block(16) for _ in range(2))
+        self.out = nn.Linear(16, 32)
+
+    def forward(self, tokens):
+        x = self.into(tokens)
+        for block in self.blocks:
+            x = block(x)
+        return self.out(x)
+
+
+def made():
+    torch.manual_seed(1)
+    return Model()
+
+
+def trained(model, rank, parts=None, steps=STEPS):
+    """The losses of some steps of a model, on this rank's tokens."""
+    parts = list(model.parameters()) if parts is None else parts
+    optimizer = torch.optim.SGD(parts, lr=0.1, momentum=0.9)
+    generator = torch.Generator().manual_seed(rank)
+    losses = []
+    for _ in range(steps):
+        tokens = torch.randint(0, 32, (4, 9), generator=generator)
+        guess = model(tokens[:, :-1]).flatten(0, 1)
+        loss = nn.functional.cross_entropy(guess, tokens[:, 1:].flatten())
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(loss.detach())
+    return torch.stack(losses)
+
+
+def mesh_of(group):
+    from torch.distributed.device_mesh import DeviceMesh
+
+    return DeviceMesh.from_group(group, "cpu")
+
+
+def ddp(group):
+    model = nn.parallel.DistributedDataParallel(made(), process_group=group)
+    return trained(model, dist.get_rank())
+
+
+def ddp_comm_hook(group):
+    from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+
+    model = nn.parallel.DistributedDataParallel(made(), process_group=group)
+    hook = default_hooks.bf16_compress_hook
+    model.register_comm_hook(group, hook)
+    return trained(model, dist.get_rank())
+
+
+def fsdp2(group):
+    from torch.distributed.fsdp import fully_shard
+
+    model, mesh = made(), mesh_of(group)
+    for block in model.blocks:
+        fully_shard(block, mesh=mesh)
+    fully_shard(model, mesh=mesh)
+    return trained(model, dist.get_rank(), steps=20)
+
+
+def tensor_parallel(group):
+    from torch.distributed.tensor.parallel import (
+        ColwiseParallel,
+        RowwiseParallel,
+        parallelize_module,
+    )
+
+    model, mesh = made(), mesh_of(group)
+    for block in model.blocks:
+        plan = {"up": ColwiseParallel(), "down": RowwiseParallel()}
+        parallelize_module(block, mesh, plan)
+    # All ranks have the same tokens.
+    return trained(model, 0)
+
+
+def dtensor(group):
+    from torch.distributed.tensor import Partial, Replicate, Shard
+    from torch.distributed.tensor import DTensor, distribute_tensor
+
+    mesh = mesh_of(group)
+    x = torch.arange(35.0).reshape(7, 5)
+    rows = distribute_tensor(x, mesh, [Shard(0)])
+    columns = rows.redistribute(mesh, [Shard(1)])
+    part = DTensor.from_local(x * dist.get_rank(), mesh, [Partial()])
+    found = [
+        rows.full_tensor(),
+        columns.full_tensor(),
+        (rows @ distribute_tensor(x.t(), mesh, [Replicate()])).full_tensor(),
+        part.redistribute(mesh, [Shard(0)]).full_tensor(),
+        part.full_tensor(),
+    ]
+    return torch.cat([one.flatten() for one in found])
+
+
+def functional(group):
+    import torch.distributed._functional_collectives as funcol
+
+    x = torch.arange(4.0 * dist.get_world_size()) * (1 + dist.get_rank())
+    found = [
+        funcol.all_reduce(x, "sum", group),
+        funcol.all_gather_tensor(x, 0, group),
+        funcol.reduce_scatter_tensor(x, "sum", 0, group),
+        funcol.all_to_all_single(x, None, None, group),
+    ]
+    if hasattr(funcol, "broadcast"):
+        found.append(funcol.broadcast(x, 1, group))
+    found += funcol.all_reduce_coalesced([x, 2 * x], "max", group)
+    found += funcol.all_gather_into_tensor_coalesced([x, 2 * x], group)
+    return torch.cat([torch.as_tensor(one).flatten() for one in found])
+
+
+def compiled(group):
+    import torch.distributed._functional_collectives as funcol
+
+    @torch.compile(backend="aot_eager", fullgraph=True)
+    def program(x):
+        return funcol.all_reduce(x * 2, "sum", group) + 1
+
+    return program(torch.arange(5.0) + dist.get_rank())
+
+
+def checkpoint(group):
+    import torch.distributed.checkpoint as saved
+    from torch.distributed.fsdp import fully_shard
+
+    folder = [tempfile.mkdtemp() if dist.get_rank() == 0 else None]
+    dist.broadcast_object_list(folder, 0)
+    models = [made(), Model()]
+    for model in models:
+        fully_shard(model, mesh=mesh_of(group))
+    state = models[0].state_dict()
+    saved.save(state, checkpoint_id=folder[0], process_group=group)
+    other = models[1].state_dict()
+    saved.load(other, checkpoint_id=folder[0], process_group=group)
+    models[1].load_state_dict(other)
+    return torch.cat([p.full_tensor().flatten() for p in models[1].parameters()])
+
+
+KINDS = (
+    ddp, ddp_comm_hook, functional, dtensor, fsdp2, tensor_parallel, compiled,
+    checkpoint,
+)
+
+
+def run():
+    dist.init_process_group("iris")
+    reference = dist.new_group(backend="gloo")
+    rank = dist.get_rank()
+    for kind in KINDS:
+        try:
+            expected = kind(reference)
+        except (ImportError, AttributeError) as error:
+            if rank == 0:
+                print(f"left out: {kind.__name__}: {error}")
+            continue
+        found = kind(dist.group.WORLD)
+        # A compressed sum has few bits, which depend on its order.
+        limit = 1e-3 if kind is ddp_comm_hook else 1e-6
+        torch.testing.assert_close(
+            found.detach(), expected.detach(), rtol=limit, atol=limit,
+            msg=lambda text: f"{kind.__name__}: {text}",
+        )
+        if rank == 0:
+            print("passed:", kind.__name__, flush=True)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    run()
