@@ -301,6 +301,7 @@ iris_status_t bench_copy(struct bench *b, void *dst, const void *src,
 
 /* ---- collectives.c, ccl_values.c ---- */
 
+/* The first ones are those of enum iris_ccl_op. */
 enum bench_ccl_op {
     BENCH_ALL_REDUCE,
     BENCH_ALL_GATHER,
@@ -384,8 +385,8 @@ bench_cblas_fn bench_peer_cblas(int num_ranks, const char **name_p);
 
 /* ---- tune.c ---- */
 
-/* Measures variants and grids of the selected collectives. Writes the tuning
- * file, unless repeats disagree. Collective; all ranks get the same status. */
+/* Measures the variants of the selected collectives. Writes the tuning file,
+ * unless repeats disagree. Collective; all ranks get the same status. */
 iris_status_t bench_tune(struct bench *b);
 
 /* ---- peer.c, peer_mpi.c, peer_nccl.c ---- */

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 iris_SOURCES += %D%/amo.c %D%/amo_kernels.h %D%/bench.h \
 	%D%/bench_fused.c %D%/bench_init.c %D%/bench_main.c \
-	%D%/ccl_values.c %D%/collectives.c %D%/enqueue.c %D%/fill.c \
+	%D%/ccl_values.c %D%/choices.c %D%/choices.h %D%/collectives.c %D%/enqueue.c %D%/fill.c \
 	%D%/fused_points.c %D%/fused_points.h \
 	%D%/fused_values.c %D%/fused_values.h %D%/heap.c %D%/json.c %D%/launch.c %D%/measure.c %D%/nodes.c \
 	%D%/options.c %D%/peer.c %D%/peer_cblas.c %D%/peer_nccl.c %D%/random.c %D%/report.c \
