@@ -169,7 +169,8 @@ struct bench_group {
 extern const struct bench_group bench_lanes, bench_bulk, bench_depth,
     bench_kernels, bench_atomics, bench_collectives, bench_messages,
     bench_fused, bench_sync, bench_launch, bench_stream, bench_heap, bench_fill,
-    bench_random, bench_tile_products, bench_wg_tiles, bench_nodes, bench_init;
+    bench_random, bench_tile_products, bench_wg_tiles, bench_sketch,
+    bench_nodes, bench_init;
 
 /* All groups, with NULL at the end. */
 extern const struct bench_group *const bench_groups[];
@@ -301,6 +302,7 @@ iris_status_t bench_copy(struct bench *b, void *dst, const void *src,
 
 /* ---- collectives.c, ccl_values.c ---- */
 
+/* The first ones are those of enum iris_ccl_op. */
 enum bench_ccl_op {
     BENCH_ALL_REDUCE,
     BENCH_ALL_GATHER,
@@ -384,8 +386,8 @@ bench_cblas_fn bench_peer_cblas(int num_ranks, const char **name_p);
 
 /* ---- tune.c ---- */
 
-/* Measures variants and grids of the selected collectives. Writes the tuning
- * file, unless repeats disagree. Collective; all ranks get the same status. */
+/* Measures the variants of the selected collectives. Writes the tuning file,
+ * unless repeats disagree. Collective; all ranks get the same status. */
 iris_status_t bench_tune(struct bench *b);
 
 /* ---- peer.c, peer_mpi.c, peer_nccl.c ---- */

@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "bench.h"
+#include "ccl/ccl.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,17 +27,6 @@ static const char *const names[] = {[BENCH_ALL_REDUCE] = "all_reduce",
                                     [BENCH_BROADCAST] = "broadcast",
                                     NULL};
 
-/* Names of each operation's variants; the library may have fewer. Those after
- * the bar add up in any order. */
-static const char *const variants[] = {
-    [BENCH_ALL_REDUCE] = ("auto one_shot two_shot one_shot_packet "
-                          "two_shot_packet | atomic spinlock ring"),
-    [BENCH_ALL_GATHER] = "auto push pull packet |",
-    [BENCH_REDUCE_SCATTER] = "auto direct packet |",
-    [BENCH_ALL_TO_ALL] = "auto push pull packet |",
-    [BENCH_BROADCAST] = "auto push pull packet |",
-    [BENCH_SEND_RECV] = "|"};
-
 static const char *const message_names[] = {
     "reduce", "gather", "scatter", "all_to_allv", "send_recv", NULL};
 
@@ -49,14 +39,14 @@ struct collectives {
 bool bench_ccl_has(enum bench_ccl_op op, iris_ccl_variant_t variant,
                    bool ordered)
 {
-    const char *name = iris_ccl_variant_name(variant);
-    const char *bar = strchr(variants[op], '|');
-    size_t length = strlen(name);
+    const struct iris_ccl_kind *kind = &iris_i_ccl_kinds[op];
 
-    for (const char *at = variants[op]; *at != '\0' && (!ordered || at < bar);
-         at += strcspn(at, " "), at += strspn(at, " ")) {
-        if (strncmp(at, name, length) == 0 && strcspn(at, " ") == length) {
-            return true;
+    if (variant == IRIS_CCL_AUTO || op > BENCH_BROADCAST) {
+        return variant == IRIS_CCL_AUTO;
+    }
+    for (size_t i = 0; kind->variants[i].variant != IRIS_CCL_AUTO; i++) {
+        if (kind->variants[i].variant == variant) {
+            return !ordered || !(kind->variants[i].needs & IRIS_CCL_BY_NAME);
         }
     }
     return false;

@@ -463,7 +463,7 @@ static const struct argp_option bench_rows[] = {
      "Open MPI (under mpirun), with CBLAS for products", 0},
     {"tune", TUNE, "FILE", 0,
      "Write which variants of collectives are best here: for IRIS_CCL_TUNING", 0},
-    {"tune-seconds", TUNE_SECONDS, "S", 0, "That this may take (default 60)", 0},
+    {"tune-seconds", TUNE_SECONDS, "S", 0, "That this may take (default 120)", 0},
     {"spread", SPREAD, "PERCENT", 0,
      "How far apart its repeats may be (default 30)", 0},
     {"targets", TARGETS, NULL, 0,
@@ -520,7 +520,7 @@ void bench_options_parse(int argc, char **argv, struct bench_options *options_p)
                                         .calls = BENCH_GRAPH,
                                         .size_shift = 1,
                                         .spread = 0.3,
-                                        .tune_seconds = 60,
+                                        .tune_seconds = 120,
                                         .graph = true,
                                         .progress = true};
     (void)parse_shapes(NULL, SHAPES_DEFAULT, options_p);

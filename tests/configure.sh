@@ -90,7 +90,6 @@ unset HIPCC NVCC
 refuses --with-backend=cuda "sim, hip, all"
 refuses --with-mpi=/nowhere "/nowhere"
 refuses --with-random123=/nowhere "/nowhere"
-refuses --with-simgrid=/nowhere "no working SimGrid"
 refuses --without-random123 "makes random numbers"
 refuses --with-mpi=no "install librandom123-dev" \
     ac_cv_header_Random123_philox_h=no

@@ -18,16 +18,6 @@ pkgdata_SCRIPTS = %D%/probe-all
 %D%/probe-all: %D%/probe-all.sh
 	$(AM_V_GEN)$(MKDIR_P) %D% && cp -f $(srcdir)/%D%/probe-all.sh $@ && chmod +x $@
 CLEANFILES += %D%/probe-all %D%/trace_page.inc
-# SimGrid's interface is C++: a library of its own, so that all else links as C.
-if HAVE_SIMGRID
-noinst_LTLIBRARIES += libsimnet.la
-libsimnet_la_SOURCES = %D%/sim_network.cpp
-libsimnet_la_CPPFLAGS = $(AM_CPPFLAGS) $(SIMGRID_CPPFLAGS)
-iris_LDADD += libsimnet.la $(SIMGRID_LIBS)
-else
-iris_SOURCES += %D%/sim_no_network.c
-endif
-EXTRA_DIST += %D%/sim_network.cpp %D%/sim_no_network.c
 platformsdir = $(pkgdatadir)/platforms
 dist_platforms_DATA = %D%/platforms/cpu-2.json %D%/platforms/h100-2.json \
 	%D%/platforms/h200-1.json \

@@ -60,10 +60,6 @@ static void take_member(struct sim_platform *platform, const char *key,
         platform->links = (int)number;
     } else if (strcmp(key, "shared_memory") == 0) {
         platform->is_shared = strcmp(json->text, "true") == 0;
-    } else if (strcmp(key, "leaf_ports") == 0) {
-        platform->leaf_ports = (int)number;
-    } else if (strcmp(key, "spines") == 0) {
-        platform->spines = (int)number;
     } else if (strcmp(key, "cache_mb") == 0) {
         platform->cache_mb = number;
     }
@@ -86,8 +82,6 @@ static const char *find_wrong_member(const struct sim_platform *platform)
     return !(platform->cache_mb >= 0) ? "cache_mb"
            : platform->node_ranks < 1 ? "node_ranks"
            : platform->links < 1      ? "links"
-           : platform->leaf_ports < 0 ? "leaf_ports"
-           : platform->spines < 0     ? "spines"
                                       : NULL;
 }
 
@@ -139,8 +133,6 @@ void sim_platform_write(const struct sim_platform *platform, FILE *file)
     iris_i_json_int(&json, "node_ranks", platform->node_ranks);
     iris_i_json_int(&json, "links", platform->links);
     iris_i_json_bool(&json, "shared_memory", platform->is_shared);
-    iris_i_json_int(&json, "leaf_ports", platform->leaf_ports);
-    iris_i_json_int(&json, "spines", platform->spines);
     iris_i_json_real(&json, "cache_mb", platform->cache_mb);
     for (int i = 0; i < SIM_COSTS; i++) {
         iris_i_json_real(&json, cost_rows[i].name,
@@ -172,8 +164,6 @@ int change_platform(struct sim_platform *platform, const char *text)
 }
 
 /* ---- The command line ---- */
-
-#define MOST_SCALE 4096 /* ranks of a collective in a trace */
 
 struct sim_options sim_options = {.compute = 1};
 
@@ -211,8 +201,7 @@ static const char **find_text(int key)
         const char **text;
     } texts[] = {{'b', &sim_options.bytes},    {'n', &sim_options.ranks},
                  {'o', &sim_options.output},   {'P', &sim_options.platform},
-                 {'t', &sim_options.perfetto}, {'T', &sim_options.topology},
-                 {'v', &sim_options.variant}};
+                 {'t', &sim_options.perfetto}, {'v', &sim_options.variant}};
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         if (key == texts[i].key) {
@@ -235,18 +224,11 @@ static error_t parse_sim(int key, char *arg, struct argp_state *state)
     case 'j':
         sim_options.json = 1;
         return 0;
-    case 'r':
-        sim_options.is_ring = 1;
-        return 0;
     case 'w':
         if (sim_options.num_changes == most) {
             argp_error(state, "--what-if: at most %d changes", most);
         }
         sim_options.changes[sim_options.num_changes++] = arg;
-        return 0;
-    case 's':
-        sim_options.scale =
-            (int)tool_number(state, "scale", arg, 1, MOST_SCALE);
         return 0;
     case 'c':
         sim_options.compute = parse_factor(state, arg);
@@ -264,17 +246,9 @@ static const struct argp_option sim_rows[] = {
     {"ranks", 'n', "RANKS", 0, "A number, or 2:4096 for its powers", 0},
     {"output", 'o', "FILE", 0, "Of fit: the platform", 0},
     {"platform", 'P', "FILE", 0, "The machine", 0},
-    {"ring", 'r', NULL, 0,
-     "With --scale: messages go to ranks as far away as in the trace, not to "
-     "the rank in the same copy",
-     0},
-    {"scale", 's', "RANKS", 0,
-     "Of run: as if RANKS had run, a multiple of the trace's", 0},
     {"perfetto", 't', "FILE", 0, "Of run: a trace of the predicted run", 0},
-    {"topology", 'T', "NAME", 0,
-     "Simulate the network between nodes by SimGrid: fat_tree or rail", 0},
     {"variant", 'v', "NAME", 0,
-     "Of collective: another than the library's choice, or hierarchical", 0},
+     "Of collective: another than the library's choice", 0},
     {"what-if", 'w', "COST=FACTORx", 0,
      "Change a cost of the platform: link=2x", 0},
     {0},

@@ -11,10 +11,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* ---- sim.c: options and platforms ---- */
 
 /* Costs: name in the file, whether the file has a rate in GB/s (else
@@ -51,8 +47,6 @@ struct sim_platform {
     int node_ranks;  /* ranks of a node; the rest is reached by the network */
     int links;       /* peers that a rank sends to when its links are full */
     int is_shared;   /* ranks of a node share one memory, and its bandwidth */
-    int leaf_ports;  /* ports of a leaf switch, for ranks; 0: unknown */
-    int spines;      /* switches that each leaf switch has a link to */
     double cache_mb; /* bytes of a call beyond it have SIM_MEMORY; 0: none */
     double costs[SIM_COSTS];
 };
@@ -69,11 +63,8 @@ struct sim_options {
     const char *bytes;
     const char *ranks;
     const char *variant;
-    const char *topology;    /* of the network; NULL: no contention inside it */
     const char *changes[16]; /* of --what-if */
     int num_changes;
-    int scale;      /* ranks that run the trace's program; 0: the trace's own */
-    int is_ring;    /* then messages go as far as in the trace */
     double compute; /* factor of the intervals between operations */
     int json;
 };
@@ -122,7 +113,7 @@ struct sim_items {
     size_t count;
 };
 
-/* Reads a merged trace, scaled as sim_options says: all ends of all messages.
+/* Reads a merged trace: all ends of all messages.
  * The caller frees the list. Returns 0, or -1 after printing a message. */
 int sim_messages_read(const char *path, struct sim_items *items_p,
                       int *num_ranks_p);
@@ -168,70 +159,6 @@ void sim_schedule_free(struct sim_schedule *schedule);
  * a message. */
 int sim_schedule_write(struct sim_items *items, int num_ranks, FILE *file);
 
-/* ---- sim_network.cpp ---- */
-
-struct sim_network;
-
-/* Times are microseconds since the run began. */
-struct sim_network_events {
-    /* Does all work up to `us`; returns when the next is due, INFINITY: none. */
-    double (*run_until)(void *arg, double us);
-    /* The last byte of message `id` has arrived. */
-    void (*has_arrived)(void *arg, size_t id, double us);
-    void *arg;
-};
-
-/* Opens the network of a cluster with this number of ranks. In a "fat_tree",
- * all ranks of a node are at one leaf switch. In a "rail" network, a leaf
- * switch has the ranks with the same place in their nodes. A process has one
- * network. Returns NULL, after printing a message, if the topology is unknown
- * or this build has no SimGrid. */
-struct sim_network *sim_network_open(const struct sim_platform *platform,
-                                     const char *topology, int num_ranks);
-
-/* Calls `events` until no work is due and no message is under way. */
-void sim_network_run(struct sim_network *network,
-                     const struct sim_network_events *events);
-
-/* Sends a message; only events may call it. */
-void sim_network_send(struct sim_network *network, int from, int to,
-                      double bytes, size_t id);
-
-/* ---- sim_run.c ---- */
-
-/* The times at which a step could begin and was done, in us. For a send,
- * `arrival` is the time when all of it has reached the receiver. */
-struct sim_times {
-    double begin, end, arrival;
-    double cost;  /* of a calc: the part that its release and atomics take */
-    size_t cause; /* the step that it waited for last; SIM_NO_STEP: none */
-    int is_done;
-};
-
-/* Intervals at the same time count once: a rank may have several tracks. */
-struct sim_rank_figures {
-    double end_us, compute_us, wait_us;
-    double link_us;          /* its link sends */
-    uint64_t sent, received; /* bytes */
-};
-
-struct sim_run {
-    struct sim_times *times; /* of each step */
-    struct sim_rank_figures *ranks;
-    double us;
-    size_t last;      /* the step that ended last; SIM_NO_STEP: no step */
-    size_t num_stuck; /* steps that never ran: a deadlock */
-};
-
-/* Runs the schedule. `compute` is the factor of intervals between operations.
- * Messages between nodes go through `network`; if it is NULL, only the ranks'
- * ports limit them. Returns 0, or -1 without memory. */
-int sim_engine_run(const struct sim_schedule *schedule,
-                   const struct sim_platform *platform,
-                   struct sim_network *network, double compute,
-                   struct sim_run *run_p);
-void sim_engine_free(struct sim_run *run);
-
 /* ---- sim_collective.c ---- */
 
 struct sim_call {
@@ -256,9 +183,5 @@ struct sim_plan sim_plan(const struct sim_platform *platform,
 /* Microseconds. */
 double sim_time(const struct sim_platform *platform,
                 const double amounts[SIM_COSTS]);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif /* IRIS_TOOLS_SIM_H */

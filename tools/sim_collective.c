@@ -5,11 +5,7 @@
  * link is in use at once.
  *
  * A plan is the call as amounts of a platform's costs; the sum of their products
- * is its time. With a network between nodes, or for the hierarchical all_reduce,
- * the call becomes a schedule of every message of every rank. All ranks have the
- * same steps there, so that the partner of a send is found by arithmetic. A
- * phase is an exchange among the members of a group, and the computation that
- * follows it: sends, receives, calc.
+ * is its time.
  */
 #include "config.h"
 
@@ -157,292 +153,6 @@ double sim_time(const struct sim_platform *platform,
     return us;
 }
 
-#define MB 1e6
-#define MOST_PHASES 48
-#define MOST_STEPS ((size_t)1 << 23)
-
-/* An exchange among `count` ranks, `stride` apart. */
-struct phase {
-    int count, stride;
-    double bytes;   /* to each other member */
-    double calc_us; /* after it */
-    size_t first;   /* step of a rank */
-};
-
-struct lowering {
-    const struct sim_platform *platform;
-    struct sim_schedule schedule;
-    struct phase phases[MOST_PHASES];
-    int num_phases;
-    double start_us;  /* before the first phase */
-    size_t num_steps; /* of a rank */
-    int root; /* the only rank that has data to send; -1: all ranks have data */
-};
-
-static void add_phase(struct lowering *lowering, int count, int stride,
-                      double bytes, double calc_us)
-{
-    struct phase *phase = &lowering->phases[lowering->num_phases];
-
-    if (count > 1 && lowering->num_phases < MOST_PHASES) {
-        *phase =
-            (struct phase){count, stride, bytes, calc_us, lowering->num_steps};
-        lowering->num_steps += 2 * (size_t)(count - 1) + 1;
-        lowering->num_phases++;
-    }
-}
-
-/* ---- Phases ---- */
-
-/* The costs of a plan without its messages. */
-static double find_start(const struct sim_platform *platform,
-                         const struct sim_plan *plan)
-{
-    double amounts[SIM_COSTS] = {0};
-
-    for (int i = 0; i < SIM_COSTS; i++) {
-        if (i != SIM_FLAG && i != SIM_HOP && i != SIM_LINK &&
-            i != SIM_NETWORK && i != SIM_REDUCE && i != SIM_LOCAL) {
-            amounts[i] = plan->amounts[i];
-        }
-    }
-    return sim_time(platform, amounts);
-}
-
-static void add_direct(struct lowering *lowering, const struct sim_call *call,
-                       const struct sim_plan *plan)
-{
-    const double *costs = lowering->platform->costs;
-    double calc_us = plan->amounts[SIM_REDUCE] * costs[SIM_REDUCE] +
-                     plan->amounts[SIM_LOCAL] * costs[SIM_LOCAL];
-    double each = plan->sent / (call->ranks - 1);
-
-    lowering->start_us = find_start(lowering->platform, plan);
-    lowering->root = call->op == IRIS_CCL_BROADCAST ? 0 : -1;
-    if (plan->shots == 2) {
-        add_phase(lowering, call->ranks, 1, each / 2, calc_us);
-        add_phase(lowering, call->ranks, 1, each / 2, 0);
-    } else {
-        add_phase(lowering, call->ranks, 1, each, calc_us);
-    }
-}
-
-static void add_hierarchical(struct lowering *lowering,
-                             const struct sim_call *call)
-{
-    const struct sim_platform *platform = lowering->platform;
-    int near = platform->node_ranks, nodes = call->ranks / near;
-    double part = (double)call->bytes / near;
-    double each_us =
-        platform->costs[SIM_REDUCE] / MB; /* per byte of an operand */
-    double peers = near - 1 + 2 * log2(nodes);
-
-    lowering->start_us =
-        platform->costs[SIM_LAUNCH] + platform->costs[SIM_MEET] +
-        platform->costs[SIM_COMBINE] + (peers - 1) * platform->costs[SIM_PEER];
-
-    add_phase(lowering, near, 1, part, part * near * each_us);
-    for (int apart = nodes / 2; apart >= 1; apart /= 2) {
-        part /= 2;
-        add_phase(lowering, 2, near * apart, part, part * 2 * each_us);
-    }
-    for (int apart = 1; apart < nodes; apart *= 2) {
-        add_phase(lowering, 2, near * apart, part, 0);
-        part *= 2;
-    }
-    add_phase(lowering, near, 1, part, 0);
-}
-
-/* ---- Steps ---- */
-
-static struct sim_step *find_step_of(struct lowering *lowering, int rank,
-                                     size_t i)
-{
-    return &lowering->schedule.steps[(size_t)rank * lowering->num_steps + i];
-}
-
-static void add_step_arrow(struct lowering *lowering, int rank, size_t before,
-                           size_t after)
-{
-    struct sim_schedule *schedule = &lowering->schedule;
-    size_t first = (size_t)rank * lowering->num_steps;
-
-    schedule->arrows[schedule->num_arrows++] =
-        (struct sim_arrow){first + before, first + after};
-    schedule->steps[first + after].num_before++;
-}
-
-static void set_calc(struct lowering *lowering, int rank, size_t i, double us)
-{
-    *find_step_of(lowering, rank, i) =
-        (struct sim_step){.kind = SIM_CALC,
-                          .rank = rank,
-                          .label = i,
-                          .amount = (uint64_t)llround(1000 * us),
-                          .partner = SIM_NO_STEP};
-}
-
-/* The member that gets message k of a member. For each k every member gets one
- * message. In a group of several nodes this holds separately for the messages
- * within nodes and for those between them, which do not wait for each other. */
-static int find_receiver(const struct phase *phase, int own, int k, int near)
-{
-    int count = phase->count, nodes = count / near;
-
-    k++;
-    if (phase->stride != 1 || nodes * near != count) {
-        return (own + k) % count;
-    }
-    return (own / near + k / near) % nodes * near + (own + k) % near;
-}
-
-/* Sets message k of a member as message k of the member that gets it. */
-static void set_messages(struct lowering *lowering, int rank,
-                         const struct phase *phase)
-{
-    int count = phase->count, own = rank / phase->stride % count;
-    int base = rank - own * phase->stride;
-    int near = lowering->platform->node_ranks;
-    int sends = lowering->root < 0 || lowering->root == rank;
-
-    for (int k = 0; k < count - 1; k++) {
-        int to = base + find_receiver(phase, own, k, near) * phase->stride;
-        size_t send = phase->first + (size_t)k;
-        size_t receive = send + (size_t)(count - 1);
-        size_t partner = (size_t)to * lowering->num_steps + receive;
-
-        *find_step_of(lowering, rank, send) = (struct sim_step){
-            .kind = SIM_SEND,
-            .rank = rank,
-            .peer = to,
-            .label = send,
-            .amount = sends ? (uint64_t)llround(phase->bytes) : 0,
-            .tag = phase->first + (size_t)k,
-            .partner = partner};
-    }
-}
-
-/* Sets the receives, from the sends that are their partners. */
-static void set_receives(struct lowering *lowering)
-{
-    struct sim_schedule *schedule = &lowering->schedule;
-
-    for (size_t i = 0; i < schedule->num_steps; i++) {
-        const struct sim_step *send = &schedule->steps[i];
-
-        if (send->kind == SIM_SEND) {
-            struct sim_step *receive = &schedule->steps[send->partner];
-
-            *receive = *send;
-            receive->kind = SIM_RECV;
-            receive->rank = send->peer;
-            receive->peer = send->rank;
-            receive->label = send->partner % lowering->num_steps;
-            receive->partner = i;
-        }
-    }
-}
-
-/* Sets the arrows, in the order of the step at which they begin. */
-static void set_arrows(struct lowering *lowering, int rank)
-{
-    size_t last = 0;
-
-    for (int p = 0; p < lowering->num_phases; p++) {
-        const struct phase *phase = &lowering->phases[p];
-        size_t messages = (size_t)(phase->count - 1);
-        size_t calc = phase->first + 2 * messages;
-
-        for (size_t i = phase->first; i < calc; i++) {
-            add_step_arrow(lowering, rank, last, i);
-        }
-        for (size_t i = phase->first; i < calc; i++) {
-            add_step_arrow(lowering, rank, i, calc);
-        }
-        last = calc;
-    }
-}
-
-static void fill_schedule(struct lowering *lowering)
-{
-    struct sim_schedule *schedule = &lowering->schedule;
-    size_t at = 0;
-
-    for (int rank = 0; rank < schedule->num_ranks; rank++) {
-        set_calc(lowering, rank, 0, lowering->start_us);
-        for (int p = 0; p < lowering->num_phases; p++) {
-            const struct phase *phase = &lowering->phases[p];
-
-            set_messages(lowering, rank, phase);
-            set_calc(lowering, rank,
-                     phase->first + 2 * (size_t)(phase->count - 1),
-                     phase->calc_us);
-        }
-    }
-    set_receives(lowering);
-    for (int rank = 0; rank < schedule->num_ranks; rank++) {
-        set_arrows(lowering, rank);
-    }
-    for (size_t i = 0; i < schedule->num_steps; i++) {
-        schedule->steps[i].first_after = at;
-        while (at < schedule->num_arrows && schedule->arrows[at].before == i) {
-            at++;
-        }
-    }
-}
-
-static int complain_of_call(const char *what)
-{
-    fprintf(stderr, "iris sim collective: %s\n", what);
-    return -1;
-}
-
-/* Makes the steps of `plan`, which is sim_plan() of the call: a direct
- * exchange, or two of them. `hierarchical` is an all_reduce that the library
- * does not have. Each node reduces and scatters its data. Ranks with the same
- * place in their nodes combine theirs by recursive halving and doubling
- * (Thakur, Rabenseifner and Gropp, IJHPCA 2005). Last, each node gathers. The
- * number of nodes must then be a power of 2. Returns 0, or -1 after printing a
- * message. The caller frees the schedule. */
-static int lower_call(const struct sim_platform *platform,
-                      const struct sim_call *call, const struct sim_plan *plan,
-                      int hierarchical, struct sim_schedule *schedule_p)
-{
-    struct lowering lowering = {
-        .platform = platform, .num_steps = 1, .root = -1};
-    struct sim_schedule *schedule = &lowering.schedule;
-    int nodes = call->ranks / platform->node_ranks;
-
-    if (!hierarchical) {
-        add_direct(&lowering, call, plan);
-    } else if (call->op != IRIS_CCL_ALL_REDUCE ||
-               nodes * platform->node_ranks != call->ranks ||
-               (nodes & (nodes - 1)) != 0) {
-        return complain_of_call(
-            "hierarchical is for an all_reduce of full nodes, 2, 4, "
-            "8 or a higher power of 2 of them");
-    } else {
-        add_hierarchical(&lowering, call);
-    }
-    schedule->num_ranks = call->ranks;
-    schedule->num_steps = (size_t)call->ranks * lowering.num_steps;
-    if (schedule->num_steps > MOST_STEPS) {
-        return complain_of_call(
-            "this takes more than 8,388,608 steps: use fewer ranks, "
-            "--variant=hierarchical, or no --topology");
-    }
-    schedule->steps = calloc(schedule->num_steps, sizeof *schedule->steps);
-    schedule->arrows =
-        calloc(2 * schedule->num_steps, sizeof *schedule->arrows);
-    if (schedule->steps == NULL || schedule->arrows == NULL) {
-        sim_schedule_free(schedule);
-        return complain_of_call("no memory");
-    }
-    fill_schedule(&lowering);
-    *schedule_p = *schedule;
-    return 0;
-}
-
 /* ---- The command ---- */
 
 #define MOST_RANKS 1048576
@@ -488,13 +198,12 @@ static int parse_ranks(const char *text, int *least_p, int *most_p)
     return 0;
 }
 
+/* The calls to predict: one for each number of ranks. */
 struct scale {
     struct sim_platform platform;
     struct sim_call call;
     const char *name;
     int least, most;
-    int is_hierarchical;
-    struct sim_network *network; /* NULL: the sum of costs is the time */
 };
 
 static int parse_call(struct scale *scale, const char *name)
@@ -510,9 +219,7 @@ static int parse_call(struct scale *scale, const char *name)
                 "--bytes=64M, and --ranks=8 or --ranks=2:4096\n");
         return -1;
     }
-    scale->is_hierarchical = sim_options.variant != NULL &&
-                             strcmp(sim_options.variant, "hierarchical") == 0;
-    if (sim_options.variant != NULL && !scale->is_hierarchical) {
+    if (sim_options.variant != NULL) {
         scale->call.variant =
             iris_i_ccl_find_variant(scale->call.op, sim_options.variant);
         if (scale->call.variant == IRIS_CCL_AUTO) {
@@ -569,32 +276,6 @@ static void print_collective_json(struct iris_json_writer *json,
     iris_i_json_end(json);
 }
 
-/* Simulates the call message by message. Returns 0, or -1 after printing a
- * message. */
-static int simulate_call(const struct scale *scale, struct sim_plan *plan,
-                         double *us_p)
-{
-    struct sim_schedule schedule;
-    struct sim_run run;
-    int ret;
-
-    if (lower_call(&scale->platform, &scale->call, plan, scale->is_hierarchical,
-                   &schedule) != 0) {
-        return -1;
-    }
-    ret = sim_engine_run(&schedule, &scale->platform, scale->network, 1, &run);
-    if (ret == 0) {
-        *us_p = run.us;
-        plan->sent = (double)run.ranks[0].sent;
-        memset(plan->amounts, 0, sizeof plan->amounts);
-        sim_engine_free(&run);
-    } else {
-        fprintf(stderr, "iris sim: no memory\n");
-    }
-    sim_schedule_free(&schedule);
-    return ret;
-}
-
 int sim_collective_part(char **words, int num_words)
 {
     struct scale scale = {.least = 0};
@@ -615,13 +296,6 @@ int sim_collective_part(char **words, int num_words)
                 scale.most, scale.platform.node_ranks);
         return 1;
     }
-    if (sim_options.topology != NULL) {
-        scale.network =
-            sim_network_open(&scale.platform, sim_options.topology, scale.most);
-        if (scale.network == NULL) {
-            return 1;
-        }
-    }
     if (sim_options.json) {
         iris_i_json_begin(&json, NULL, '[');
     }
@@ -631,12 +305,7 @@ int sim_collective_part(char **words, int num_words)
 
         scale.call.ranks = (int)ranks;
         plan = sim_plan(&scale.platform, &scale.call);
-        plan.way = scale.is_hierarchical ? "hierarchical" : plan.way;
         us = sim_time(&scale.platform, plan.amounts);
-        if ((scale.network != NULL || scale.is_hierarchical) &&
-            simulate_call(&scale, &plan, &us) != 0) {
-            return 1;
-        }
         if (sim_options.json) {
             print_collective_json(&json, &scale, &plan, us);
         } else {

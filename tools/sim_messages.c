@@ -19,9 +19,6 @@
  *   the track is the host's.
  * - Writes without a later signal are a message for which the other rank does
  *   not wait.
- *
- * Before that, scale_event() repeats the events as if more ranks had run
- * the program.
  */
 #include "config.h"
 
@@ -61,127 +58,6 @@ struct messages {
     struct calls calls; /* of collectives */
     struct streams streams;
 };
-
-/* Rank r of `to` repeats the events of rank r modulo `from`; `to` is a multiple
- * of `from`. A collective of all ranks becomes one of all `to` ranks. All other
- * targets are ranks of the same copy or, in a ring, ranks at the same
- * distance. */
-struct scale {
-    int from, to;
-    int is_ring;
-    int (*event)(void *arg, const struct iris_event *event);
-    void *arg;
-};
-
-/* ---- More ranks ---- */
-
-/* Ranks of a list such as "0-3,6". */
-static int count_members(const char *text)
-{
-    int count = 0;
-
-    while (*text != '\0') {
-        char *end;
-        long first = strtol(text, &end, 10), last = first;
-
-        if (*end == '-') {
-            last = strtol(end + 1, &end, 10);
-        }
-        count += (int)(last - first) + 1;
-        text = end + (*end == ',');
-        if (*end != ',' && *end != '\0') {
-            return -1;
-        }
-    }
-    return count;
-}
-
-/* Writes the list with `more` added to each rank. Returns 0, or -1 if it is too
- * long. */
-static int shift_members(const char *from, int more, char *to, size_t bytes)
-{
-    size_t length = 0;
-
-    while (*from != '\0' && length < bytes) {
-        char *end;
-        long rank = strtol(from, &end, 10);
-
-        length += (size_t)snprintf(to + length, bytes - length, "%ld%.1s",
-                                   rank + more, end);
-        from = end + (*end != '\0');
-    }
-    return length < bytes ? 0 : -1;
-}
-
-/* shift_members() for messages such as "1:4096,3:512". */
-static int shift_messages(const char *from, int more, char *to, size_t bytes)
-{
-    uint64_t moved;
-    size_t length = 0;
-    int rank;
-
-    to[0] = '\0';
-    while (length < bytes &&
-           (from = iris_i_next_message(from, &rank, &moved)) != NULL) {
-        length += (size_t)snprintf(to + length, bytes - length, "%s%d:%llu",
-                                   length == 0 ? "" : ",", rank + more,
-                                   (unsigned long long)moved);
-    }
-    return length < bytes ? 0 : -1;
-}
-
-static int find_target(const struct scale *scale, int rank, int target,
-                       int copy)
-{
-    int apart = target - rank;
-
-    if (!scale->is_ring) {
-        return target + copy * scale->from;
-    }
-    apart -= 2 * apart > scale->from ? scale->from : 0;
-    apart += 2 * apart < -scale->from ? scale->from : 0;
-    return (rank + copy * scale->from + apart + scale->to) % scale->to;
-}
-
-static int shift_all(const struct iris_event *event, int more,
-                     struct iris_event *copy)
-{
-    return shift_members(event->members, more, copy->members,
-                         sizeof copy->members) != 0 ||
-                   shift_messages(event->sends, more, copy->sends,
-                                  sizeof copy->sends) != 0 ||
-                   shift_messages(event->receives, more, copy->receives,
-                                  sizeof copy->receives) != 0
-               ? -1
-               : 0;
-}
-
-/* Calls `event` for each copy of the event; `scale` is a trace_scale. Returns
- * 0, -1, or the value that `event` returned. */
-static int scale_event(void *arg, const struct iris_event *event)
-{
-    const struct scale *scale = arg;
-    int is_collective = event->members[0] != '\0', ret = 0;
-    int is_all = is_collective && count_members(event->members) == scale->from;
-    struct iris_event copy = *event;
-
-    for (int i = 0; ret == 0 && i < scale->to / scale->from; i++) {
-        copy.pid = event->pid + (event->pid < 0 ? 0 : i * scale->from);
-        if (is_all) {
-            snprintf(copy.members, sizeof copy.members, "0-%d", scale->to - 1);
-        } else if (is_collective) {
-            ret = shift_all(event, i * scale->from, &copy);
-        }
-        if (event->target_rank >= 0 && !is_all) {
-            copy.target_rank =
-                is_collective
-                    ? event->target_rank + i * scale->from
-                    : find_target(scale, event->pid, event->target_rank, i);
-        }
-        ret = ret != 0 ? ret : scale->event(scale->arg, &copy);
-    }
-    return ret;
-}
 
 /* ---- Items ---- */
 
@@ -1048,41 +924,18 @@ static int list_messages(struct messages *messages, struct sim_items *items_p)
 
 /* ---- Reading ---- */
 
-/* Finds the number of ranks to simulate. Returns 0, or -1 after printing a
- * message. */
-static int find_scale(const char *path, struct scale *scale)
-{
-    struct trace_figures figures = {.first_ns = INT64_MAX};
-    int ret = trace_read(path, &figures, NULL, NULL);
-
-    scale->from = figures.num_ranks;
-    scale->to = sim_options.scale;
-    scale->is_ring = sim_options.is_ring;
-    trace_free(&figures);
-    if (ret == 0 && (scale->from < 1 || scale->to % scale->from != 0)) {
-        fprintf(stderr, "%s: %d ranks are no multiple of the trace's %d\n",
-                path, scale->to, scale->from);
-        return -1;
-    }
-    return ret;
-}
-
 int sim_messages_read(const char *path, struct sim_items *items_p,
                       int *num_ranks_p)
 {
     struct trace_figures figures = {.first_ns = INT64_MAX};
     struct messages messages;
-    struct scale scale = {.event = add_message_event, .arg = &messages};
-    int is_scaled = sim_options.scale != 0;
-    int ret = is_scaled ? find_scale(path, &scale) : 0;
+    int ret;
 
-    if (ret != 0 || open_messages(&messages) != 0) {
+    if (open_messages(&messages) != 0) {
         return -1;
     }
-    ret =
-        trace_read(path, &figures, is_scaled ? scale_event : add_message_event,
-                   is_scaled ? (void *)&scale : &messages);
-    *num_ranks_p = is_scaled ? scale.to : figures.num_ranks;
+    ret = trace_read(path, &figures, add_message_event, &messages);
+    *num_ranks_p = figures.num_ranks;
     if (ret == 0) {
         ret = list_messages(&messages, items_p);
     }

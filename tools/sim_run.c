@@ -6,8 +6,6 @@
  * its bytes take, after all sends that were ready before it. The rank itself
  * continues at once, as after a put. A receive ends when all bytes have arrived.
  * A copy engine starts, then sends at its own rate, and arrives without a flag.
- * With a network, a rank sends one message at a time to other nodes, and the
- * network reports its arrival.
  *
  * A step is ready when all steps that it requires are done; the heap has the
  * ready ones, the earliest first.
@@ -23,12 +21,34 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The times at which a step could begin and was done, in us. For a send,
+ * `arrival` is the time when all of it has reached the receiver. */
+struct sim_times {
+    double begin, end, arrival;
+    double cost;  /* of a calc: the part that its release and atomics take */
+    size_t cause; /* the step that it waited for last; SIM_NO_STEP: none */
+    int is_done;
+};
+
+/* Intervals at the same time count once: a rank may have several tracks. */
+struct sim_rank_figures {
+    double end_us, compute_us, wait_us;
+    double link_us;          /* its link sends */
+    uint64_t sent, received; /* bytes */
+};
+
+struct sim_run {
+    struct sim_times *times; /* of each step */
+    struct sim_rank_figures *ranks;
+    double us;
+    size_t last;      /* the step that ended last; SIM_NO_STEP: no step */
+    size_t num_stuck; /* steps that never ran: a deadlock */
+};
+
 /* Ways of a rank to and from its own node, and to and from others. */
 struct rank_ways {
     double out[2], in[2];
     double computed, waited; /* until when intervals have been counted */
-    size_t first, last;      /* messages to the network; SIM_NO_STEP: none */
-    double sent_us;          /* when the first of them left */
 };
 
 /* The length that the interval adds to the union of the earlier ones. */
@@ -49,13 +69,11 @@ struct ready {
 struct engine {
     const struct sim_schedule *schedule;
     const struct sim_platform *platform;
-    struct sim_network *network; /* NULL: none */
     double compute;
     struct sim_run *run;
     struct rank_ways *ways;
     double *pairs;   /* in a mesh, until when a rank's link to a peer is full */
     size_t *waiting; /* number of unfinished steps that each step waits for */
-    size_t *next;    /* of each step: the rank's next message to the network */
     struct ready *heap;
     size_t count;
 };
@@ -212,75 +230,21 @@ static double cross_links(struct engine *engine, const struct sim_step *step,
     return *in;
 }
 
-static void send_on_links(struct engine *engine, size_t i, double us)
-{
-    const struct sim_step *step = &engine->schedule->steps[i];
-    double arrival = cross_links(engine, step, us);
-
-    engine->run->times[i].arrival =
-        arrival + (step->is_copy && !is_far(engine, step)
-                       ? engine->platform->costs[SIM_COPY]
-                       : find_latency(engine, step));
-}
-
-/* Starts the rank's first message that waits for the network. */
-static void send_next(struct engine *engine, int rank, double us)
-{
-    struct rank_ways *ways = &engine->ways[rank];
-    const struct sim_step *step;
-
-    if (ways->first != SIM_NO_STEP) {
-        step = &engine->schedule->steps[ways->first];
-        ways->sent_us = us;
-        sim_network_send(engine->network, step->rank, step->peer,
-                         (double)step->amount, ways->first);
-    }
-}
-
-static void send_on_network(struct engine *engine, size_t i, double us)
-{
-    int rank = engine->schedule->steps[i].rank;
-    struct rank_ways *ways = &engine->ways[rank];
-
-    engine->run->times[i].arrival = INFINITY;
-    engine->next[i] = SIM_NO_STEP;
-    if (ways->first != SIM_NO_STEP) {
-        engine->next[ways->last] = i;
-        ways->last = i;
-        return;
-    }
-    ways->first = ways->last = i;
-    send_next(engine, rank, us);
-}
-
 static void send_step(struct engine *engine, size_t i, double us)
 {
     const struct sim_step *step = &engine->schedule->steps[i];
+    struct sim_times *times = &engine->run->times[i];
 
     engine->run->ranks[step->rank].sent += step->amount;
-    if (engine->network != NULL && step->amount > 0 && is_far(engine, step)) {
-        send_on_network(engine, i, us);
-    } else {
-        send_on_links(engine, i, us);
-    }
-}
-
-/* Whether the send is done and the arrival of its bytes is known. */
-static int has_arrival(const struct engine *engine, size_t i)
-{
-    const struct sim_times *times = &engine->run->times[i];
-
-    return times->is_done && times->arrival < INFINITY;
-}
-
-/* A receive that became ready before `us` ends; others run in their turn. */
-static void deliver_message(struct engine *engine, size_t i, double us)
-{
-    size_t partner = engine->schedule->steps[i].partner;
-
-    if (has_arrival(engine, i) && is_waiting(engine, partner) &&
-        engine->run->times[partner].begin <= us) {
-        receive_step(engine, partner);
+    times->arrival =
+        cross_links(engine, step, us) + (step->is_copy && !is_far(engine, step)
+                                             ? engine->platform->costs[SIM_COPY]
+                                             : find_latency(engine, step));
+    finish_step(engine, i, us + find_round_trip(engine, step));
+    /* A receive that became ready before ends; others run in their turn. */
+    if (is_waiting(engine, step->partner) &&
+        engine->run->times[step->partner].begin <= us) {
+        receive_step(engine, step->partner);
     }
 }
 
@@ -304,38 +268,9 @@ static void run_step(struct engine *engine, struct ready ready)
         finish_step(engine, ready.step, ready.us + us + cost);
     } else if (step->kind == SIM_SEND) {
         send_step(engine, ready.step, ready.us);
-        finish_step(engine, ready.step,
-                    ready.us + find_round_trip(engine, step));
-        deliver_message(engine, ready.step, ready.us);
-    } else if (step->partner != SIM_NO_STEP &&
-               has_arrival(engine, step->partner)) {
+    } else if (step->partner != SIM_NO_STEP && times[step->partner].is_done) {
         receive_step(engine, ready.step);
     }
-}
-
-/* ---- The network's calls ---- */
-
-static double run_until(void *arg, double us)
-{
-    struct engine *engine = arg;
-
-    while (engine->count > 0 && engine->heap[0].us <= us) {
-        run_step(engine, pop_ready(engine));
-    }
-    return engine->count > 0 ? engine->heap[0].us : INFINITY;
-}
-
-static void has_arrived(void *arg, size_t i, double us)
-{
-    struct engine *engine = arg;
-    const struct sim_step *step = &engine->schedule->steps[i];
-    struct rank_ways *ways = &engine->ways[step->rank];
-
-    engine->run->times[i].arrival = us + engine->platform->costs[SIM_HOP];
-    engine->run->ranks[step->rank].link_us += us - ways->sent_us;
-    ways->first = engine->next[i];
-    send_next(engine, step->rank, us);
-    deliver_message(engine, i, us);
 }
 
 static void sum_up_run(struct engine *engine)
@@ -354,34 +289,34 @@ static void sum_up_run(struct engine *engine)
     run->us = run->last == SIM_NO_STEP ? 0 : run->times[run->last].end;
 }
 
-int sim_engine_run(const struct sim_schedule *schedule,
-                   const struct sim_platform *platform,
-                   struct sim_network *network, double compute,
-                   struct sim_run *run_p)
+static void free_run(struct sim_run *run)
+{
+    free(run->times);
+    free(run->ranks);
+}
+
+/* Runs the schedule. `compute` is the factor of intervals between operations.
+ * Returns 0, or -1 without memory. */
+static int run_schedule(const struct sim_schedule *schedule,
+                        const struct sim_platform *platform, double compute,
+                        struct sim_run *run_p)
 {
     size_t count = schedule->num_steps, ranks = (size_t)schedule->num_ranks;
     struct sim_run run = {.times = calloc(count + 1, sizeof *run.times),
                           .ranks = calloc(ranks, sizeof *run.ranks)};
     struct engine engine = {.schedule = schedule,
                             .platform = platform,
-                            .network = network,
                             .compute = compute,
                             .run = &run};
-    struct sim_network_events events = {run_until, has_arrived, &engine};
     int ret = -1;
 
     engine.ways = calloc(ranks, sizeof *engine.ways);
     engine.pairs =
         calloc(ranks * (size_t)platform->node_ranks, sizeof *engine.pairs);
     engine.waiting = calloc(count + 1, sizeof *engine.waiting);
-    engine.next = calloc(count + 1, sizeof *engine.next);
     engine.heap = calloc(count + 1, sizeof *engine.heap);
     if (run.times != NULL && run.ranks != NULL && engine.ways != NULL &&
-        engine.pairs != NULL && engine.waiting != NULL && engine.next != NULL &&
-        engine.heap != NULL) {
-        for (size_t i = 0; i < ranks; i++) {
-            engine.ways[i].first = SIM_NO_STEP;
-        }
+        engine.pairs != NULL && engine.waiting != NULL && engine.heap != NULL) {
         for (size_t i = 0; i < count; i++) {
             engine.waiting[i] = schedule->steps[i].num_before;
             run.times[i].cause = SIM_NO_STEP;
@@ -389,10 +324,8 @@ int sim_engine_run(const struct sim_schedule *schedule,
                 push_ready(&engine, 0, i);
             }
         }
-        if (network != NULL) {
-            sim_network_run(network, &events);
-        } else {
-            (void)run_until(&engine, INFINITY);
+        while (engine.count > 0) {
+            run_step(&engine, pop_ready(&engine));
         }
         sum_up_run(&engine);
         ret = 0;
@@ -400,20 +333,13 @@ int sim_engine_run(const struct sim_schedule *schedule,
     free(engine.ways);
     free(engine.pairs);
     free(engine.waiting);
-    free(engine.next);
     free(engine.heap);
     if (ret != 0) {
-        sim_engine_free(&run);
+        free_run(&run);
         return -1;
     }
     *run_p = run;
     return 0;
-}
-
-void sim_engine_free(struct sim_run *run)
-{
-    free(run->times);
-    free(run->ranks);
 }
 
 /* ---- The command ---- */
@@ -464,11 +390,6 @@ static int read_schedule(const char *path, struct sim_schedule *schedule_p)
 
     if (file == NULL) {
         fprintf(stderr, "iris sim: %s: %s\n", path, strerror(errno));
-        return -1;
-    }
-    if (is_schedule(file) && sim_options.scale != 0) {
-        fprintf(stderr, "iris sim: --scale takes a trace, no schedule\n");
-        fclose(file);
         return -1;
     }
     if (!is_schedule(file)) {
@@ -662,7 +583,6 @@ int sim_run_part(char **words, int num_words)
 {
     struct sim_platform platform;
     struct sim_schedule schedule;
-    struct sim_network *network = NULL;
     struct sim_run run;
     int ret = 1;
 
@@ -671,16 +591,7 @@ int sim_run_part(char **words, int num_words)
         read_schedule(words[0], &schedule) != 0) {
         return 1;
     }
-    if (sim_options.topology != NULL) {
-        network = sim_network_open(&platform, sim_options.topology,
-                                   schedule.num_ranks);
-        if (network == NULL) {
-            sim_schedule_free(&schedule);
-            return 1;
-        }
-    }
-    if (sim_engine_run(&schedule, &platform, network, sim_options.compute,
-                       &run) != 0) {
+    if (run_schedule(&schedule, &platform, sim_options.compute, &run) != 0) {
         fprintf(stderr, "iris sim: no memory\n");
         sim_schedule_free(&schedule);
         return 1;
@@ -692,7 +603,7 @@ int sim_run_part(char **words, int num_words)
         ret =
             sim_options.perfetto != NULL ? write_perfetto(&schedule, &run) : 0;
     }
-    sim_engine_free(&run);
+    free_run(&run);
     sim_schedule_free(&schedule);
     return ret;
 }

@@ -101,50 +101,12 @@ const struct iris_ccl_kind iris_i_ccl_kinds[IRIS_CCL_NUM_OPS] = {
  * environment asks for, else the table's; and the number of workgroups.
  */
 
-/* The default choice: the first row that fits. Rows of GPUs for up to four
- * members were the fastest on four H200 on 2026-11-27. */
-#define KB ((size_t)1 << 10)
+/* The default choice: the first row that fits. The file choices has these rows
+ * as iris bench --tune writes them. */
 #define ANY_BYTES SIZE_MAX
 #define ANY_MEMBERS INT32_MAX
 static const struct iris_ccl_rule table[] = {
-    {IRIS_CCL_ALL_REDUCE, 1, 2, 1024 * KB, IRIS_CCL_ONE_SHOT_PACKET, 0},
-    {IRIS_CCL_ALL_REDUCE, 1, 4, 256 * KB, IRIS_CCL_ONE_SHOT_PACKET, 0},
-    {IRIS_CCL_ALL_REDUCE, 1, 4, 1024 * KB, IRIS_CCL_TWO_SHOT_PACKET, 0},
-    {IRIS_CCL_ALL_REDUCE, 1, 8, 64 * KB, IRIS_CCL_ONE_SHOT_PACKET, 0},
-    {IRIS_CCL_ALL_REDUCE, 1, 8, 512 * KB, IRIS_CCL_TWO_SHOT_PACKET, 0},
-    {IRIS_CCL_ALL_REDUCE, 1, ANY_MEMBERS, 4 * KB, IRIS_CCL_ONE_SHOT_PACKET, 0},
-    {IRIS_CCL_ALL_REDUCE, 1, ANY_MEMBERS, 256 * KB, IRIS_CCL_TWO_SHOT_PACKET,
-     0},
-    {IRIS_CCL_ALL_REDUCE, 0, ANY_MEMBERS, 64, IRIS_CCL_ONE_SHOT_PACKET, 0},
-    {IRIS_CCL_ALL_REDUCE, 0, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_TWO_SHOT, 0},
-    {IRIS_CCL_ALL_REDUCE, 1, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_TWO_SHOT, 0},
-    {IRIS_CCL_ALL_GATHER, 1, 2, 1024 * KB, IRIS_CCL_PACKET, 0},
-    {IRIS_CCL_ALL_GATHER, 1, 4, 512 * KB, IRIS_CCL_PACKET, 0},
-    {IRIS_CCL_ALL_GATHER, 1, 8, 128 * KB, IRIS_CCL_PACKET, 0},
-    {IRIS_CCL_ALL_GATHER, 1, ANY_MEMBERS, 32 * KB, IRIS_CCL_PACKET, 0},
-    {IRIS_CCL_ALL_GATHER, 1, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_PUSH, 0},
-    {IRIS_CCL_ALL_GATHER, 0, ANY_MEMBERS, 64, IRIS_CCL_PACKET, 0},
-    {IRIS_CCL_ALL_GATHER, 0, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_PULL, 0},
-    {IRIS_CCL_REDUCE_SCATTER, 1, 2, 1024 * KB, IRIS_CCL_PACKET, 0},
-    {IRIS_CCL_REDUCE_SCATTER, 1, 4, 512 * KB, IRIS_CCL_PACKET, 0},
-    {IRIS_CCL_REDUCE_SCATTER, 1, 8, 128 * KB, IRIS_CCL_PACKET, 0},
-    {IRIS_CCL_REDUCE_SCATTER, 1, ANY_MEMBERS, 32 * KB, IRIS_CCL_PACKET, 0},
-    {IRIS_CCL_REDUCE_SCATTER, 1, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_DIRECT, 0},
-    {IRIS_CCL_REDUCE_SCATTER, 0, ANY_MEMBERS, 32, IRIS_CCL_PACKET, 0},
-    {IRIS_CCL_REDUCE_SCATTER, 0, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_DIRECT, 0},
-    {IRIS_CCL_ALL_TO_ALL, 1, 2, 1024 * KB, IRIS_CCL_PACKET, 0},
-    {IRIS_CCL_ALL_TO_ALL, 1, 4, 512 * KB, IRIS_CCL_PACKET, 0},
-    {IRIS_CCL_ALL_TO_ALL, 1, 8, 128 * KB, IRIS_CCL_PACKET, 0},
-    {IRIS_CCL_ALL_TO_ALL, 1, ANY_MEMBERS, 32 * KB, IRIS_CCL_PACKET, 0},
-    {IRIS_CCL_ALL_TO_ALL, 1, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_PUSH, 0},
-    {IRIS_CCL_ALL_TO_ALL, 0, ANY_MEMBERS, 64, IRIS_CCL_PACKET, 0},
-    {IRIS_CCL_ALL_TO_ALL, 0, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_PULL, 0},
-    {IRIS_CCL_BROADCAST, 1, 2, 1024 * KB, IRIS_CCL_PACKET, 0},
-    {IRIS_CCL_BROADCAST, 1, 8, 128 * KB, IRIS_CCL_PACKET, 0},
-    {IRIS_CCL_BROADCAST, 1, ANY_MEMBERS, 32 * KB, IRIS_CCL_PACKET, 0},
-    {IRIS_CCL_BROADCAST, 1, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_PULL, 0},
-    {IRIS_CCL_BROADCAST, 0, ANY_MEMBERS, 1 * KB, IRIS_CCL_PACKET, 0},
-    {IRIS_CCL_BROADCAST, 0, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_PULL, 0},
+#include "src/ccl/choices.inc"
 };
 
 const char *iris_ccl_variant_name(iris_ccl_variant_t variant)
@@ -369,23 +331,21 @@ size_t iris_i_ccl_step_bytes(const struct iris_ccl_call *call,
 static iris_ccl_variant_t best(const iris_t *iris,
                                const struct iris_ccl_call *call)
 {
-    const struct iris_ccl_rule *rule = table;
+    iris_ccl_variant_t variant = iris_i_ccl_table_variant(
+        ruled_as(call), on_gpu(iris), call->group->members.count,
+        call->options.rows == 0 ? call->bytes : ANY_BYTES);
 
-    while (!fits(iris, call, rule)) {
-        rule++;
-    }
     if (call->options.rows != 0) {
-        return rule->variant; /* the only variant, possible or not */
+        return variant; /* the only variant, possible or not */
     }
     /* Packets in several steps are the last resort: each step waits for all
      * members. */
     if (ruled_as(call) == IRIS_CCL_ALL_REDUCE &&
         ((call->on_heap && !call->by_packets) || call->stages) &&
-        call->bytes > iris_i_ccl_step_bytes(call, rule->variant)) {
+        call->bytes > iris_i_ccl_step_bytes(call, variant)) {
         return IRIS_CCL_TWO_SHOT;
     }
-    return can(call, needs(call->op, rule->variant)) ? rule->variant
-                                                     : fallback(call->op);
+    return can(call, needs(call->op, variant)) ? variant : fallback(call->op);
 }
 
 /* The most workgroups for a call. */

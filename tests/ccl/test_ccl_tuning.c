@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * The tuning file: its rules come before the library's, and what is wrong in it
- * is an error that says where.
+ * is an error that says where. The rules that iris bench --tune makes of times.
  */
 #include "config.h"
 
 #include "support/harness.h"
+
+#include "../../bench/choices.c"
 
 #include "ccl/internal.h"
 #include "ccl/ccl.h"
@@ -197,6 +199,137 @@ static void members_have_the_same_rules(void **state)
     unsetenv("IRIS_CCL_TUNING");
 }
 
+/* Made-up times: one_shot_packet is best up to 4,096 bytes and two_shot_packet
+ * above. two_shot is 2 % better than that at 16,384 and 5 % at 65,536. */
+static double make_time(iris_ccl_variant_t variant, size_t bytes)
+{
+    double kb = (double)bytes / 1024, two = 4.6 + kb / 4;
+
+    switch (variant) {
+    case IRIS_CCL_ONE_SHOT_PACKET:
+        return 1 + kb;
+    case IRIS_CCL_TWO_SHOT_PACKET:
+        return two;
+    case IRIS_CCL_TWO_SHOT:
+        return bytes == 16384 ? 0.98 * two : bytes == 65536 ? 0.95 * two : 99;
+    default:
+        return 0; /* refused */
+    }
+}
+
+struct made_up {
+    struct bench_chooser chooser;
+    int calls;
+    int is_noisy;
+    int last_call; /* time is over behind it; 0: never */
+};
+
+static iris_status_t make_up(void *arg, int op, iris_ccl_variant_t variant,
+                             size_t bytes, double *us_p)
+{
+    struct made_up *made_up = arg;
+
+    made_up->calls++;
+    made_up->chooser.is_late =
+        made_up->last_call != 0 && made_up->calls > made_up->last_call;
+    if (!made_up->chooser.is_late) {
+        *us_p = make_time(variant, bytes) *
+                (made_up->is_noisy ? 1 << made_up->calls % 16 : 1);
+    }
+    return op == IRIS_CCL_ALL_REDUCE ? IRIS_OK : IRIS_ERR_INVALID;
+}
+
+/* Writes the rules for calls from 256 bytes to 64 KiB. */
+static void choose_made_up(struct made_up *made_up, FILE *file, int on_gpu)
+{
+    made_up->chooser = (struct bench_chooser){.members = 2,
+                                              .on_gpu = on_gpu,
+                                              .min_bytes = 256,
+                                              .max_bytes = 65536,
+                                              .size_shift = 1,
+                                              .spread = 0.3,
+                                              .rules = file,
+                                              .measure = make_up,
+                                              .arg = made_up};
+    assert_int_equal(bench_choose(&made_up->chooser, IRIS_CCL_ALL_REDUCE),
+                     IRIS_OK);
+}
+
+static int planted_body(iris_t *iris, void *arg)
+{
+    static const struct {
+        size_t bytes;
+        iris_ccl_variant_t measured;
+    } cases[] = {{1, IRIS_CCL_ONE_SHOT_PACKET},
+                 {4096, IRIS_CCL_ONE_SHOT_PACKET},
+                 {4097, IRIS_CCL_TWO_SHOT_PACKET},
+                 {16384, IRIS_CCL_TWO_SHOT_PACKET}, /* 2 % are no reason */
+                 {32768, IRIS_CCL_TWO_SHOT_PACKET},
+                 {32769, IRIS_CCL_TWO_SHOT}};
+    const int *is_planted = arg;
+    struct iris_ccl_call call;
+    char *buffer;
+
+    CHECK_OK(iris_malloc(iris, 1 << 20, (void **)&buffer));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        CHECK_EQUAL(choose(iris, buffer, cases[i].bytes, &call), 0);
+        CHECK_EQUAL(call.variant,
+                    *is_planted ? IRIS_CCL_TWO_SHOT_PACKET : cases[i].measured);
+    }
+    return 0;
+}
+
+static void times_correct_a_wrong_table(void **state)
+{
+    struct made_up made_up = {.calls = 0};
+    char *text = NULL;
+    size_t bytes;
+    FILE *file = open_memstream(&text, &bytes);
+
+    tune("planted", "all_reduce cpu any any two_shot_packet 0\n"
+                    "all_reduce gpu any any two_shot_packet 0\n");
+    harness_run(2, planted_body, &(int){1});
+    choose_made_up(&made_up, file, 0);
+    choose_made_up(&made_up, file, 1);
+    assert_int_equal(fclose(file), 0);
+    assert_non_null(strstr(text, "all_reduce cpu =2 4096 one_shot_packet 0 # "
+                                 "5.00 us; two_shot_packet +12 %\n"));
+    tune("measured", text);
+    harness_run(2, planted_body, &(int){0});
+    unsetenv("IRIS_CCL_TUNING");
+    free(text);
+}
+
+/* A size that is not wholly measured has no rule. */
+static void rules_end_with_the_time(void **state)
+{
+    struct made_up made_up = {.last_call = 2 * 3 * 3 + 4};
+    char *text = NULL;
+    size_t bytes;
+    FILE *file = open_memstream(&text, &bytes);
+
+    choose_made_up(&made_up, file, 0);
+    assert_int_equal(fclose(file), 0);
+    assert_memory_equal(text, "all_reduce cpu =2 512 one_shot_packet 0 # ", 42);
+    assert_null(strchr(strchr(text, '\n') + 1, '\n'));
+    free(text);
+}
+
+static void times_that_disagree_make_no_rules(void **state)
+{
+    struct made_up made_up = {.is_noisy = 1};
+    char *text = NULL;
+    size_t bytes;
+    FILE *file = open_memstream(&text, &bytes);
+
+    choose_made_up(&made_up, file, 0);
+    assert_int_equal(fclose(file), 0);
+    assert_string_equal(text, "");
+    assert_true(made_up.chooser.points > 0);
+    assert_int_equal(made_up.chooser.unsteady, made_up.chooser.points);
+    free(text);
+}
+
 static int setting_body(iris_t *iris, void *arg)
 {
     (void)arg;
@@ -224,6 +357,9 @@ static int TEST_FILE(rank)
         cmocka_unit_test(rules_are_for_what_was_measured),
         cmocka_unit_test(what_is_wrong_says_where),
         cmocka_unit_test(members_have_the_same_rules),
+        cmocka_unit_test(times_correct_a_wrong_table),
+        cmocka_unit_test(rules_end_with_the_time),
+        cmocka_unit_test(times_that_disagree_make_no_rules),
         cmocka_unit_test(the_setting_names_a_variant_for_each_collective),
     };
 
