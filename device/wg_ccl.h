@@ -29,10 +29,17 @@ typedef struct iris_wg_ccl {
 /* ---- Calls of a workgroup --------------------------------------------------
  *
  * All lanes of the workgroup call the functions here together, with the same
- * arguments, outside lane loops. */
+ * arguments, outside lane loops.
+ *
+ * @use workgroup; blocks; one node
+ * @param wg_ccl  result of iris_wg_ccl_begin()
+ * @param in  elements that the call reads
+ * @param out  elements that the call writes */
 
 /** Begins to use a handle as workgroup `index`, less than the handle's max_wgs.
- *  No two workgroups of a rank may use the same index at the same time. */
+ *  No two workgroups of a rank may use the same index at the same time.
+ *  @use never blocks
+ *  @param index  number of this workgroup among those of the handle, from 0 */
 IRIS_DEVICE iris_wg_ccl_t iris_wg_ccl_begin(iris_wg_t wg,
                                             const iris_ccl_device_t *handle,
                                             uint32_t index)
@@ -68,7 +75,8 @@ IRIS_DEVICE iris_wg_ccl_t iris_wg_ccl_begin(iris_wg_t wg,
     return wg_ccl;
 }
 
-/** Ends the use of the handle. This kernel or another one may begin again. */
+/** Ends the use of the handle. This kernel or another one may begin again.
+ *  @use never blocks */
 IRIS_DEVICE void iris_wg_ccl_end(iris_wg_t wg, iris_wg_ccl_t *wg_ccl)
 {
     wg.id = 0;
@@ -297,7 +305,12 @@ IRIS_DEVICE void iris_d_wg_ccl_move(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
  * aligned for their elements. They do not overlap, or are the same where
  * iris/ccl.h allows that. On return all lanes of the workgroup see `out`, and
  * `in` may be written. Kernels of members that make different calls end with
- * IRIS_ERR_MISMATCH, as those of iris/ccl.h do. */
+ * IRIS_ERR_MISMATCH, as those of iris/ccl.h do.
+ *
+ * @use workgroup; blocks; one node
+ * @param wg_ccl  result of iris_wg_ccl_begin()
+ * @param in  elements that the call reads
+ * @param out  elements that the call writes */
 
 IRIS_DEVICE void iris_d_wg_all_reduce(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
                                       enum iris_ccl_exchange exchange,

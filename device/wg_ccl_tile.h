@@ -215,7 +215,12 @@ IRIS_DEVICE void iris_d_wg_tile_ccl(iris_wg_ccl_t *wg_ccl,
  * the tile has the rows of all parts, and member i's part is the i-th. (For
  * parts side by side, transpose both tiles.) Members whose tiles have no elements
  * only meet. `in` and `out` do not overlap, or are the same
- * view. */
+ * view.
+ *
+ * @use workgroup; blocks; one node
+ * @param wg_ccl  result of iris_wg_ccl_begin()
+ * @param in  elements that the call reads
+ * @param out  elements that the call writes */
 
 /** Combines all members' tiles in the group's order. Sends them in one shot or
  *  in two, as their bytes and the number of members make it faster; the bits

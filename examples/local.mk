@@ -11,7 +11,10 @@ examplesdir = $(docdir)/examples
 examples_DATA = $(examples:=.c) $(examples_libexample_la_SOURCES)
 # C++, which tests/cpp.sh builds: not every system has a compiler for it.
 dist_examples_DATA = %D%/15_cpp.cpp %D%/Makefile
-EXTRA_DIST += %D%/python/all_reduce.py %D%/python/gradients.py \
+# Programs that manual pages quote; tests/samples.sh builds and runs them.
+call_examples = %D%/calls/calls.h %D%/calls/collectives.c %D%/calls/context.c \
+	%D%/calls/kernels.c %D%/calls/memory.c %D%/calls/streams.c
+EXTRA_DIST += $(call_examples) %D%/python/all_reduce.py %D%/python/gradients.py \
 	%D%/python/message_passing.py \
 	%D%/python/producer_consumer.py
 noinst_PROGRAMS += $(examples)

@@ -112,8 +112,8 @@ check_from_iris() {
 # docs/api.md has every call of the headers, with the words of its comment.
 check_api() {
     sed -n '/^<!-- calls:/,/^<!-- \/calls -->/p' docs/api.md | grep '^[|#]' >"$found.table"
-    scripts/api-table | grep '^[|#]' | diff "$found.table" - >"$found.diff" && return
-    echo "docs/api.md: put the output of scripts/api-table between its markers"
+    scripts/reference table | grep '^[|#]' | diff "$found.table" - >"$found.diff" && return
+    echo "docs/api.md: put the output of scripts/reference table between its markers"
     cat "$found.diff"
 }
 

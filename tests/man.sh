@@ -66,7 +66,8 @@ has_page() { # CALL: its page names and describes it
     grep -q "^[a-z_0-9, ]*\<$1\>.* \\\\- [^ ]" "$page" &&
         sed -n '/^\.SH DESCRIPTION/{n;p}' "$page" | grep -q '[a-z]'
 }
-"$here/../scripts/man-pages" "$tmp/man3" || fail "scripts/man-pages"
+"$here/../scripts/reference" man "$tmp/man3" || fail "scripts/reference"
+"$here/../scripts/reference" check || fail "comments of calls lack what is printed above"
 for call in $(exported); do
     grep -q "\<$call(\(.*[,;)]\)\?$" "$tmp"/man3/*.3 || fail "no arguments of $call"
 done
@@ -93,6 +94,26 @@ lint() { # FOLDER PAGE...
 # shellcheck disable=SC2046 # a list of files
 wrong=$(lint "$tmp" "$(cd "$man" && pwd)"/*.[17] $(cd "$tmp" && ls man3/*.3) 2>&1)
 [ -z "$wrong" ] || { printf '%s\n' "$wrong" && fail "groff or mandoc finds something"; }
+
+# A call whose comment lacks a word, a parameter, a status or an example is found.
+mkdir -p "$tmp/root/device" "$tmp/root/examples"
+cp -r "$here/../include" "$here/../scripts" "$here/../configure.ac" "$tmp/root"
+cp -r "$here/../device/core" "$here/../device/wg" "$here/../device/watch" "$tmp/root/device"
+cp -r "$here/../examples/calls" "$tmp/root/examples"
+header=$tmp/root/include/iris/sync.h
+while IFS='|' read -r what change; do
+    sed "$change" "$here/../include/iris/sync.h" >"$header"
+    ! cmp -s "$here/../include/iris/sync.h" "$header" || fail "no fault: $what"
+    "$tmp/root/scripts/reference" check | grep -q "$what" || fail "not seen: $what"
+done <<'EOF'
+no @use says: Capture|s/@use blocks; refused/@use blocks/
+unknown word: sometimes|s/@use blocks; refused/@use blocks; refused; sometimes/
+no @param data|s/@param data/@param date/
+does not say what it returns|s/iris_status_t iris_broadcast(/int iris_broadcast(/; s,^/.. Copies,/** - Copies,
+does not say which statuses|s/^IRIS_API iris_status_t iris_broadcast(iris_t .iris,/IRIS_API iris_status_t iris_broadcast(/; s/^ .  IRIS_ERR.*//
+there is no IRIS_ERR_LOST|s/IRIS_ERR_PEER_LOST    a member/IRIS_ERR_LOST    a member/
+no program in examples/calls|s/iris_barrier(/iris_barrier_of_all(/
+EOF
 
 # A call without a page, an empty page and a wrong one are found.
 ! has_page iris_no_such_call || fail "a call that does not exist has a page"

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# inputs: sources
+# inputs: build
 #
 # The samples at the beginning of public headers compile. A sample is the text in the
-# first comment that is indented by five columns or more.
+# first comment that is indented by five columns or more. The programs of examples/calls,
+# which manual pages quote, compile without a warning and run.
 set -u
 export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd)
@@ -62,5 +63,15 @@ done
 # One that does not compile is found.
 sed 's/iris_finalize(iris)/iris_finalise(iris)/' "$headers/context.h" >"$work/context.h"
 compile "$work/context.h" >/dev/null && { echo "a wrong sample compiled" && failed=1; }
+export IRIS_MODULE_DIR=$PWD/.libs IRIS_HEAP_BASES_FILES=0
+unset IRIS_RANK IRIS_NUM_RANKS
+flags="-Iinclude -I$here/../include -L.libs -liris -Wl,-rpath,$PWD/.libs"
+for program in "$here"/../examples/calls/*.c; do
+    # shellcheck disable=SC2086 # lists of flags
+    ${CC:-cc} ${CFLAGS-} -std=gnu11 -Wall -Wextra -Werror -o "$work/program" "$program" $flags &&
+        (cd "$work" && timeout 120 ./program >log 2>&1) ||
+        { cat "$work/log" && echo "FAILED: ${program##*/}" && failed=1; }
+done
+
 [ $failed = 1 ] || echo "passed: the samples of $samples headers"
 exit $failed

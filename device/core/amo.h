@@ -32,7 +32,13 @@
  *
  * On the CPU a loop around an atomic load, a compare-and-swap or any acquiring
  * atomic counts as waiting: now and then it gives the core to other ranks, and
- * it ends when the kernel is to end. Use iris_wait_until() where it fits. */
+ * it ends when the kernel is to end. Use iris_wait_until() where it fits.
+ *
+ * @use lane; never blocks; CPU nodes
+ * @param ptr  address on this rank's heap, which is translated
+ * @param value  operand of the update
+ * @param expected  value to replace
+ * @param desired  value to replace it with */
 
 /* The order and scope of an atomic, and its operation. */
 typedef struct iris_d_amo {

@@ -2,6 +2,9 @@
  *
  * float to and from the two 8-bit float types: the same bits on every target,
  * for all hardware and compiler flags, and those of PyTorch's conversions.
+ *
+ * @use host or lane; never blocks; apart
+ * @param value  the number
  */
 #ifndef IRIS_DEVICE_FLOAT8_H
 #define IRIS_DEVICE_FLOAT8_H

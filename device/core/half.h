@@ -4,6 +4,9 @@
  * for all hardware and compiler flags. Integer arithmetic, or the GPU's
  * instruction if it has one. NaNs always use integer arithmetic, because
  * instructions choose their bits.
+ *
+ * @use host or lane; never blocks; apart
+ * @param value, half  the number
  */
 #ifndef IRIS_DEVICE_HALF_H
 #define IRIS_DEVICE_HALF_H

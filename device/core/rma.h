@@ -27,7 +27,17 @@
  * and one of them writes, use atomics.
  *
  * _masked: does the operation if `mask` is true. Otherwise it touches no memory
- * and does not translate; a load then returns `other`. */
+ * and does not translate; a load then returns `other`.
+ *
+ * @use lane; never blocks; CPU nodes
+ * @param ptr  address on this rank's heap, which is translated
+ * @param value  the element to store
+ * @param other  result if `mask` is false
+ * @param from_ptr  source
+ * @param to_ptr  target
+ * @param src_ptr  source, translated
+ * @param dst_ptr  target, translated
+ * @param hint  expected use of the cache, such as IRIS_CACHE_STREAMING */
 
 /* clang-format off */
 

@@ -26,7 +26,13 @@
  *   - No sender may begin the next round before the receiver has its total,
  *     because the receiver would count its early add as another sender's late
  *     one. If senders can be one round ahead, use two signals in turns; if they
- *     can be further ahead, use one signal for each sender. */
+ *     can be further ahead, use one signal for each sender.
+ *
+ * @use lane; never blocks; CPU nodes
+ * @param value  number that the signal is set to, increased by or compared with
+ * @param from_ptr  source
+ * @param to_ptr  target
+ * @param ptr  aligned word of this rank's own heap */
 
 /** Sets to_rank's signal to `value`: release, system scope. A lane that then
  *  acquires the value sees this lane's earlier writes and, after a workgroup
@@ -86,7 +92,8 @@ IRIS_TYPES(IRIS_D_ROW, )
  *      iris_bool_t iris_test_u64(iris_dev_t dev, const uint64_t *ptr,
  *                                iris_cmp_t cmp, uint64_t value);
  *  If a peer dies or a deadline passes, the kernel ends and the wait does not
- *  return. On a GPU only its lane (on AMD its wavefront) ends there. */
+ *  return. On a GPU only its lane (on AMD its wavefront) ends there.
+ *  @use blocks */
 #define IRIS_D_ROW(name, c_type, arg)                                          \
     IRIS_DEVICE c_type iris_wait_until_##name(                                 \
         iris_dev_t dev, const c_type *ptr, iris_cmp_t cmp, c_type value)       \

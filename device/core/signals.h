@@ -14,7 +14,14 @@
  * `signals` are `count` words of this rank's own heap, which are not
  * translated. `status` is NULL or `count` ints; a signal with a status other
  * than zero is left out. A signal that compares as asked is acquired at system
- * scope, as by iris_wait_until(); the other signals are not. */
+ * scope, as by iris_wait_until(); the other signals are not.
+ *
+ * @use lane; all nodes
+ * @param signals  `count` signals of this rank's own heap
+ * @param count  number of signals
+ * @param status  `count` ints, not 0 to leave a signal out; NULL: all take part
+ * @param value  number to compare with
+ * @param indices_p  receives up to `count` indices */
 
 /* SIZE_MAX, which C++ defines only in its own headers. */
 #define IRIS_D_NO_INDEX ((size_t)-1)
@@ -113,7 +120,8 @@ IRIS_DEVICE_LARGE size_t iris_d_wait_scan(iris_dev_t dev, iris_d_signals_t set,
     return found;
 }
 
-/** Waits until every signal is CMP `value`; at once if none takes part. */
+/** Waits until every signal is CMP `value`; at once if none takes part.
+ *  @use blocks */
 IRIS_DEVICE_LARGE void iris_wait_until_all(iris_dev_t dev,
                                            const uint64_t *signals,
                                            size_t count, const int *status,
@@ -127,7 +135,8 @@ IRIS_DEVICE_LARGE void iris_wait_until_all(iris_dev_t dev,
 }
 
 /** Waits until a signal is CMP `value`; returns its index, SIZE_MAX at once if
- *  none takes part. */
+ *  none takes part.
+ *  @use blocks */
 IRIS_DEVICE_LARGE size_t iris_wait_until_any(iris_dev_t dev,
                                              const uint64_t *signals,
                                              size_t count, const int *status,
@@ -145,7 +154,8 @@ IRIS_DEVICE_LARGE size_t iris_wait_until_any(iris_dev_t dev,
 
 /** Waits until at least one signal is CMP `value`; returns how many are, 0 at
  *  once if none takes part. Their indices, ascending, go to indices_p, which
- *  holds `count`. */
+ *  holds `count`.
+ *  @use blocks */
 IRIS_DEVICE_LARGE size_t iris_wait_until_some(iris_dev_t dev,
                                               const uint64_t *signals,
                                               size_t count, const int *status,
@@ -160,7 +170,8 @@ IRIS_DEVICE_LARGE size_t iris_wait_until_some(iris_dev_t dev,
                             indices_p);
 }
 
-/** Whether every signal is CMP `value` now; true if none takes part. */
+/** Whether every signal is CMP `value` now; true if none takes part.
+ *  @use never blocks */
 IRIS_DEVICE_LARGE iris_bool_t iris_test_all(iris_dev_t dev,
                                             const uint64_t *signals,
                                             size_t count, const int *status,
@@ -176,7 +187,8 @@ IRIS_DEVICE_LARGE iris_bool_t iris_test_all(iris_dev_t dev,
 }
 
 /** Index of a signal that compares with `value` as `cmp` says now, or SIZE_MAX
- *  if no signal does. */
+ *  if no signal does.
+ *  @use never blocks */
 IRIS_DEVICE_LARGE size_t iris_test_any(iris_dev_t dev, const uint64_t *signals,
                                        size_t count, const int *status,
                                        iris_cmp_t cmp, uint64_t value)
@@ -192,7 +204,8 @@ IRIS_DEVICE_LARGE size_t iris_test_any(iris_dev_t dev, const uint64_t *signals,
 }
 
 /** How many signals are CMP `value` now; their indices, ascending, go to
- *  indices_p, which holds `count`. */
+ *  indices_p, which holds `count`.
+ *  @use never blocks */
 IRIS_DEVICE_LARGE size_t iris_test_some(iris_dev_t dev, const uint64_t *signals,
                                         size_t count, const int *status,
                                         iris_cmp_t cmp, uint64_t value,

@@ -71,7 +71,9 @@ IRIS_DEVICE void iris_d_init_trace(iris_dev_t *dev, const int64_t *context)
 #endif
 
 /** Reads the device context (iris_device_context() on the host) once, at the
- *  start of a kernel. Any lane; orders nothing. */
+ *  start of a kernel. Any lane; orders nothing.
+ *  @use lane; never blocks
+ *  @param context  result of iris_device_context(), in the kernel's arguments */
 IRIS_DEVICE iris_dev_t iris_dev_init(const int64_t *context)
 {
     iris_dev_t dev;

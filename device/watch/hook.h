@@ -459,7 +459,8 @@ IRIS_DEVICE void iris_d_traced_after_span(iris_dev_t *dev, uint64_t id,
  *  rank's heap. Accesses through the result are plain, not atomic: no flags
  *  (see docs/memory-model.md). Observers see them only by `iriscc --check`.
  *  Returns NULL on the CPU if the rank is on another node, which only other
- *  calls reach. Any lane; orders nothing. */
+ *  calls reach. Any lane; orders nothing.
+ *  @use lane; never blocks; one node */
 IRIS_DEVICE void *iris_dev_as_remote(iris_dev_t dev, const void *ptr, int rank)
 {
 #if IRIS_ON_CPU
@@ -475,7 +476,8 @@ IRIS_DEVICE void *iris_dev_as_remote(iris_dev_t dev, const void *ptr, int rank)
 
 /** Orders this lane's accesses before it against those after it, at `scope`;
  *  IRIS_RELAXED does nothing. After a workgroup barrier a release by one lane
- *  covers the whole workgroup's earlier writes. Any lane. */
+ *  covers the whole workgroup's earlier writes. Any lane.
+ *  @use lane; never blocks */
 IRIS_DEVICE void iris_fence(iris_sem_t sem, iris_scope_t scope)
 {
     IRIS_UNUSED struct iris_cpu_wg *cpu = IRIS_D_SELF();

@@ -2,6 +2,9 @@
  *
  * The program's own events in traces of its kernels. <iris/trace.h> has the
  * host's part.
+ *
+ * @use lane; never blocks
+ * @param span  result of iris_dev_trace_begin()
  */
 #ifndef IRIS_DEVICE_TRACE_H
 #define IRIS_DEVICE_TRACE_H

@@ -116,7 +116,9 @@ IRIS_DEVICE void iris_d_await_members(iris_dev_t dev,
  *
  *  The barrier is flat and takes one round: each rank stores its epoch at every
  *  member, with one lane for each peer, and waits for theirs. Epochs only grow,
- *  so nothing is reset, and a member may be one barrier ahead. */
+ *  so nothing is reset, and a member may be one barrier ahead.
+ *  @use workgroup; blocks; CPU nodes
+ *  @param group  result of iris_group_device() */
 IRIS_DEVICE_LARGE void iris_dev_barrier(iris_wg_t wg, iris_dev_t dev,
                                         struct iris_dev_group *group)
 {

@@ -2,6 +2,11 @@
  *
  * Kernels, written once for every target: a body over one workgroup, whose
  * lanes are loops.
+ *
+ * @use workgroup; never blocks
+ * @param i  name of the index, a size_t
+ * @param n  number of indices
+ * @param type, name, count  type of the elements, name of the array, its length
  */
 #ifndef IRIS_DEVICE_KERNEL_H
 #define IRIS_DEVICE_KERNEL_H
@@ -129,7 +134,8 @@ IRIS_DEVICE size_t iris_d_share(iris_wg_t wg, uint32_t id, size_t n)
  *  stack of the workgroup's thread on the CPU. Use it at the top of a kernel's
  *  body. Its contents are undefined at first. Lanes see each other's writes
  *  after iris_wg_barrier(). Its addresses mean nothing to other workgroups and
- *  ranks, and bulk copies do not take them. */
+ *  ranks, and bulk copies do not take them.
+ *  @use lane */
 #if IRIS_ON_CPU
 #define IRIS_WG_LOCAL(type, name, count) type name[count]
 #else

@@ -173,7 +173,13 @@ IRIS_DEVICE void iris_d_tile_move(iris_wg_t wg, iris_dev_t dev,
  * written.
  *
  * Like iris_wg_put(), these functions order nothing. The two sides may not
- * overlap. */
+ * overlap.
+ *
+ * @use workgroup; never blocks; CPU nodes
+ * @param from  source, a tile
+ * @param to  target, a tile
+ * @param value  number that the signal is set to, increased by or compared with
+ * @param values  rows * cols elements, dense */
 
 /** Copies this rank's `from`, used as it is, to where to_rank keeps `to`. */
 IRIS_DEVICE void iris_wg_tile_put(iris_wg_t wg, iris_dev_t dev,
@@ -259,7 +265,8 @@ IRIS_DEVICE void iris_wg_tile_ready(iris_wg_t wg, iris_dev_t dev,
 }
 
 /** Waits until iris_wg_tile_ready() has set `value` or more, in this kernel or
- *  in another kernel of this rank. All lanes then see the tile. */
+ *  in another kernel of this rank. All lanes then see the tile.
+ *  @use blocks */
 IRIS_DEVICE void iris_wg_tile_await(iris_wg_t wg, iris_dev_t dev,
                                     const uint64_t *signal, uint64_t value)
 {

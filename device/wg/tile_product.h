@@ -2,6 +2,11 @@
  *
  * The product of two tiles by a workgroup: matrix instructions on GPUs that
  * have them, vectors on CPUs, a plain loop elsewhere.
+ *
+ * @use workgroup; never blocks; CPU nodes
+ * @param sums  sums in the local memory of the workgroup
+ * @param a, b  the factors
+ * @param to  target of the sums
  */
 #ifndef IRIS_DEVICE_TILE_PRODUCT_H
 #define IRIS_DEVICE_TILE_PRODUCT_H

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The sums of a tile of a product, in a workgroup's local memory.
+ *
+ * @use workgroup; never blocks
+ * @param sums  sums in the local memory of the workgroup
  */
 #ifndef IRIS_DEVICE_TILE_SUMS_H
 #define IRIS_DEVICE_TILE_SUMS_H

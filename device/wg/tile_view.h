@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * Tiles: views of matrices and of their blocks, for host and kernels.
+ *
+ * @use host or lane; never blocks; apart
+ * @param data  address of the first element
+ * @param rows, cols  size of the matrix
+ * @param row_stride  elements from one row to the next
+ * @param elem_bytes  bytes of an element
+ * @param view  the matrix
+ * @param m, n  row and column of the block, in blocks
+ * @param block_rows, block_cols  size of a block
  */
 #ifndef IRIS_DEVICE_TILE_VIEW_H
 #define IRIS_DEVICE_TILE_VIEW_H

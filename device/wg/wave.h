@@ -29,7 +29,14 @@
  *     }
  *
  * All lanes of a wavefront call the functions iris_wave_* together, with the
- * same arguments except `value`. Other wavefronts need not call them. */
+ * same arguments except `value`. Other wavefronts need not call them.
+ *
+ * @use wavefront; never blocks; CPU nodes
+ * @param value  number of this lane
+ * @param from_ptr  source, global memory
+ * @param to_ptr  target, global memory
+ * @param i  name of the index, a size_t
+ * @param n  number of indices */
 
 /** Wavefronts of each workgroup. Any lane. */
 IRIS_DEVICE uint32_t iris_num_waves(iris_wg_t wg)

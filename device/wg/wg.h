@@ -2,6 +2,13 @@
  *
  * Operations of a workgroup as a whole: its barrier, and bulk copies to and
  * from peers with the widest accesses of the target.
+ *
+ * @use workgroup; never blocks; CPU nodes
+ * @param from_ptr  source, global memory
+ * @param to_ptr  target, global memory
+ * @param src_ptr  source, translated
+ * @param dst_ptr  target, translated
+ * @param value  number that the signal is set to or increased by
  */
 #ifndef IRIS_DEVICE_WG_H
 #define IRIS_DEVICE_WG_H

@@ -11,6 +11,10 @@
  *     status = iris_all_reduce(iris, data, data, count, IRIS_DTYPE_F32,
  *                              IRIS_REDUCE_SUM, &options);
  *     status = iris_stream_synchronize(iris, stream);
+ *
+ * @use local; never blocks; apart
+ * @param in  elements that the call reads
+ * @param out  elements that the call writes
  */
 #ifndef IRIS_CCL_H
 #define IRIS_CCL_H
@@ -67,7 +71,8 @@ typedef enum iris_ccl_variant {
 } iris_ccl_variant_t;
 
 /** Name of a variant, such as "two_shot". Never NULL; the string is static. An
- *  unknown value gives "?". */
+ *  unknown value gives "?".
+ *  @param variant  the variant */
 IRIS_API const char *iris_ccl_variant_name(iris_ccl_variant_t variant);
 
 /** Memory on the heap that one group's collectives use to synchronize and to
@@ -113,7 +118,9 @@ struct iris_ccl_options {
                         result. 0 means 1. */
 };
 
-/** Sets every field to NULL or 0. Local, cannot fail. */
+/** Sets every field to NULL or 0. Local, cannot fail.
+ *  @param options  the struct to set
+ *  @param options  the struct to set */
 #define iris_ccl_options_init(options) \
     iris_ccl_options_init_sized((options), sizeof *(options))
 
@@ -196,7 +203,10 @@ IRIS_API void iris_ccl_options_init_sized(struct iris_ccl_options *options,
  * their counts and types, and which call of the group it was. A member that
  * does not come is IRIS_ERR_TIMEOUT or IRIS_ERR_PEER_LOST there. The workspace
  * cannot be used after such an error: destroy it and create another, or
- * destroy the group. */
+ * destroy the group.
+ *
+ * @use group; blocks at first; captured; CPU nodes
+ * @param count  elements of each part */
 
 /** out[i] is the reduction of all members' in[i], for i < count. `in` may be
  *  `out`, but not with ONE_SHOT. */
@@ -253,7 +263,12 @@ IRIS_API iris_status_t iris_reduce(iris_t *iris, const void *in, void *out,
  * Counts and displacements are in elements. A displacement is the start of a
  * member's part in a buffer; NULL means that the parts follow one another in
  * the group's order. The call does not use the arrays after it returns. Parts
- * of an `out` must not overlap; the calls do not check this. */
+ * of an `out` must not overlap; the calls do not check this.
+ *
+ * @use group; blocks at first; captured; CPU nodes
+ * @param counts, in_counts, out_counts  elements of each member, in group order
+ * @param displs, in_displs, out_displs  first element of each part; NULL: dense
+ * @param to, from  index of the other member in the group */
 
 /** `out` of the member with index `root` receives count elements of each member,
  *  in group order. The call ignores the other members' `out`. The root's `in`
@@ -304,12 +319,14 @@ IRIS_API iris_status_t iris_all_to_allv(iris_t *iris, const void *in,
  *
  *  If the receiver expects another count or type, it gets IRIS_ERR_MISMATCH.
  *  The sender gets it, too: for this message, or, if a small message has
- *  already completed, for its next message to that member. */
+ *  already completed, for its next message to that member.
+ *  @use pair */
 IRIS_API iris_status_t iris_send(iris_t *iris, const void *in, size_t count,
                                  iris_dtype_t dtype, int to,
                                  const struct iris_ccl_options *options);
 
-/** Receives count elements from member index `from`. See iris_send(). */
+/** Receives count elements from member index `from`. See iris_send().
+ *  @use pair */
 IRIS_API iris_status_t iris_recv(iris_t *iris, void *out, size_t count,
                                  iris_dtype_t dtype, int from,
                                  const struct iris_ccl_options *options);
@@ -318,7 +335,9 @@ IRIS_API iris_status_t iris_recv(iris_t *iris, void *out, size_t count,
  *  same time. So members in a ring, or pairs that exchange messages of any size,
  *  do not wait for each other in a circle. Each half matches a send, a receive
  *  or another send_recv. `to` and `from` may both be this member, with equal
- *  counts. */
+ *  counts.
+ *  @use pair
+ *  @param in_count, out_count  elements to send and to receive */
 IRIS_API iris_status_t iris_send_recv(iris_t *iris, const void *in,
                                       size_t in_count, int to, void *out,
                                       size_t out_count, int from,
@@ -344,7 +363,9 @@ IRIS_API iris_status_t iris_send_recv(iris_t *iris, const void *in,
  * most an eighth of the heap. The first call of a group of all ranks makes this
  * allocation, and the first call of each group makes the group's workspace.
  * Both block the host until all members have called, and wait for the default
- * stream, which must not be in a capture. */
+ * stream, which must not be in a capture.
+ *
+ * @use group; blocks; refused */
 
 /** Makes the allocation for workspaces. Collective over the job; blocks the
  *  host. Call it before the first collective of a group that is not all of the
@@ -354,7 +375,8 @@ IRIS_API iris_status_t iris_send_recv(iris_t *iris, const void *in,
  *                        one of its lines (the message says which) is not a rule
  *  IRIS_ERR_NO_MEMORY    the heap has no space for it
  *  IRIS_ERR_MISMATCH, IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE,
- *  IRIS_ERR_DEVICE */
+ *  IRIS_ERR_DEVICE
+ *  @use job */
 IRIS_API iris_status_t iris_ccl_prepare(iris_t *iris);
 
 /** Makes the workspace that a call with these options would make, so that later
@@ -382,7 +404,8 @@ IRIS_API iris_status_t iris_ccl_workspace_create(
  *
  *  IRIS_ERR_INVALID      not a live workspace that iris_ccl_workspace_create()
  *                        made for this context
- *  IRIS_ERR_MISMATCH, IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE */
+ *  IRIS_ERR_MISMATCH, IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE
+ *  @use apart */
 IRIS_API iris_status_t
 iris_ccl_workspace_destroy(iris_t *iris, iris_ccl_workspace_t *workspace);
 

@@ -7,6 +7,8 @@
  *     status = iris_ccl_device_create(iris, NULL, 4, 0, &handle);
  *     // pass `handle` to the kernel by value
  *     status = iris_ccl_device_destroy(iris, &handle);
+ *
+ * @use group; blocks; one node
  */
 #ifndef IRIS_CCL_DEVICE_H
 #define IRIS_CCL_DEVICE_H
@@ -40,7 +42,11 @@ extern "C" {
  *  IRIS_ERR_MISMATCH     members made different calls
  *  IRIS_ERR_STATE, IRIS_ERR_CONFIG  see iris_ccl_prepare()
  *  IRIS_ERR_UNREACHABLE, IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT,
- *  IRIS_ERR_DEVICE */
+ *  IRIS_ERR_DEVICE
+ *  @use refused
+ *  @param max_wgs  largest number of workgroups of a member, from 1
+ *  @param slot_bytes  bytes that one step moves; 0: 4096
+ *  @param handle_p  receives the handle */
 IRIS_API iris_status_t iris_ccl_device_create(iris_t *iris, iris_group_t *group,
                                               int max_wgs, size_t slot_bytes,
                                               iris_ccl_device_t *handle_p);
@@ -49,7 +55,9 @@ IRIS_API iris_status_t iris_ccl_device_create(iris_t *iris, iris_group_t *group,
  *  group; blocks. NULL does nothing.
  *
  *  IRIS_ERR_INVALID      not a live handle of this context
- *  IRIS_ERR_MISMATCH, IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE */
+ *  IRIS_ERR_MISMATCH, IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE
+ *  @use apart
+ *  @param handle  the handle; NULL does nothing */
 IRIS_API iris_status_t iris_ccl_device_destroy(iris_t *iris,
                                                const iris_ccl_device_t *handle);
 

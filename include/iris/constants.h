@@ -3,6 +3,9 @@
  * The headers' macros as functions, for bindings, which do not see macros. Each
  * returns the value of the library that is loaded. All are local and cannot
  * fail.
+ *
+ * @use local; never blocks; apart
+ * @param num_ranks  number of ranks, from 1
  */
 #ifndef IRIS_CONSTANTS_H
 #define IRIS_CONSTANTS_H

@@ -13,6 +13,8 @@
  *     status = iris_finalize(iris);
  *
  * iris_spawn() does the same for every rank of a job that has no launcher.
+ *
+ * @use local; never blocks; apart
  */
 #ifndef IRIS_CONTEXT_H
 #define IRIS_CONTEXT_H
@@ -27,11 +29,21 @@ extern "C" {
 /** One rank. Opaque. Only one thread at a time may make collective calls on a
  *  context; any thread may call getters.
  *
- *  Every call that takes a context and returns a status can return these two,
- *  even if its comment does not list them:
+ *  Every call that takes a context and returns a status can return
+ *  IRIS_ERR_INVALID and IRIS_ERR_STATE, even if its comment does not list them.
+ *  Where a comment lists a status without a cause, the cause is this one:
  *  IRIS_ERR_INVALID      the context is NULL (but see iris_finalize())
+ *  IRIS_ERR_NO_MEMORY    the system or the GPU is out of memory
+ *  IRIS_ERR_UNREACHABLE  that rank's heap is not mapped here
+ *  IRIS_ERR_PEER_LOST    a rank died, or left after an error; the message names it
+ *  IRIS_ERR_TIMEOUT      the deadline IRIS_TIMEOUT_MS passed; the message says
+ *                        which rank is late and what it is doing
+ *  IRIS_ERR_MISMATCH     ranks made different calls; the message names them
  *  IRIS_ERR_STATE        the context has been finalized, or it belongs to the
- *                        process that forked this one */
+ *                        process that forked this one
+ *  IRIS_ERR_LIMIT        no file descriptors or threads are left
+ *  IRIS_ERR_DEVICE       the GPU or its runtime failed, now or in earlier work
+ *  IRIS_ERR_INTERRUPTED  iris_interrupt() or this thread's wait check ended it */
 typedef struct iris_context iris_t;
 
 /* All settings: X(field, kind, ENV_NAME, default, choices, help).
@@ -181,7 +193,9 @@ struct iris_config {
 #undef IRIS_CONFIG_RANK
 #undef IRIS_CONFIG_FLAG
 
-/** Marks every field as not set. Local, cannot fail. */
+/** Marks every field as not set. Local, cannot fail.
+ *  @param config  the struct to set
+ *  @param config  the struct to set */
 #define iris_config_init(config) \
     iris_config_init_sized((config), sizeof *(config))
 
@@ -201,7 +215,10 @@ IRIS_API void iris_config_init_sized(struct iris_config *config, size_t size);
  *  IRIS_ERR_INVALID      config or name is NULL
  *  IRIS_ERR_CONFIG       there is no such setting (the message lists them), the
  *                        value does not parse (the message says what does), or
- *                        iris_config_init() was not called before */
+ *                        iris_config_init() was not called before
+ *  @param config  the struct, after iris_config_init()
+ *  @param name  the setting, such as "heap_size"
+ *  @param value  its value as text; NULL unsets it */
 IRIS_API iris_status_t iris_config_set(struct iris_config *config,
                                        const char *name, const char *value);
 
@@ -237,7 +254,9 @@ IRIS_API iris_status_t iris_config_set(struct iris_config *config,
  *
  *  The first call that may use a GPU sets environment variables for the GPU's
  *  runtime. No other thread may read or change the environment meanwhile. A
- *  process's second context on a GPU may wait for kernels of the first. */
+ *  process's second context on a GPU may wait for kernels of the first.
+ *  @use job; blocks; apart
+ *  @param iris_p  receives the context */
 IRIS_API iris_status_t iris_init(const struct iris_config *config,
                                  iris_t **iris_p);
 
@@ -259,7 +278,8 @@ IRIS_API iris_status_t iris_init(const struct iris_config *config,
  *                        is being captured, and its earlier work may still run
  *
  *  Also returns the error of work on a stream of any rank, such as
- *  IRIS_ERR_DEVICE. */
+ *  IRIS_ERR_DEVICE.
+ *  @use job; blocks; refused */
 IRIS_API iris_status_t iris_finalize(iris_t *iris);
 
 /** Finalizes the context without waiting, for garbage collectors. The context
@@ -278,7 +298,8 @@ IRIS_API iris_status_t iris_finalize(iris_t *iris);
  *  logged. Local and thread-safe; never blocks. NULL does nothing.
  *
  *  IRIS_ERR_STATE        already finalized, or the process forked
- *  IRIS_ERR_LIMIT        no thread could be started; the context is unchanged */
+ *  IRIS_ERR_LIMIT        no thread could be started; the context is unchanged
+ *  @use any thread */
 IRIS_API iris_status_t iris_finalize_later(iris_t *iris);
 
 /** Makes this rank's device usable again after an error. If an error ends one
@@ -291,7 +312,8 @@ IRIS_API iris_status_t iris_finalize_later(iris_t *iris);
  *  nothing.
  *
  *  IRIS_ERR_STATE        the error stays: a kernel cannot be ended, or the
- *                        GPU's runtime has failed for good */
+ *                        GPU's runtime has failed for good
+ *  @use blocks */
 IRIS_API iris_status_t iris_clear_error(iris_t *iris);
 
 /** Ends every present and future host wait of this context with
@@ -309,7 +331,8 @@ IRIS_API void iris_interrupt(iris_t *iris);
  *  of a program, call iris_finalize() alone. A peer that is in any other call
  *  than iris_finalize() then gets IRIS_ERR_PEER_LOST with the reason; without a
  *  reason it would get IRIS_ERR_MISMATCH. Local; never blocks. On a bad context
- *  it does nothing. */
+ *  it does nothing.
+ *  @param reason  one line of text, copied; NULL: none */
 IRIS_API void iris_set_leave_reason(iris_t *iris, const char *reason);
 
 /** Sets a function that this thread's host waits call, in any context and in
@@ -326,7 +349,9 @@ IRIS_API void iris_set_leave_reason(iris_t *iris, const char *reason);
  *   - the start and end of MPI;
  *   - iris_spawn(), while it waits for its ranks;
  *   - iris_init(), while ranks map each other's heaps;
- *   - iris_init() of ranks other than 0, where ranks are threads. */
+ *   - iris_init() of ranks other than 0, where ranks are threads.
+ *  @param check  the function; NULL: none
+ *  @param arg  its argument */
 IRIS_API void iris_set_wait_check(int (*check)(void *arg), void *arg);
 
 /** The rank that was lost: its process ended, or it left after an error. If

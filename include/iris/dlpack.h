@@ -38,7 +38,9 @@ struct DLManagedTensorVersioned;
  *                        NULL
  *  IRIS_ERR_NO_MEMORY, IRIS_ERR_STATE
  *
- *  On an error *tensor is unchanged. */
+ *  On an error *tensor is unchanged.
+ *  @use local; never blocks; apart
+ *  @param managed_p  receives DLPack's struct */
 IRIS_API iris_status_t
 iris_tensor_to_dlpack(iris_t *iris, iris_tensor_t *tensor,
                       struct DLManagedTensorVersioned **managed_p);
@@ -56,7 +58,9 @@ iris_tensor_to_dlpack(iris_t *iris, iris_tensor_t *tensor,
  *                        more than IRIS_TENSOR_DIMS_MAX dimensions, or is on a
  *                        device that this rank's device cannot copy from
  *
- *  Also returns the statuses of iris_tensor_as_symmetric(). */
+ *  Also returns the statuses of iris_tensor_as_symmetric().
+ *  @use job; blocks; refused
+ *  @param managed  DLPack's struct, which the call consumes */
 IRIS_API iris_status_t
 iris_tensor_from_dlpack(iris_t *iris, struct DLManagedTensorVersioned *managed,
                         iris_tensor_t *symmetric_p, int *shared_p);

@@ -11,6 +11,8 @@
  *     for (i = 0; i < 1000; i++) {
  *         status = iris_graph_launch(iris, graph, stream);
  *     }
+ *
+ * @use local; GPU
  */
 #ifndef IRIS_GRAPH_H
 #define IRIS_GRAPH_H
@@ -45,7 +47,8 @@ typedef struct iris_graph iris_graph_t;
  *  IRIS_ERR_UNSUPPORTED  no GPU
  *  IRIS_ERR_STATE        the stream is already being captured
  *  IRIS_ERR_DEVICE, IRIS_ERR_INVALID
- *  IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT  from a full stream (iris_stream_t) */
+ *  IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT  from a full stream (iris_stream_t)
+ *  @use blocks if full; refused */
 IRIS_API iris_status_t iris_capture_begin(iris_t *iris, iris_stream_t *stream);
 
 /** Ends the capture. The caller owns *graph_p until iris_graph_destroy(). Local.
@@ -55,7 +58,9 @@ IRIS_API iris_status_t iris_capture_begin(iris_t *iris, iris_stream_t *stream);
  *  IRIS_ERR_DEVICE       a call in between could not be captured; the capture
  *                        is over
  *  IRIS_ERR_NO_MEMORY
- *  IRIS_ERR_INVALID      graph_p is NULL, or not a stream of this context */
+ *  IRIS_ERR_INVALID      graph_p is NULL, or not a stream of this context
+ *  @use blocks at times; apart
+ *  @param graph_p  receives the graph */
 IRIS_API iris_status_t iris_capture_end(iris_t *iris, iris_stream_t *stream,
                                         iris_graph_t **graph_p);
 
@@ -75,12 +80,13 @@ IRIS_API iris_status_t iris_capture_end(iris_t *iris, iris_stream_t *stream,
  *  IRIS_ERR_INVALID, IRIS_ERR_DEVICE, IRIS_ERR_STATE
  *  IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT  from a full stream (iris_stream_t); a
  *                        launch counts as one call for each node of the graph
- */
+ *  @use blocks if full; refused */
 IRIS_API iris_status_t iris_graph_launch(iris_t *iris, iris_graph_t *graph,
                                          iris_stream_t *stream);
 
 /** Frees a graph; none of its launches may be running. iris_finalize() frees the
- *  graphs that remain. Local. NULL does nothing. */
+ *  graphs that remain. Local. NULL does nothing.
+ *  @use never blocks; apart */
 IRIS_API void iris_graph_destroy(iris_t *iris, iris_graph_t *graph);
 
 #ifdef __cplusplus

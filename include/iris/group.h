@@ -7,6 +7,9 @@
  *     status = iris_group_create(iris, members, 2, &pair);  // all ranks
  *     status = iris_barrier(iris, NULL, pair);
  *     status = iris_group_destroy(iris, pair);
+ *
+ * @use local; never blocks; apart
+ * @param index  index of a member, from 0
  */
 #ifndef IRIS_GROUP_H
 #define IRIS_GROUP_H
@@ -35,7 +38,11 @@ struct iris_dev_group; /* <iris/device/layout.h> */
  *  IRIS_ERR_MISMATCH     the lists disagree
  *  IRIS_ERR_LIMIT        63 groups are live
  *  IRIS_ERR_DEVICE       the GPU or its runtime failed
- *  IRIS_ERR_NO_MEMORY, IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE */
+ *  IRIS_ERR_NO_MEMORY, IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE
+ *  @use job; blocks; refused
+ *  @param ranks  the members, in group order
+ *  @param count  number of members; 0: none
+ *  @param group_p  receives the group, or NULL */
 IRIS_API iris_status_t iris_group_create(iris_t *iris, const int *ranks,
                                          int count, iris_group_t **group_p);
 
@@ -44,7 +51,8 @@ IRIS_API iris_status_t iris_group_create(iris_t *iris, const int *ranks,
  *  except with IRIS_ERR_INVALID and IRIS_ERR_STATE. NULL does nothing.
  *
  *  IRIS_ERR_INVALID      not a live group of this context
- *  IRIS_ERR_MISMATCH, IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE */
+ *  IRIS_ERR_MISMATCH, IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE
+ *  @use group; blocks; apart */
 IRIS_API iris_status_t iris_group_destroy(iris_t *iris, iris_group_t *group);
 
 /** Number of members. Local, as all below; -1 on a bad context or group. */
@@ -61,7 +69,8 @@ IRIS_API int iris_group_member(const iris_t *iris, const iris_group_t *group,
 /** Translates an index: returns the index in the group `to` of the rank that is
  *  member `index` of `from`. -1 if that rank is not in `to`, if the index is out
  *  of range, or on a bad context or group. NULL stands for all ranks, where a
- *  rank is its own index. */
+ *  rank is its own index.
+ *  @param from, to  groups; NULL: all ranks */
 IRIS_API int iris_group_translate(const iris_t *iris, const iris_group_t *from,
                                   int index, const iris_group_t *to);
 

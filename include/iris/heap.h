@@ -12,6 +12,8 @@
  * This header has allocation and release, memory of the program's own that
  * becomes symmetric (iris_as_symmetric()), and translation of pointers on the
  * host. Kernels translate pointers with iris_dev_as_remote().
+ *
+ * @use job; blocks; apart
  */
 #ifndef IRIS_HEAP_H
 #define IRIS_HEAP_H
@@ -77,14 +79,17 @@ struct iris_heap_stats {
 IRIS_API iris_status_t iris_malloc(iris_t *iris, size_t bytes, void **ptr_p);
 
 /** iris_malloc() with an alignment, in bytes: a power of two up to
- *  IRIS_ALIGNMENT_MAX. Returns the statuses of iris_malloc(). */
+ *  IRIS_ALIGNMENT_MAX. Returns the statuses of iris_malloc().
+ *  @param alignment  in bytes */
 IRIS_API iris_status_t iris_malloc_aligned(iris_t *iris, size_t bytes,
                                            size_t alignment, void **ptr_p);
 
 /** Allocates count * size bytes as iris_malloc() does, and zeroes them. When
  *  the call returns, they are zero on every rank. It waits for this rank's
  *  default stream. Returns the statuses of iris_malloc(), or the error of work
- *  on that stream. */
+ *  on that stream.
+ *  @use refused
+ *  @param count, size  number of elements, and bytes of each */
 IRIS_API iris_status_t iris_calloc(iris_t *iris, size_t count, size_t size,
                                    void **ptr_p);
 
@@ -112,7 +117,11 @@ static inline iris_status_t iris_i_malloc_typed(iris_t *iris, int zeroed,
  *      status = iris_malloc_typed(iris, count, &x);
  *  The argument has to be the address of a pointer to a complete type. Each
  *  argument is evaluated once. They work in C and C++, and return the statuses
- *  of iris_calloc(). */
+ *  of iris_calloc().
+ *  @use refused
+ *  @param ptr_p  address of a pointer, which receives the memory
+ *  @param ptr  address that an allocation returned; NULL on all ranks does
+ *     nothing */
 #define iris_malloc_typed(iris, count, ptr_p) \
     iris_i_malloc_typed((iris), 0, (count), sizeof **(ptr_p), (ptr_p))
 #define iris_calloc_typed(iris, count, ptr_p) \
@@ -156,7 +165,9 @@ IRIS_API iris_status_t iris_free(iris_t *iris, void *ptr);
  *                        this error for such an allocation, too)
  *  IRIS_ERR_STATE        the context is finalized, or another thread is
  *                        finalizing it
- *  IRIS_ERR_NO_MEMORY    no memory for a record; the allocation stays */
+ *  IRIS_ERR_NO_MEMORY    no memory for a record; the allocation stays
+ *  @use local; never blocks; apart
+ *  @param ptr  address that an allocation returned; NULL does nothing */
 IRIS_API iris_status_t iris_free_later(iris_t *iris, void *ptr);
 
 /** Names the allocation of this rank's heap that contains `ptr`, for messages
@@ -165,7 +176,9 @@ IRIS_API iris_status_t iris_free_later(iris_t *iris, void *ptr);
  *  removes it. Not collective. Thread-safe.
  *
  *  IRIS_ERR_INVALID      nothing is allocated there, or the name is too long
- *  IRIS_ERR_NO_MEMORY */
+ *  IRIS_ERR_NO_MEMORY
+ *  @use local; never blocks; apart
+ *  @param name  up to 47 characters, copied; NULL removes the name */
 IRIS_API iris_status_t iris_name(iris_t *iris, const void *ptr,
                                  const char *name);
 
@@ -214,26 +227,34 @@ IRIS_API iris_status_t iris_free_deferred(iris_t *iris);
  *                        shared, and the program's memory is unchanged
  *  IRIS_ERR_LIMIT        too many open descriptors, on some rank
  *  IRIS_ERR_SYSTEM       a handle could not be sent to the other processes
- *  IRIS_ERR_MISMATCH, IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE */
+ *  IRIS_ERR_MISMATCH, IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE
+ *  @use refused
+ *  @param ptr  the program's own memory, not on the heap */
 IRIS_API iris_status_t iris_as_symmetric(iris_t *iris, const void *ptr,
                                          size_t bytes, void **symmetric_p,
                                          int *shared_p);
 
 /** Fills *stats_p for this rank. Local, does not block.
- *  IRIS_ERR_INVALID (stats_p is NULL), IRIS_ERR_STATE */
+ *  IRIS_ERR_INVALID (stats_p is NULL), IRIS_ERR_STATE
+ *  @use local; never blocks; apart
+ *  @param stats_p  receives the figures */
 #define iris_heap_stats(iris, stats_p) \
     iris_heap_stats_sized((iris), (stats_p), sizeof *(stats_p))
 
 /** iris_heap_stats() for a struct of `size` bytes, which is the size in the
  *  caller's header. IRIS_ERR_INVALID also for a size that
- *  iris_config_init_sized() would refuse. */
+ *  iris_config_init_sized() would refuse.
+ *  @use local; never blocks; apart
+ *  @param stats_p  receives the figures */
 IRIS_API iris_status_t iris_heap_stats_sized(const iris_t *iris,
                                              struct iris_heap_stats *stats_p,
                                              size_t size);
 
 /** 1 if `ptr` lies in this rank's own heap or in memory that
  *  iris_as_symmetric() has added to it, 0 if not (or on a bad context).
- *  Local, does not block. */
+ *  Local, does not block.
+ *  @use local; never blocks; apart
+ *  @param ptr  any address */
 IRIS_API int iris_is_symmetric(const iris_t *iris, const void *ptr);
 
 /** 1 if this rank maps `rank`'s heap; it always maps its own. 0 if that rank
@@ -244,7 +265,8 @@ IRIS_API int iris_is_symmetric(const iris_t *iris, const void *ptr);
  *  kernels on CPUs and calls on streams reach it through the transport, unless
  *  IRIS_TRANSPORT=none. Otherwise host calls on it return
  *  IRIS_ERR_UNREACHABLE, and kernels must not touch it. Local, does not
- *  block. */
+ *  block.
+ *  @use local; never blocks; apart */
 IRIS_API int iris_is_reachable(const iris_t *iris, int rank);
 
 /** Translates `ptr`, in this rank's heap, to `rank`'s heap:
@@ -253,7 +275,9 @@ IRIS_API int iris_is_reachable(const iris_t *iris, int rank);
  *  IRIS_ERR_INVALID      ptr is not in this rank's heap, rank out of range,
  *                        remote_p is NULL
  *  IRIS_ERR_UNREACHABLE  that heap is not mapped here
- *  IRIS_ERR_STATE */
+ *  IRIS_ERR_STATE
+ *  @use local; never blocks; apart; one node
+ *  @param remote_p  receives the address on `rank` */
 IRIS_API iris_status_t iris_as_remote(const iris_t *iris, const void *ptr,
                                       int rank, void **remote_p);
 
@@ -264,7 +288,10 @@ IRIS_API iris_status_t iris_as_remote(const iris_t *iris, const void *ptr,
  *  IRIS_ERR_INVALID      ptr is not in from_rank's heap, a rank is out of
  *                        range, there_p is NULL
  *  IRIS_ERR_UNREACHABLE  one of the heaps is not mapped here
- *  IRIS_ERR_STATE */
+ *  IRIS_ERR_STATE
+ *  @use local; never blocks; apart; one node
+ *  @param ptr  address in from_rank's heap, as mapped here
+ *  @param there_p  receives the address on to_rank */
 IRIS_API iris_status_t iris_translate(const iris_t *iris, const void *ptr,
                                       int from_rank, int to_rank,
                                       void **there_p);

@@ -37,7 +37,13 @@ extern "C" {
  *                        version (IRIS_KERNEL_VERSION)
  *  IRIS_ERR_DEVICE       the GPU's runtime refused the launch, or failed before
  *  IRIS_ERR_NO_MEMORY, IRIS_ERR_STATE
- *  IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT  from a full stream (iris_stream_t) */
+ *  IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT  from a full stream (iris_stream_t)
+ *  @use local; blocks if full; captured
+ *  @param kernel  the name that IRIS_KERNEL() defines
+ *  @param grid  number of workgroups, from 1
+ *  @param block  lanes of a workgroup, 1 to IRIS_LAUNCH_BLOCK_MAX
+ *  @param args  the kernel's struct of arguments
+ *  @param args_bytes  sizeof that struct */
 IRIS_API iris_status_t iris_launch(iris_t *iris,
                                    const struct iris_kernel *kernel,
                                    unsigned grid, unsigned block,
@@ -59,7 +65,9 @@ struct iris_gpu_image {
 };
 
 /** For code that iriscc generates, not for programs. Thread-safe; cannot fail.
- *  If the image has another version, the call logs that and does not add it. */
+ *  If the image has another version, the call logs that and does not add it.
+ *  @use local; never blocks; apart; any thread
+ *  @param image  the image, which stays valid until it is removed */
 IRIS_API void iris_gpu_image_add(struct iris_gpu_image *image);
 IRIS_API void iris_gpu_image_remove(struct iris_gpu_image *image);
 

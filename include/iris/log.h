@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Messages on stderr: "[Iris] [rank/num_ranks] message".
+ *
+ * @use local; never blocks; apart
  */
 #ifndef IRIS_LOG_H
 #define IRIS_LOG_H
@@ -21,12 +23,14 @@ typedef enum iris_log_level {
 } iris_log_level_t;
 
 /** Sets the context's level; IRIS_LOG_LEVEL sets the first one. Thread-safe.
- *  NULL does nothing. */
+ *  NULL does nothing.
+ *  @param level  least severe level to print */
 IRIS_API void iris_log_set_level(iris_t *iris, iris_log_level_t level);
 
 /** Each call formats a message as printf() does, and prints it as one line. With
  *  a NULL context it prints "[Iris] message", if IRIS_LOG_LEVEL permits.
- *  Thread-safe. */
+ *  Thread-safe.
+ *  @param format  as for printf(), with its arguments after it */
 #define IRIS_PRINTF __attribute__((format(printf, 2, 3)))
 IRIS_API void iris_debug(const iris_t *iris, const char *format,
                          ...) IRIS_PRINTF;

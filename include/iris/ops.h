@@ -8,6 +8,10 @@
  *     iris_ops_options_init(&options);
  *     options.stream = stream;
  *     status = iris_matmul_all_reduce(iris, &x, &weights, &y, &options);
+ *
+ * @use local; never blocks; apart
+ * @param a, b  the factors, matrices
+ * @param out  the result, a matrix
  */
 #ifndef IRIS_OPS_H
 #define IRIS_OPS_H
@@ -39,7 +43,9 @@ struct iris_ops_options {
                           in IRIS_OPS_CHUNKS; without it the library chooses. */
 };
 
-/** Sets the defaults. Local, cannot fail. */
+/** Sets the defaults. Local, cannot fail.
+ *  @param options  the struct to set
+ *  @param options  the struct to set */
 #define iris_ops_options_init(options) \
     iris_ops_options_init_sized((options), sizeof *(options))
 
@@ -93,12 +99,14 @@ IRIS_API void iris_ops_options_init_sized(struct iris_ops_options *options,
  * IRIS_ERR_NO_MEMORY    the workspace is too small, or the heap has no space
  *                       for one
  *
- * Also returns the statuses of the collective, see iris/ccl.h. If the call fails
+ * Also returns the statuses of iris_all_reduce(). If the call fails
  * on one member while it enqueues, for example in a GPU's library, it ends on all
  * members: those that wait for that member's data get its status, at the latest
  * from iris_stream_synchronize(). After such an error, or another one of the
  * stream, the workspace of the call and that of the group's collectives cannot
- * be used again: make others. */
+ * be used again: make others.
+ *
+ * @use group; blocks at first; captured; CPU nodes */
 
 /** `out` (M, N) is the sum over the members of a (M, K) times b (K, N). */
 IRIS_API iris_status_t iris_matmul_all_reduce(
@@ -126,15 +134,16 @@ IRIS_API iris_status_t iris_matmul_reduce_scatter(
     const iris_tensor_t *out, const struct iris_ops_options *options);
 
 /* ---- Workspaces ------------------------------------------------------------
- *
- * Each preamble makes a workspace that is large enough for the call of that
- * name with these arguments. It ignores the tensors' data. Collective over the
- * job, like iris_malloc(), for every options.group; blocks. Ranks may pass
- * different groups and sizes: all get as many bytes as the rank that needs
- * most. A rank that needs no workspace, for example because it is not in the
- * group, passes NULL for a, b and out. The caller owns the workspace until
- * iris_ops_workspace_destroy(). Returns the statuses of the call and of
- * iris_malloc(). */
+ */
+
+/** Makes a workspace that is large enough for the call of that name with these
+ *  arguments. It ignores the tensors' data. Collective over the job, like
+ *  iris_malloc(), for every options.group. Ranks may pass different groups and
+ *  sizes: all get as many bytes as the rank that needs most. A rank that needs
+ *  no workspace, for example because it is not in the group, passes NULL for a,
+ *  b and out. The caller owns the workspace until iris_ops_workspace_destroy().
+ *  Returns the statuses of iris_matmul_all_reduce() and of iris_malloc().
+ *  @use job; blocks; apart */
 IRIS_API iris_status_t iris_matmul_all_reduce_preamble(
     iris_t *iris, const iris_tensor_t *a, const iris_tensor_t *b,
     const iris_tensor_t *out, const struct iris_ops_options *options,
@@ -154,7 +163,8 @@ IRIS_API iris_status_t iris_matmul_reduce_scatter_preamble(
 
 /** Frees a workspace; no stream and no graph may use it afterwards. Collective
  *  over the job; blocks. NULL does nothing. Returns the statuses of
- *  iris_free(). */
+ *  iris_free().
+ *  @use job; blocks; apart */
 IRIS_API iris_status_t
 iris_ops_workspace_destroy(iris_t *iris, iris_ops_workspace_t *workspace);
 

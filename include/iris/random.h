@@ -28,7 +28,10 @@ struct iris_generator {
     uint64_t offset; /**< Blocks of 128 bits used so far. */
 };
 
-/** The generator at the start of a sequence. Local, cannot fail. */
+/** The generator at the start of a sequence. Local, cannot fail.
+ *  @use local; never blocks; apart
+ *  @param seed  key of the numbers
+ *  @param sequence  number of the sequence of this key */
 static inline iris_generator_t iris_generator_make(uint64_t seed,
                                                    uint64_t sequence)
 {
@@ -43,7 +46,8 @@ static inline iris_generator_t iris_generator_make(uint64_t seed,
 /** The context's own generator, which the calls below use unless the options
  *  have another. It starts with seed 0 and the rank as its sequence, so ranks
  *  get different numbers. The caller may set it at any time; with sequence 0 on
- *  all ranks, they all get the same numbers. NULL on a bad context. Local. */
+ *  all ranks, they all get the same numbers. NULL on a bad context. Local.
+ *  @use local; never blocks; apart */
 IRIS_API iris_generator_t *iris_default_generator(iris_t *iris);
 
 /* Each call makes a tensor under the rules of creation in <iris/tensor.h>,
@@ -65,7 +69,8 @@ IRIS_API iris_generator_t *iris_default_generator(iris_t *iris);
 
 /** Uniform numbers in [0, 1): multiples of 2^-24 in f32, 2^-53 in f64, 2^-11 in
  *  f16, and 2^-8 in bf16, all equally likely. Both parts of a complex number are
- *  uniform. The default dtype is f32; integers are refused. */
+ *  uniform. The default dtype is f32; integers are refused.
+ *  @use job; blocks; captured on a stream */
 IRIS_API iris_status_t iris_rand(iris_t *iris, iris_shape_t shape,
                                  const struct iris_tensor_options *options,
                                  iris_tensor_t *tensor_p);
@@ -75,7 +80,8 @@ IRIS_API iris_status_t iris_rand(iris_t *iris, iris_shape_t shape,
  *  the last place of the exact result for the same random bits. f32 reaches 6.6
  *  standard deviations, and f64 9.4; f16 and bf16 are rounded from f32. Both
  *  parts of a complex number have variance 1/2. The default dtype is f32;
- *  integers are refused. */
+ *  integers are refused.
+ *  @use job; blocks; captured on a stream */
 IRIS_API iris_status_t iris_randn(iris_t *iris, iris_shape_t shape,
                                   const struct iris_tensor_options *options,
                                   iris_tensor_t *tensor_p);
@@ -83,7 +89,9 @@ IRIS_API iris_status_t iris_randn(iris_t *iris, iris_shape_t shape,
 /** Whole numbers from `low` to `high` - 1, all equally likely. The default dtype
  *  is i64. A float dtype must hold every integer of the range exactly. Also
  *  IRIS_ERR_INVALID: high is not above low, or the dtype cannot hold one of the
- *  numbers. */
+ *  numbers.
+ *  @use job; blocks; captured on a stream
+ *  @param low, high  the smallest number, and the one above the largest */
 IRIS_API iris_status_t iris_randint(iris_t *iris, int64_t low, int64_t high,
                                     iris_shape_t shape,
                                     const struct iris_tensor_options *options,

@@ -12,6 +12,8 @@
  *     {
  *         return iris_spawn(NULL, 0, rank_main, NULL) == IRIS_OK ? 0 : 1;
  *     }
+ *
+ * @use job; blocks; apart
  */
 #ifndef IRIS_SPAWN_H
 #define IRIS_SPAWN_H
@@ -54,7 +56,10 @@ typedef int (*iris_rank_fn)(iris_t *iris, void *arg);
  *  Also returns the statuses of iris_init() and iris_finalize(), and
  *  IRIS_ERR_INVALID      fn is NULL, or num_ranks is negative or not the
  *                        launcher's
- *  IRIS_ERR_LIMIT        a rank could not be started */
+ *  IRIS_ERR_LIMIT        a rank could not be started
+ *  @param num_ranks  number of ranks; 0: IRIS_NUM_RANKS, or the launcher's
+ *  @param fn  the function of a rank
+ *  @param arg  passed to fn */
 IRIS_API iris_status_t iris_spawn(const struct iris_config *config,
                                   int num_ranks, iris_rank_fn fn, void *arg);
 

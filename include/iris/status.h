@@ -7,6 +7,9 @@
  *     }
  *
  * One table below generates the enum, the names and the texts.
+ *
+ * @use local; never blocks; apart
+ * @param status  a status, also one that does not exist
  */
 #ifndef IRIS_STATUS_H
 #define IRIS_STATUS_H

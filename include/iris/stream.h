@@ -9,6 +9,10 @@
  *                                        IRIS_SIGNAL_SET, peer, stream);
  *     status = iris_wait_on_stream(iris, flag, IRIS_CMP_GE, 1, stream);
  *     status = iris_stream_synchronize(iris, stream);
+ *
+ * @use local; blocks if full; captured; one node
+ * @param dst  target
+ * @param src  source
  */
 #ifndef IRIS_STREAM_H
 #define IRIS_STREAM_H
@@ -44,7 +48,9 @@ typedef struct iris_stream iris_stream_t;
  *  kernels on that GPU (docs/kernels.md, "The residency rule").
  *
  *  IRIS_ERR_INVALID      stream_p is NULL
- *  IRIS_ERR_NO_MEMORY, IRIS_ERR_LIMIT, IRIS_ERR_DEVICE, IRIS_ERR_STATE */
+ *  IRIS_ERR_NO_MEMORY, IRIS_ERR_LIMIT, IRIS_ERR_DEVICE, IRIS_ERR_STATE
+ *  @use local; never blocks; apart; blocks at times; all nodes
+ *  @param stream_p  receives the stream */
 IRIS_API iris_status_t iris_stream_create(iris_t *iris,
                                           iris_stream_t **stream_p);
 
@@ -56,7 +62,10 @@ IRIS_API iris_status_t iris_stream_create(iris_t *iris,
  *
  *  IRIS_ERR_UNSUPPORTED  no GPU, and native is not NULL
  *  IRIS_ERR_INVALID      not a stream of this device, or stream_p is NULL
- *  IRIS_ERR_NO_MEMORY, IRIS_ERR_DEVICE, IRIS_ERR_STATE */
+ *  IRIS_ERR_NO_MEMORY, IRIS_ERR_DEVICE, IRIS_ERR_STATE
+ *  @use local; never blocks; apart; all nodes
+ *  @param native  a hipStream_t or cudaStream_t
+ *  @param stream_p  receives the stream */
 IRIS_API iris_status_t iris_stream_wrap(iris_t *iris, void *native,
                                         iris_stream_t **stream_p);
 
@@ -64,13 +73,15 @@ IRIS_API iris_status_t iris_stream_wrap(iris_t *iris, void *native,
  *  NULL on the CPU, or on a bad context or stream. Work that the program
  *  enqueues there with the runtime's own calls is in one order with the rest,
  *  and iris_stream_synchronize() waits for it. It does not count towards a full
- *  stream. Local. */
+ *  stream. Local.
+ *  @use local; never blocks; apart; all nodes */
 IRIS_API void *iris_stream_native(iris_t *iris, iris_stream_t *stream);
 
 /** Completes the stream's work and frees the stream; blocks as
  *  iris_stream_synchronize() does. A capture of the stream ends without a
  *  graph, even one that the program began with its runtime's own calls. An
- *  error of the work is logged. Local. NULL does nothing. */
+ *  error of the work is logged. Local. NULL does nothing.
+ *  @use local; never blocks; apart; blocks; all nodes */
 IRIS_API void iris_stream_destroy(iris_t *iris, iris_stream_t *stream);
 
 /** Blocks until all work enqueued so far has completed. Returns the first error
@@ -85,7 +96,8 @@ IRIS_API void iris_stream_destroy(iris_t *iris, iris_stream_t *stream);
  *                        only if IRIS_DEVICE_TIMEOUT_MS ended them).
  *  IRIS_ERR_DEVICE       the GPU or its runtime failed; most such errors stay
  *  IRIS_ERR_INVALID      not a stream of this context
- *  IRIS_ERR_STATE        also: the stream is being captured */
+ *  IRIS_ERR_STATE        also: the stream is being captured
+ *  @use blocks; refused; all nodes */
 IRIS_API iris_status_t iris_stream_synchronize(iris_t *iris,
                                                iris_stream_t *stream);
 
@@ -113,7 +125,8 @@ IRIS_API iris_status_t iris_stream_synchronize(iris_t *iris,
  *  IRIS_ERR_STATE        also: a blocking copy found a kernel that cannot be
  *                        ended
  *  IRIS_ERR_NO_MEMORY, IRIS_ERR_DEVICE
- *  IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT  from a full stream (iris_stream_t) */
+ *  IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT  from a full stream (iris_stream_t)
+ *  @use blocks at times */
 IRIS_API iris_status_t iris_memcpy(iris_t *iris, void *dst, const void *src,
                                    size_t bytes, iris_stream_t *stream);
 
@@ -121,13 +134,15 @@ IRIS_API iris_status_t iris_memcpy(iris_t *iris, void *dst, const void *src,
  *  copy and all earlier work of the stream have completed. With 0 bytes it only
  *  waits. Local. Returns the statuses of iris_memcpy() and
  *  iris_stream_synchronize(). While the default stream is being captured it
- *  returns IRIS_ERR_STATE and captures nothing. */
+ *  returns IRIS_ERR_STATE and captures nothing.
+ *  @use blocks; refused */
 IRIS_API iris_status_t iris_memcpy_sync(iris_t *iris, void *dst,
                                         const void *src, size_t bytes);
 
 /** Fills `bytes` bytes at dst with the byte `value` on the stream.
  *  Asynchronous. With 0 bytes it touches no memory. Local. Returns the statuses
- *  of iris_memcpy(). */
+ *  of iris_memcpy().
+ *  @param value  the byte, 0 to 255 */
 IRIS_API iris_status_t iris_memset(iris_t *iris, void *dst, int value,
                                    size_t bytes, iris_stream_t *stream);
 
@@ -152,18 +167,23 @@ IRIS_API iris_status_t iris_memset(iris_t *iris, void *dst, int value,
  * IRIS_ERR_UNREACHABLE  that rank's heap is not mapped here
  * IRIS_ERR_STATE        for puts and gets: see iris_memcpy()
  * IRIS_ERR_NO_MEMORY, IRIS_ERR_DEVICE
- * IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT  from a full stream (iris_stream_t) */
+ * IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT  from a full stream (iris_stream_t)
+ *
+ * @use CPU nodes
+ * @param value  number that the signal is set to, increased by or compared with */
 
 /** Copies `bytes` bytes from this rank's `src` (any memory that iris_memcpy()
  *  takes) to to_rank's copy of `dst`, which is symmetric. With 0 bytes it
- *  touches no memory. */
+ *  touches no memory.
+ *  @use blocks at times */
 IRIS_API iris_status_t iris_put_on_stream(iris_t *iris, void *dst,
                                           const void *src, size_t bytes,
                                           int to_rank, iris_stream_t *stream);
 
 /** Copies `bytes` bytes from from_rank's copy of `src`, which is symmetric, to
  *  this rank's `dst` (any memory that iris_memcpy() takes). With 0 bytes it
- *  touches no memory. */
+ *  touches no memory.
+ *  @use blocks at times */
 IRIS_API iris_status_t iris_get_on_stream(iris_t *iris, void *dst,
                                           const void *src, size_t bytes,
                                           int from_rank, iris_stream_t *stream);
@@ -185,7 +205,10 @@ typedef enum iris_direction {
  *  column are, the copy engine copies the tile at once. Otherwise it copies each
  *  element by itself, which is slow: pass tiles with the same order. A GPU
  *  copies row by row if the memory is not pinned, or if a stride is 2 GiB or
- *  more; each row then counts as a call on the stream. */
+ *  more; each row then counts as a call on the stream.
+ *  @param direction  IRIS_PUT or IRIS_GET
+ *  @param dst, src  arrays of `count` tiles
+ *  @param count  number of tiles */
 IRIS_API iris_status_t iris_tiles_on_stream(
     iris_t *iris, iris_direction_t direction, const iris_tile_t *dst,
     const iris_tile_t *src, size_t count, int rank, iris_stream_t *stream);
@@ -203,7 +226,9 @@ IRIS_API iris_status_t iris_signal_on_stream(iris_t *iris, uint64_t *signal,
  *  (<iris/device/core/signal.h> says how). With 0 bytes the call only signals, and
  *  ignores dst and src. After an error of an argument, nothing is enqueued.
  *  After an error of a full stream or a failed device, the put may be enqueued
- *  without its signal. Also IRIS_ERR_INVALID: no such signal_op. */
+ *  without its signal. Also IRIS_ERR_INVALID: no such signal_op.
+ *  @use blocks at times
+ *  @param signal_op  IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD */
 IRIS_API iris_status_t iris_put_signal_on_stream(
     iris_t *iris, void *dst, const void *src, size_t bytes, uint64_t *signal,
     uint64_t value, iris_signal_op_t signal_op, int to_rank,

@@ -6,6 +6,8 @@
  *     status = iris_launch(iris, kernel, 4, 64, &args, sizeof args, NULL);
  *     status = iris_barrier(iris, NULL, NULL);  // default stream, all ranks
  *     // now every rank's kernel has completed, and its writes are visible
+ *
+ * @use group
  */
 #ifndef IRIS_SYNC_H
 #define IRIS_SYNC_H
@@ -28,7 +30,8 @@ extern "C" {
  *  IRIS_ERR_INVALID      not a live stream or group of this context
  *  IRIS_ERR_STATE
  *
- *  Also returns the error of work on any member's `stream`. */
+ *  Also returns the error of work on any member's `stream`.
+ *  @use blocks; refused */
 IRIS_API iris_status_t iris_barrier(iris_t *iris, iris_stream_t *stream,
                                     iris_group_t *group);
 
@@ -45,7 +48,8 @@ IRIS_API iris_status_t iris_barrier(iris_t *iris, iris_stream_t *stream,
  *  iris_group_create(), even if it has the same members.
  *
  *  Returns the statuses of iris_launch(), and IRIS_ERR_INVALID if `group` is
- *  not a live group of this context. */
+ *  not a live group of this context.
+ *  @use blocks if full; captured; CPU nodes */
 IRIS_API iris_status_t iris_device_barrier(iris_t *iris, iris_stream_t *stream,
                                            iris_group_t *group);
 
@@ -56,7 +60,9 @@ IRIS_API iris_status_t iris_device_barrier(iris_t *iris, iris_stream_t *stream,
  *
  *  IRIS_ERR_INVALID      root is not an index of the group, or data is NULL
  *  IRIS_ERR_MISMATCH     members differ in root or size
- *  IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE */
+ *  IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE
+ *  @use blocks; apart
+ *  @param data  host memory, the same size on all members */
 IRIS_API iris_status_t iris_broadcast(iris_t *iris, void *data, size_t bytes,
                                       int root, iris_group_t *group);
 

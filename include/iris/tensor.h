@@ -9,6 +9,8 @@
  *     status = iris_tensor_select(&x, 0, 2, &row);           // x[2]
  *     status = iris_tensor_as_remote(iris, &row, peer, &row); // of a peer
  *     status = iris_tensor_free(iris, &x);
+ *
+ * @use local; never blocks; apart
  */
 #ifndef IRIS_TENSOR_H
 #define IRIS_TENSOR_H
@@ -95,7 +97,8 @@ typedef struct iris_value {
 /** A generator of random numbers: <iris/random.h>. */
 typedef struct iris_generator iris_generator_t;
 
-/** iris_tensor_options.dtype: the function's rule chooses the dtype. */
+/** iris_tensor_options.dtype: the function's rule chooses the dtype.
+ *  @param options  the struct to set */
 #define IRIS_DTYPE_DEFAULT (-1)
 
 /** Options of creation calls. NULL in place of a pointer to them means the
@@ -111,7 +114,8 @@ struct iris_tensor_options {
                                       context's. */
 };
 
-/** Sets the defaults. Local, cannot fail. */
+/** Sets the defaults. Local, cannot fail.
+ *  @param options  the struct to set */
 #define iris_tensor_options_init(options) \
     iris_tensor_options_init_sized((options), sizeof *(options))
 
@@ -156,7 +160,9 @@ iris_tensor_options_init_sized(struct iris_tensor_options *options,
  *                       not fit; not a live stream of this context
  *
  * Also returns the statuses of iris_malloc() and iris_launch(). The calls write
- * *tensor_p on success only. */
+ * *tensor_p on success only.
+ *
+ * @use job; blocks; captured on a stream */
 
 /** A tensor whose contents are undefined. */
 IRIS_API iris_status_t iris_empty(iris_t *iris, iris_shape_t shape,
@@ -167,14 +173,16 @@ IRIS_API iris_status_t iris_empty(iris_t *iris, iris_shape_t shape,
  *  converts it: to integers by dropping the fraction, and to f16 and bf16 by way
  *  of f32. Every value except 0 becomes the bool true. A value outside the
  *  dtype's range gives IRIS_ERR_INVALID, and so do infinity and NaN for
- *  integers. As an exception, -1 to -MAX wrap around in an unsigned dtype. */
+ *  integers. As an exception, -1 to -MAX wrap around in an unsigned dtype.
+ *  @param value  the number, from IRIS_VALUE() */
 IRIS_API iris_status_t iris_full(iris_t *iris, iris_shape_t shape,
                                  iris_value_t value,
                                  const struct iris_tensor_options *options,
                                  iris_tensor_t *tensor_p);
 
 /** A tensor of zeros with the shape, the dtype and the memory format of `like`,
- *  which may be anywhere. */
+ *  which may be anywhere.
+ *  @param like  tensor with the shape, dtype and format to use */
 IRIS_API iris_status_t iris_zeros_like(
     iris_t *iris, const iris_tensor_t *like,
     const struct iris_tensor_options *options, iris_tensor_t *tensor_p);
@@ -186,7 +194,8 @@ IRIS_API iris_status_t iris_zeros_like(
  *  f64. For integer dtypes, start and step lose their fractions (for i64 and u64
  *  before the elements are counted), and elements wrap around. bool and complex
  *  dtypes are refused. Also IRIS_ERR_INVALID: step is 0, or there are no
- *  elements because `end` is not beyond `start` in the direction of the step. */
+ *  elements because `end` is not beyond `start` in the direction of the step.
+ *  @param start, end, step  numbers from IRIS_VALUE() */
 IRIS_API iris_status_t iris_arange(iris_t *iris, iris_value_t start,
                                    iris_value_t end, iris_value_t step,
                                    const struct iris_tensor_options *options,
@@ -199,7 +208,9 @@ IRIS_API iris_status_t iris_arange(iris_t *iris, iris_value_t start,
  *  UINT64_MAX, and INT64_MAX becomes 2^63 and wraps around, as in PyTorch on
  *  x86. 0 steps give no elements, and 1 step gives exactly `start`. bool is
  *  refused. Also IRIS_ERR_INVALID: steps is negative, or start or end is complex
- *  and the dtype is not. */
+ *  and the dtype is not.
+ *  @param start, end  numbers from IRIS_VALUE()
+ *  @param steps  number of elements */
 IRIS_API iris_status_t iris_linspace(iris_t *iris, iris_value_t start,
                                      iris_value_t end, int64_t steps,
                                      const struct iris_tensor_options *options,
@@ -212,14 +223,17 @@ IRIS_API iris_status_t iris_linspace(iris_t *iris, iris_value_t start,
  *
  *  IRIS_ERR_INVALID      *tensor is a view, or already freed
  *
- *  Also returns the statuses of iris_free(). */
+ *  Also returns the statuses of iris_free().
+ *  @use job; blocks; apart
+ *  @param tensor  the tensor, which becomes one without memory */
 IRIS_API iris_status_t iris_tensor_free(iris_t *iris, iris_tensor_t *tensor);
 
 /* ---- Views and properties: local, without a context ------------------------
  *
  * A view has no memory of its own, and is not freed. view_p may point to the
- * tensor itself. The calls return IRIS_ERR_INVALID, with a message that says
- * which argument is wrong, and then leave *view_p unchanged. */
+ * tensor itself. After an error *view_p is unchanged.
+ *
+ * IRIS_ERR_INVALID      an argument is wrong; the message says which */
 
 /** Number of elements. The result depends on ndim, shape and dtype only. */
 IRIS_API int64_t iris_tensor_numel(const iris_tensor_t *tensor);
@@ -233,11 +247,13 @@ static inline size_t iris_tensor_bytes(const iris_tensor_t *tensor)
 }
 
 /** 1 if the elements lie in memory in that order, without gaps. A tensor
- *  without elements is contiguous in every format. */
+ *  without elements is contiguous in every format.
+ *  @param format  order of the elements */
 IRIS_API int iris_tensor_is_contiguous(const iris_tensor_t *tensor,
                                        iris_memory_format_t format);
 
-/** A contiguous tensor in memory that the program allocated. */
+/** A contiguous tensor in memory that the program allocated.
+ *  @param data  the program's memory */
 IRIS_API iris_status_t iris_tensor_wrap(void *data, iris_dtype_t dtype,
                                         iris_shape_t shape,
                                         iris_tensor_t *view_p);
@@ -245,18 +261,23 @@ IRIS_API iris_status_t iris_tensor_wrap(void *data, iris_dtype_t dtype,
 /** The elements start, start + step, ... before `stop` of one dimension, with
  *  Python's rules: a negative dim, start or stop counts from the end, and start
  *  and stop are limited to the dimension's size. INT64_MAX as `stop` means the
- *  end. step is 1 or more. */
+ *  end. step is 1 or more.
+ *  @param dim  the dimension; negative: from the end
+ *  @param start, stop, step  elements of the dimension to take */
 IRIS_API iris_status_t iris_tensor_slice(const iris_tensor_t *tensor, int dim,
                                          int64_t start, int64_t stop,
                                          int64_t step, iris_tensor_t *view_p);
 
 /** The elements with one index in a dimension. The view does not have this
- *  dimension. A negative dim or index counts from the end. */
+ *  dimension. A negative dim or index counts from the end.
+ *  @param dim  the dimension; negative: from the end
+ *  @param index  the element to take; negative: from the end */
 IRIS_API iris_status_t iris_tensor_select(const iris_tensor_t *tensor, int dim,
                                           int64_t index, iris_tensor_t *view_p);
 
 /** The dimensions in another order: dimension i of the view is dimension
- *  order[i] of the tensor. `order` has one number for each dimension. */
+ *  order[i] of the tensor. `order` has one number for each dimension.
+ *  @param order  a dimension of the tensor for each of the view */
 IRIS_API iris_status_t iris_tensor_permute(const iris_tensor_t *tensor,
                                            const int *order,
                                            iris_tensor_t *view_p);
@@ -283,7 +304,8 @@ IRIS_API int iris_tensor_is_symmetric(const iris_t *iris,
  *  IRIS_ERR_INVALID      the tensor is not symmetric, the rank is out of range,
  *                        or view_p is NULL
  *  IRIS_ERR_UNREACHABLE  that heap is not mapped here
- *  IRIS_ERR_STATE */
+ *  IRIS_ERR_STATE
+ *  @use one node */
 IRIS_API iris_status_t iris_tensor_as_remote(const iris_t *iris,
                                              const iris_tensor_t *tensor,
                                              int rank, iris_tensor_t *view_p);
@@ -294,7 +316,8 @@ IRIS_API iris_status_t iris_tensor_as_remote(const iris_t *iris,
  *  same number of bytes. If memory is shared, later calls for the same memory
  *  return the same place, and the memory stays until each result has been freed.
  *  Otherwise each call makes a new copy. shared_p may be NULL. Returns the
- *  statuses of iris_as_symmetric(). */
+ *  statuses of iris_as_symmetric().
+ *  @use job; blocks; refused */
 IRIS_API iris_status_t iris_tensor_as_symmetric(iris_t *iris,
                                                 const iris_tensor_t *tensor,
                                                 iris_tensor_t *symmetric_p,
@@ -307,7 +330,10 @@ IRIS_API iris_status_t iris_tensor_as_symmetric(iris_t *iris,
  *
  *  IRIS_ERR_INVALID      shapes or dtypes differ, or a range leaves the heap
  *
- *  Also returns the statuses of iris_memcpy() and iris_launch(). */
+ *  Also returns the statuses of iris_memcpy() and iris_launch().
+ *  @use blocks if full; captured; one node
+ *  @param to  target
+ *  @param from  source, of the same shape and dtype */
 IRIS_API iris_status_t iris_tensor_copy(iris_t *iris, const iris_tensor_t *to,
                                         const iris_tensor_t *from,
                                         iris_stream_t *stream);
@@ -321,7 +347,10 @@ IRIS_API iris_status_t iris_tensor_copy(iris_t *iris, const iris_tensor_t *to,
  *
  *  IRIS_ERR_INVALID      tensor is NULL, or text is NULL and bytes is not 0
  *
- *  Also returns the statuses of iris_memcpy_sync(). */
+ *  Also returns the statuses of iris_memcpy_sync().
+ *  @use blocks; refused
+ *  @param text  receives the text; may be NULL if `bytes` is 0
+ *  @param needed_p  receives the size of the whole text; may be NULL */
 IRIS_API iris_status_t iris_tensor_format(iris_t *iris,
                                           const iris_tensor_t *tensor,
                                           char *text, size_t bytes,
@@ -330,7 +359,9 @@ IRIS_API iris_status_t iris_tensor_format(iris_t *iris,
 /* ---- Shapes and values -----------------------------------------------------
  */
 
-/** A number as a value. Local, cannot fail. */
+/** A number as a value. Local, cannot fail.
+ *  @param value  the number
+ *  @param real, imaginary  parts of the number */
 static inline iris_value_t iris_value_bool(int value)
 {
     iris_value_t result;
@@ -378,7 +409,8 @@ static inline iris_value_t iris_value_complex(double real, double imaginary)
     return result;
 }
 
-/** iris_full() with 0 or 1, and f32 as the default dtype. */
+/** iris_full() with 0 or 1, and f32 as the default dtype.
+ *  @use job; blocks; captured on a stream */
 static inline iris_status_t
 iris_zeros(iris_t *iris, iris_shape_t shape,
            const struct iris_tensor_options *options, iris_tensor_t *tensor_p)

@@ -8,6 +8,8 @@
  *     status = iris_trace_enable(iris, 1000000);        // all ranks
  *     ...
  *     status = iris_trace_export(iris, "trace.json", 1);
+ *
+ * @use local; blocks; refused
  */
 #ifndef IRIS_TRACE_H
 #define IRIS_TRACE_H
@@ -52,7 +54,9 @@ enum iris_trace_event {
  *  IRIS_ERR_NO_MEMORY    the heap has too little memory, on any rank; the
  *                        message says how much the call needs
  *  IRIS_ERR_MISMATCH     the ranks made different calls
- *  IRIS_ERR_LIMIT        too many observers watch the context */
+ *  IRIS_ERR_LIMIT        too many observers watch the context
+ *  @use job
+ *  @param max_events  operations of kernels to keep, up to 2^30 */
 IRIS_API iris_status_t iris_trace_enable(iris_t *iris, size_t max_events);
 
 /** Discards this rank's records and continues recording. Waits for the default
@@ -68,7 +72,8 @@ struct iris_trace_counts {
 };
 
 /** Counts this rank's records so far. Waits for the default stream. counts_p
- *  may be NULL. IRIS_ERR_STATE: tracing is not enabled */
+ *  may be NULL. IRIS_ERR_STATE: tracing is not enabled
+ *  @param counts_p  receives the counts; may be NULL */
 IRIS_API iris_status_t iris_trace_counts(iris_t *iris,
                                          struct iris_trace_counts *counts_p);
 
@@ -98,20 +103,26 @@ IRIS_API iris_status_t iris_trace_counts(iris_t *iris,
  *  IRIS_ERR_PEER_LOST    with `merge`: a rank died; this rank's own files are
  *                        written
  *  IRIS_ERR_TIMEOUT      with `merge`: a rank is late; this rank's own files
- *                        are written */
+ *                        are written
+ *  @param file  path of the trace, in .json or .json.gz
+ *  @param merge  1: rank 0 makes one trace of all ranks; 0: this rank only */
 IRIS_API iris_status_t iris_trace_export(iris_t *iris, const char *file,
                                          int merge);
 
 /** Sets the name that exports use for events with id `event`. The call copies
  *  the name, which has at most 47 characters. Call iris_trace_enable() first.
  *  IRIS_ERR_INVALID (id or name), IRIS_ERR_STATE, IRIS_ERR_LIMIT (a context has
- *  at most 256 names) */
+ *  at most 256 names)
+ *  @use local; never blocks; apart
+ *  @param name  up to 47 characters, copied */
 IRIS_API iris_status_t iris_trace_name(iris_t *iris, int event,
                                        const char *name);
 
 /** Begin and end an event of the host. The event that begins last on a thread
  *  ends first. Pass the result of iris_trace_begin() to iris_trace_end(); it is
- *  0 while nothing is recorded. In kernels, use iris_dev_trace_begin(). */
+ *  0 while nothing is recorded. In kernels, use iris_dev_trace_begin().
+ *  @use local; never blocks; apart
+ *  @param span  result of iris_trace_begin() */
 IRIS_API uint64_t iris_trace_begin(iris_t *iris, int event);
 IRIS_API void iris_trace_end(iris_t *iris, uint64_t span);
 
