@@ -77,5 +77,5 @@ print-tests: ; @echo $(TESTS)
 print-rank-tests: kinds = rank|matrix
 print-matrix-tests: kinds = matrix
 print-rank-tests print-matrix-tests:
-	@cd $(srcdir) && grep -lE '^static int TEST_FILE\(($(kinds))\b' $(test_files) | sed 's/\.c$$//'
+	@cd $(srcdir) && grep -lE '^(static int TEST_FILE\(|TEST_GROUP\(|TEST_GROUP_WITH\(\w+, \w+, )($(kinds))\b' $(test_files) | sed 's/\.c$$//'
 .PHONY: prose print-matrix-tests print-rank-tests print-tests

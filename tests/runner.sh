@@ -5,15 +5,8 @@
 # What tests/run makes of tests that pass, fail, die, exit, hang and leave themselves
 # out; and that a file of tests, or a script, that nothing runs is found.
 set -u
-srcdir=${srcdir:-$(dirname "$0")/..}
-tmp=$(mktemp -d) || exit 1
-trap 'rm -rf "$tmp"' EXIT
+. "$(dirname "$0")/support/script.sh"
 unset IRIS_RANK IRIS_NUM_RANKS
-failed=0
-fail() {
-    echo "FAILED: $*"
-    failed=1
-}
 [ -e tests/libharness.la ] && [ -x tests/run ] || {
     echo "skipped: the tests are not built"
     exit 77
@@ -29,63 +22,52 @@ cat >"$tmp/test_planted.c" <<'EOF'
 
 static int turns;
 
-static void it_passes(void **state)
+TEST(it_passes)
 {
-    (void)state;
     assert_int_equal(turns++, 0);
 }
 
-static void it_fails(void **state)
+TEST(it_fails)
 {
-    (void)state;
     printf("why it fails\n");
     assert_int_equal(1, 2);
 }
 
-static void it_dies(void **state)
+TEST(it_dies)
 {
-    (void)state;
     signal(SIGABRT, SIG_DFL);
     abort();
 }
 
-static void it_exits(void **state)
+TEST(it_exits)
 {
-    (void)state;
     exit(0);
 }
 
-static void it_hangs(void **state)
+TEST(it_hangs)
 {
-    (void)state;
     fork();
     for (;;) {
         pause();
     }
 }
 
-static void it_is_left_out(void **state)
+TEST(it_is_left_out)
 {
-    (void)state;
     printf("left out: there is no moon\n");
     skip();
 }
 
-static int TEST_FILE(unit, planted)
+TEST(it_passes_too)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_passes), cmocka_unit_test(it_fails),
-        cmocka_unit_test(it_dies),   cmocka_unit_test(it_exits),
-        cmocka_unit_test(it_hangs),  cmocka_unit_test(it_is_left_out),
-        cmocka_unit_test(it_passes),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    assert_int_equal(turns++, 0);
 }
+
+TEST_GROUP_WITH(NULL, NULL, unit, planted);
 EOF
 # shellcheck disable=SC2086 # the compiler may be a command with options
 ./libtool --silent --mode=link --tag=CC ${CC-cc} ${CFLAGS-} -std=gnu11 -I. -Iinclude \
-    -I"$srcdir/include" -I"$srcdir/src" -I"$srcdir/tests" -no-install -o "$tmp/run" \
+    -I"$root/include" -I"$root/src" -I"$root/tests" -no-install -o "$tmp/run" \
     "$tmp/test_planted.c" tests/libharness.la libirisi.la -lcmocka -lm -lpthread || exit 1
 
 # Each line of the standard input is in the output, which ends with this status.
@@ -110,12 +92,12 @@ not ok 4 - test_planted: it exits
 # test_planted: it hangs: took more than 1 s
 not ok 5 - test_planted: it hangs
 ok 6 - test_planted: it is left out # SKIP left out: there is no moon
-ok 7 - test_planted: it passes
+ok 7 - test_planted: it passes too
 1..7
 EOF
 ! pgrep -f "$tmp/run" || fail "a process of the test that hangs is left"
 expect 0 -k "it passes" test_planted <<'EOF'
-ok 2 - test_planted: it passes
+ok 2 - test_planted: it passes too
 1..2
 EOF
 expect 77 -k moon <<<"1..0"
@@ -138,10 +120,10 @@ sed "s|^source=.*|source='$tmp/tree'|; s|^build=.*|build=$PWD/tests|" tests/run 
     fail "a file that no program contains is not found"
 
 # make finds a test's log by its name without the ending.
-for script in $(cd "$srcdir" && grep -l '^# inputs: ' tests/*.sh tests/*/*.sh); do
-    [ ! -e "$srcdir/${script%.sh}.c" ] || fail "$script and ${script%.sh}.c have one log"
+for script in $(cd "$root" && grep -l '^# inputs: ' tests/*.sh tests/*/*.sh); do
+    [ ! -e "$root/${script%.sh}.c" ] || fail "$script and ${script%.sh}.c have one log"
 done
-for script in "$srcdir"/tests/*.sh; do
+for script in "$root"/tests/*.sh; do
     grep -q '^# inputs: ' "$script" || fail "$script has no line '# inputs:', so nothing runs it"
 done
 [ $failed = 0 ]

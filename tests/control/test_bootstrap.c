@@ -122,7 +122,7 @@ static void refuse(iris_status_t expected, const char *first,
     assert_int_equal(bootstrap.rank, -5);
 }
 
-static void a_program_by_itself_is_alone(void **state)
+TEST(a_program_by_itself_is_alone)
 {
     struct iris_bootstrap one = find_ok(), other = find_ok();
 
@@ -132,7 +132,7 @@ static void a_program_by_itself_is_alone(void **state)
     assert_string_not_equal(one.job, other.job);
 }
 
-static void ranks_that_nobody_starts_are_refused(void **state)
+TEST(ranks_that_nobody_starts_are_refused)
 {
     setenv("IRIS_NUM_RANKS", "3", 1);
     refuse(IRIS_ERR_INVALID, "IRIS_NUM_RANKS=3", "iris run -n 3");
@@ -140,7 +140,7 @@ static void ranks_that_nobody_starts_are_refused(void **state)
     assert_string_equal(find_ok().how, "alone");
 }
 
-static void our_own_variables_say_who_we_are(void **state)
+TEST(our_own_variables_say_who_we_are)
 {
     static const char *const pairs[][2] = {{"IRIS_RANK", "3"},
                                            {"IRIS_NUM_RANKS", "5"},
@@ -157,7 +157,7 @@ static void our_own_variables_say_who_we_are(void **state)
     assert_string_equal(bootstrap.job, "job-a job");
 }
 
-static void without_a_job_id_the_parent_is_the_job(void **state)
+TEST(without_a_job_id_the_parent_is_the_job)
 {
     struct iris_bootstrap bootstrap;
     char key[IRIS_KEY_BYTES];
@@ -169,7 +169,7 @@ static void without_a_job_id_the_parent_is_the_job(void **state)
     assert_string_equal(bootstrap.job, key);
 }
 
-static void torchrun_is_understood(void **state)
+TEST(torchrun_is_understood)
 {
     static const char *const pairs[][2] = {{"RANK", "2"},
                                            {"WORLD_SIZE", "4"},
@@ -199,7 +199,7 @@ static void torchrun_is_understood(void **state)
     assert_string_equal(find_ok().job, "job-mine");
 }
 
-static void open_mpis_variables_do_without_mpi(void **state)
+TEST(open_mpis_variables_do_without_mpi)
 {
     static const char *const pairs[][2] = {
         {"IRIS_BOOTSTRAP", "env"},     {"OMPI_COMM_WORLD_RANK", "1"},
@@ -215,7 +215,7 @@ static void open_mpis_variables_do_without_mpi(void **state)
     assert_string_equal(bootstrap.job, "run-12345");
 }
 
-static void our_own_variables_go_before_a_launchers(void **state)
+TEST(our_own_variables_go_before_a_launchers)
 {
     static const char *const pairs[][2] = {{"RANK", "2"},
                                            {"WORLD_SIZE", "4"},
@@ -232,7 +232,7 @@ static void our_own_variables_go_before_a_launchers(void **state)
     assert_int_equal(bootstrap.num_ranks, 3);
 }
 
-static void half_a_launcher_is_none(void **state)
+TEST(half_a_launcher_is_none)
 {
     setenv("RANK", "2", 1);
     assert_string_equal(find_ok().how, "alone");
@@ -240,7 +240,7 @@ static void half_a_launcher_is_none(void **state)
     assert_int_equal(find_ok().num_ranks, 1);
 }
 
-static void a_rank_out_of_range_names_the_variables(void **state)
+TEST(a_rank_out_of_range_names_the_variables)
 {
     static const char *const ours[][2] = {
         {"IRIS_RANK", "4"}, {"IRIS_NUM_RANKS", "4"}, {NULL, NULL}};
@@ -279,7 +279,7 @@ static const char *text_of(const struct iris_address *address)
     return text;
 }
 
-static void ranks_on_several_hosts_need_rank_0s_address(void **state)
+TEST(ranks_on_several_hosts_need_rank_0s_address)
 {
     static const char *const torchs[][2] = {{"RANK", "9"},
                                             {"WORLD_SIZE", "16"},
@@ -304,7 +304,7 @@ static void ranks_on_several_hosts_need_rank_0s_address(void **state)
     assert_int_equal(find_ok().root.bytes, 0);
 }
 
-static void steps_of_slurm_are_understood(void **state)
+TEST(steps_of_slurm_are_understood)
 {
     static const char *const steps[][2] = {{"SLURM_PROCID", "5"},
                                            {"SLURM_STEP_NUM_TASKS", "8"},
@@ -328,7 +328,7 @@ static void steps_of_slurm_are_understood(void **state)
     assert_string_equal(text_of(&bootstrap.own), "127.0.0.1:0");
 }
 
-static void an_ipv6_address_of_rank_0_stands_in_brackets(void **state)
+TEST(an_ipv6_address_of_rank_0_stands_in_brackets)
 {
     static const char *const torchs[][2] = {{"RANK", "9"},
                                             {"WORLD_SIZE", "16"},
@@ -351,7 +351,7 @@ static void an_ipv6_address_of_rank_0_stands_in_brackets(void **state)
     assert_string_equal(text_of(&bootstrap.own), "[::1]:0");
 }
 
-static void a_link_local_address_is_not_chosen_from_several(void **state)
+TEST(a_link_local_address_is_not_chosen_from_several)
 {
     struct iris_bootstrap bootstrap;
 
@@ -368,7 +368,7 @@ static void a_link_local_address_is_not_chosen_from_several(void **state)
     assert_null(strstr(text_of(&bootstrap.root), "fe80"));
 }
 
-static void a_malformed_address_of_rank_0_is_refused(void **state)
+TEST(a_malformed_address_of_rank_0_is_refused)
 {
     static const struct {
         const char *text, *why;
@@ -400,7 +400,7 @@ static void a_malformed_address_of_rank_0_is_refused(void **state)
     }
 }
 
-static void a_launchers_variable_that_does_not_parse_is_named(void **state)
+TEST(a_launchers_variable_that_does_not_parse_is_named)
 {
     static const struct {
         const char *rank, *size, *local, *named;
@@ -422,7 +422,7 @@ static void a_launchers_variable_that_does_not_parse_is_named(void **state)
     }
 }
 
-static void more_ranks_than_a_job_can_have_are_refused(void **state)
+TEST(more_ranks_than_a_job_can_have_are_refused)
 {
     setenv("IRIS_RANK", "0", 1);
     setenv("IRIS_NUM_RANKS", "1000", 1);
@@ -432,7 +432,7 @@ static void more_ranks_than_a_job_can_have_are_refused(void **state)
     assert_int_equal(iris_i_bootstrap_check(INT32_MAX), IRIS_ERR_UNSUPPORTED);
 }
 
-static void init_blames_the_value_before_the_rank(void **state)
+TEST(init_blames_the_value_before_the_rank)
 {
     iris_t *iris = NULL;
 
@@ -444,7 +444,7 @@ static void init_blames_the_value_before_the_rank(void **state)
     assert_null(iris);
 }
 
-static void long_job_ids_make_keys_that_differ_as_they_do(void **state)
+TEST(long_job_ids_make_keys_that_differ_as_they_do)
 {
     char id[300], key[IRIS_KEY_BYTES];
 
@@ -469,7 +469,7 @@ static int has_secret(const struct iris_bootstrap *bootstrap)
                                sizeof now.secret);
 }
 
-static void a_secret_comes_from_a_variable_or_a_private_file(void **state)
+TEST(a_secret_comes_from_a_variable_or_a_private_file)
 {
     static const char secret[] = "0123456789abcdef";
     char path[] = "/tmp/iris-secret-XXXXXX";
@@ -508,8 +508,7 @@ static void a_secret_comes_from_a_variable_or_a_private_file(void **state)
     assert_true(harness_message_has("No such file"));
 }
 
-static void
-a_short_secret_is_refused_and_no_message_shows_a_long_one(void **state)
+TEST(a_short_secret_is_refused_and_no_message_shows_a_long_one)
 {
     char secret[IRIS_SETTING_BYTES + 1] = "short";
     struct iris_settings settings;
@@ -525,31 +524,4 @@ a_short_secret_is_refused_and_no_message_shows_a_long_one(void **state)
     assert_false(harness_message_has("sss"));
 }
 
-static int TEST_FILE(unit)
-{
-#define TEST(test) cmocka_unit_test_setup_teardown(test, clear, clear)
-    const struct CMUnitTest tests[] = {
-        TEST(a_program_by_itself_is_alone),
-        TEST(ranks_that_nobody_starts_are_refused),
-        TEST(our_own_variables_say_who_we_are),
-        TEST(without_a_job_id_the_parent_is_the_job),
-        TEST(torchrun_is_understood),
-        TEST(open_mpis_variables_do_without_mpi),
-        TEST(our_own_variables_go_before_a_launchers),
-        TEST(half_a_launcher_is_none),
-        TEST(a_rank_out_of_range_names_the_variables),
-        TEST(ranks_on_several_hosts_need_rank_0s_address),
-        TEST(steps_of_slurm_are_understood),
-        TEST(an_ipv6_address_of_rank_0_stands_in_brackets),
-        TEST(a_link_local_address_is_not_chosen_from_several),
-        TEST(a_malformed_address_of_rank_0_is_refused),
-        TEST(a_launchers_variable_that_does_not_parse_is_named),
-        TEST(more_ranks_than_a_job_can_have_are_refused),
-        TEST(init_blames_the_value_before_the_rank),
-        TEST(a_secret_comes_from_a_variable_or_a_private_file),
-        TEST(a_short_secret_is_refused_and_no_message_shows_a_long_one),
-        TEST(long_job_ids_make_keys_that_differ_as_they_do),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_GROUP_WITH(clear, NULL, unit);

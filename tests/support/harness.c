@@ -57,6 +57,15 @@ int harness_cpu_setup(void **state)
     return harness_setup(state);
 }
 
+int harness_gpu_setup(void **state)
+{
+    if (!harness_has_gpu()) {
+        printf("left out: needs a GPU\n");
+        return 77;
+    }
+    return harness_setup(state);
+}
+
 int harness_teardown(void **state)
 {
     DIR *dir = opendir(folder);
@@ -233,22 +242,87 @@ int harness_group(const char *name, const struct CMUnitTest *tests,
                   CMFixtureFunction teardown)
 {
     struct runner_orders *orders = runner_orders;
-    int first = orders->num_tests;
+    int first = orders->num_tests, ret = 0;
 
     for (size_t i = 0; i < count; i++) {
         assert_true(orders->num_tests < RUNNER_MAX_TESTS);
         snprintf(orders->names[orders->num_tests++], RUNNER_NAME_BYTES, "%s",
                  tests[i].name);
     }
-    if (orders->mode == RUN_ALL) {
-        return _cmocka_run_group_tests(name, tests, count, setup, teardown);
-    }
-    if (orders->mode == LIST || orders->wanted < first ||
-        orders->wanted >= orders->num_tests) {
+    if (orders->mode == LIST ||
+        (orders->mode == RUN_ONE &&
+         (orders->wanted < first || orders->wanted >= orders->num_tests))) {
         return 0;
     }
-    return _cmocka_run_group_tests(name, &tests[orders->wanted - first], 1,
-                                   setup, teardown);
+    if (setup != NULL) {
+        ret = setup(NULL);
+    }
+    if (ret != 0) {
+        return ret;
+    }
+    return orders->mode == RUN_ALL
+               ? _cmocka_run_group_tests(name, tests, count, NULL, teardown)
+               : _cmocka_run_group_tests(name, &tests[orders->wanted - first],
+                                         1, NULL, teardown);
+}
+
+/* The linker's: the pointers that TEST() put into the section. */
+extern const struct harness_case *const __start_iris_cases[]
+    __attribute__((weak));
+extern const struct harness_case *const __stop_iris_cases[]
+    __attribute__((weak));
+
+static int compare_lines(const void *a, const void *b)
+{
+    const struct harness_case *const *one = a, *const *other = b;
+
+    return (*one)->line - (*other)->line;
+}
+
+/* Compilers put a file's cases into the section in any order. */
+static size_t find_cases(const char *path, struct CMUnitTest *tests)
+{
+    const struct harness_case *found[RUNNER_MAX_TESTS];
+    size_t count = 0;
+
+    for (const struct harness_case *const *entry = __start_iris_cases;
+         entry < __stop_iris_cases; entry++) {
+        if (strcmp((*entry)->path, path) == 0) {
+            assert_true(count < RUNNER_MAX_TESTS);
+            found[count++] = *entry;
+        }
+    }
+    qsort(found, count, sizeof *found, compare_lines);
+    for (size_t i = 0; i < count; i++) {
+        tests[i] =
+            (struct CMUnitTest){found[i]->name, harness_test, found[i]->before,
+                                found[i]->after, (void *)&found[i]->test};
+    }
+    return count;
+}
+
+int harness_run_file(const char *path, CMFixtureFunction setup,
+                     CMFixtureFunction teardown)
+{
+    struct CMUnitTest tests[RUNNER_MAX_TESTS];
+    size_t count = find_cases(path, tests);
+
+    if (count == 0) {
+        printf("left out: this build has none of these tests\n");
+        return 77;
+    }
+    return harness_group(path, tests, count, setup, teardown);
+}
+
+void harness_run_each(const int *ranks, iris_rank_fn body)
+{
+    for (; *ranks != 0; ranks++) {
+        if (*ranks == ALL_RANKS) {
+            harness_run_all(body, NULL);
+        } else {
+            harness_run(*ranks, body, NULL);
+        }
+    }
 }
 
 void harness_run_all(iris_rank_fn body, void *arg)

@@ -58,6 +58,54 @@ struct harness_file {
     static int run_this_file(void)
 /* clang-format on */
 
+/* A test, whose name is a sentence: TEST(a_put_arrives) { ... }. It runs in a
+ * process of its own. The second kind has a setup and a teardown, or NULL. */
+#define TEST(name) TEST_WITH(name, NULL, NULL)
+/* clang-format off */
+#define TEST_WITH(name, before, after)                                         \
+    static void name(void **state);                                            \
+    static const struct harness_case case_##name = {                           \
+        __FILE__, __LINE__, #name, name, before, after};                       \
+    static const struct harness_case *const entry_##name                       \
+        __attribute__((used, section("iris_cases"))) = &case_##name;           \
+    static void name(void **state)
+
+/* A test whose body is a rank's, as harness_run() calls it: it has `iris` and
+ * returns 0. It runs with each of these numbers of ranks; ALL_RANKS stands for
+ * those of harness_run_all(). */
+#define RANK_TEST(name, ...)                                                   \
+    static int on_rank_##name(iris_t *iris, void *arg);                        \
+    TEST(name)                                                                 \
+    {                                                                          \
+        static const int ranks[] = {__VA_ARGS__, 0};                           \
+        harness_run_each(ranks, on_rank_##name);                               \
+    }                                                                          \
+    static int on_rank_##name(iris_t *iris, void *arg)
+#define ALL_RANKS (-1)
+
+/* Ends a file of tests; its kind and words are those of TEST_FILE(). The setup
+ * runs before each test of the file; it may return 77, having said why, to leave
+ * the test out. */
+#define TEST_GROUP(...)                                                        \
+    TEST_GROUP_WITH(harness_setup, harness_teardown, __VA_ARGS__)
+#define TEST_GROUP_WITH(before, after, ...)                                    \
+    static int TEST_FILE(__VA_ARGS__)                                          \
+    {                                                                          \
+        return harness_run_file(__FILE__, before, after);                      \
+    }                                                                          \
+    struct iris_swallowed_semicolon
+/* clang-format on */
+struct harness_case {
+    const char *path;
+    int line;
+    const char *name;
+    CMUnitTestFunction test;
+    CMFixtureFunction before, after;
+};
+void harness_run_each(const int *ranks, iris_rank_fn body);
+int harness_run_file(const char *path, CMFixtureFunction setup,
+                     CMFixtureFunction teardown);
+
 /* Runs all tests, or those that support/runner.c wants. */
 #undef cmocka_run_group_tests
 #define cmocka_run_group_tests(tests, setup, teardown)                      \
@@ -76,6 +124,9 @@ int harness_teardown(void **state);
 /* The setup of tests of the simulation on the CPU: it is used whatever else
  * there is. */
 int harness_cpu_setup(void **state);
+
+/* The setup of tests that need a GPU: they are left out where there is none. */
+int harness_gpu_setup(void **state);
 
 /* The folder harness_setup() made. */
 const char *harness_folder(void);
