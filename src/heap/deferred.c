@@ -405,18 +405,6 @@ void iris_i_deferred_post(struct iris_heap *heap, struct iris_call *call,
     call->payload_bytes = plan->post.count > 0 ? sizeof plan->post : 0;
 }
 
-void iris_i_deferred_post_failure(struct iris_heap *heap, int full,
-                                  struct iris_call *call,
-                                  struct iris_deferred_plan *plan)
-{
-    *plan = (struct iris_deferred_plan){
-        .lister = -1,
-        .waits = 1,
-        .post = {.count = heap->deferred.count, .fresh = full != 0}};
-    call->payload = &plan->post;
-    call->payload_bytes = plan->post.count > 0 ? sizeof plan->post : 0;
-}
-
 void iris_i_deferred_judge(const struct iris_heap *heap,
                            struct iris_deferred_plan *plan)
 {

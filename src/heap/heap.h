@@ -45,16 +45,13 @@ struct iris_heap_memory {
 };
 
 /* Commits memory to all uncommitted pieces of [offset, offset + bytes), or to
- * none. iris_i_heap_rollback() or iris_i_heap_keep() must follow.
- * IRIS_ERR_NO_MEMORY */
+ * none. iris_i_heap_end_commit() must follow. IRIS_ERR_NO_MEMORY */
 iris_status_t iris_i_heap_commit(struct iris_heap_memory *memory, size_t offset,
                                  size_t bytes);
 
-/* Undoes the commit. */
-void iris_i_heap_rollback(struct iris_heap_memory *memory);
-
-/* Keeps the commit: peers have mapped it, or will map it in another way. */
-void iris_i_heap_keep(struct iris_heap_memory *memory);
+/* Keeps the commit, which peers have mapped or will map in another way; or undoes
+ * it. */
+void iris_i_heap_end_commit(struct iris_heap_memory *memory, int keep);
 
 /* Consecutive pieces. */
 struct iris_heap_run {

@@ -145,10 +145,4 @@ iris_status_t iris_i_find_name(struct iris_heap *heap, const char *call,
 void iris_i_give_name(struct iris_heap *heap, size_t name);
 void iris_i_give_offset(struct iris_heap *heap, size_t offset);
 
-/* iris_i_deferred_post() for a call that follows a failed allocation; `full` if
- * this rank was out of memory. */
-void iris_i_deferred_post_failure(struct iris_heap *heap, int full,
-                                  struct iris_call *call,
-                                  struct iris_deferred_plan *plan);
-
 #endif /* IRIS_SRC_HEAP_INTERNAL_H */

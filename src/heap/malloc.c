@@ -163,12 +163,8 @@ static iris_status_t map_fresh(struct iris_heap *heap)
         call.status = share_fresh(heap, &call);
         status = iris_i_agree(heap->world, &call);
     }
-    if (status != IRIS_OK) {
-        iris_i_heap_rollback(&heap->memory);
-        return status;
-    }
-    iris_i_heap_keep(&heap->memory);
-    return IRIS_OK;
+    iris_i_heap_end_commit(&heap->memory, status == IRIS_OK);
+    return status;
 }
 
 /* ---- Allocation ---- */
@@ -221,22 +217,19 @@ static iris_status_t prepare_range(struct iris_heap *heap,
     if (!request->is_lazy || heap->memory.region.commit != IRIS_COMMIT_SHARED) {
         status = iris_i_heap_commit(&heap->memory, offset, bytes);
     }
+    if (status == IRIS_OK && request->fill != NULL) {
+        status = request->fill(request->arg,
+                               iris_i_heap_base(&heap->memory) + offset);
+    } else if (status == IRIS_OK && request->zero) {
+        status = iris_i_heap_zero(&heap->memory, offset, bytes);
+    }
     if (status != IRIS_OK) {
+        iris_i_heap_end_commit(&heap->memory, 0);
         iris_i_alloc_untake(heap->names.alloc, offset);
         return iris_i_fail_on(heap->log, status);
     }
     *offset_p = offset;
-    if (request->fill != NULL) {
-        status = request->fill(request->arg,
-                               iris_i_heap_base(&heap->memory) + offset);
-    } else if (request->zero) {
-        status = iris_i_heap_zero(&heap->memory, offset, bytes);
-    }
-    if (status != IRIS_OK) {
-        iris_i_heap_rollback(&heap->memory);
-        iris_i_alloc_untake(heap->names.alloc, offset);
-    }
-    return status;
+    return IRIS_OK;
 }
 
 /* Ends the fill, and keeps the message that says why the ranks do not agree. */
@@ -263,12 +256,16 @@ static iris_status_t agree_on_undo(struct iris_heap *heap, iris_status_t status,
     struct iris_call call = {.type = &undo_call};
     char message[IRIS_MESSAGE_BYTES];
 
-    plan->lister = -1;
+    *plan = (struct iris_deferred_plan){
+        .lister = -1,
+        .waits = 1,
+        .post = {.count = heap->deferred.count, .fresh = full != 0}};
     if (!iris_i_agree_all_called(heap->world)) {
         return status;
     }
     snprintf(message, sizeof message, "%s", iris_last_error());
-    iris_i_deferred_post_failure(heap, full, &call, plan);
+    call.payload = &plan->post;
+    call.payload_bytes = plan->post.count > 0 ? sizeof plan->post : 0;
     if (iris_i_agree(heap->world, &call) == IRIS_OK) {
         iris_i_deferred_judge(heap, plan);
     }
@@ -300,7 +297,7 @@ static iris_status_t allocate_range(struct iris_heap *heap,
         status = map_fresh(heap);
     } else if (call.status == IRIS_OK) {
         end_fill(request);
-        iris_i_heap_rollback(&heap->memory);
+        iris_i_heap_end_commit(&heap->memory, 0);
     }
     if (status != IRIS_OK) {
         if (call.status == IRIS_OK) {
