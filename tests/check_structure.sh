@@ -87,9 +87,6 @@ check_includes() {
         because "only src\\/ includes iris\\/device\\/kernels\\/random.h"
     includes include/iris/types.h | grep -vE ':<std(int|def)\.h>$' |
         because "iris\\/types.h includes only stdint and stddef"
-    includes $(sources src | grep -v '^src/control/') |
-        grep -E '"control/(board|place|segment)\.h"' |
-        because "ranks' memory is control's alone"
 }
 
 check_layers() {

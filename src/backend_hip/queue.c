@@ -314,13 +314,6 @@ void iris_i_hip_update_all(struct hip_backend *hip,
 
 /* ---- Enqueueing ---- */
 
-static bool is_full(const struct hip_stream *stream, size_t calls)
-{
-    uint64_t left = stream->submitted - stream->completed;
-
-    return left >= FULL || (left > 0 && left + calls > FULL_WITH_LARGE);
-}
-
 /* Number of completed calls at which this number of calls finds space: never
  * 0. */
 static uint64_t find_room(const struct hip_stream *stream, size_t calls)
@@ -335,12 +328,15 @@ static uint64_t find_room(const struct hip_stream *stream, size_t calls)
 uint64_t iris_i_hip_begin(struct hip_stream *stream,
                           size_t calls) IRIS_UNCHECKED
 {
+    uint64_t left;
+
     pthread_mutex_lock(&stream->lock);
     stream->capturing = iris_i_hip_capturing(stream);
     if (stream->capturing) {
         return 0;
     }
-    if (is_full(stream, calls)) {
+    left = stream->submitted - stream->completed;
+    if (left >= FULL || (left > 0 && left + calls > FULL_WITH_LARGE)) {
         uint64_t target = find_room(stream, calls);
 
         pthread_mutex_unlock(&stream->lock);

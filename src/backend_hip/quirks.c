@@ -79,7 +79,7 @@ static hipError_t make_graph(hipStream_t native, uint64_t *words)
 static void make_streams(const struct hip_backend *hip)
 {
     hipStream_t natives[NUM_STREAMS];
-    struct hip_memory words = {.kind = HIP_DEVICE};
+    struct hip_memory words = {.kind = HIP_SMALL};
     hipError_t error =
         hipExtMallocWithFlags(&words.ptr, 16, hipDeviceMallocFinegrained);
     int count = 0;
@@ -211,7 +211,7 @@ void iris_i_hip_load_functions(hipModule_t module)
  * allocated for the test stays until no context uses the GPU. */
 bool iris_i_hip_can_share(const struct hip_backend *hip)
 {
-    struct hip_memory memory = {.kind = HIP_DEVICE};
+    struct hip_memory memory = {.kind = HIP_SMALL};
     hipIpcMemHandle_t handle;
     hipError_t error;
     int tries = 0;
@@ -257,16 +257,11 @@ int64_t iris_i_hip_clock_khz(const struct hip_backend *hip)
     return khz > 0 ? khz : is_mi200(hip) ? 25000 : 100000;
 }
 
-/* Kernels of MI200 that wait for each other in ordinary memory hang: they do
- * not see a peer's writes there (openxla/xla #48069). */
-static bool cannot_share_ordinary(const struct hip_backend *hip)
-{
-    return hip->params.num_ranks > 1 && is_mi200(hip);
-}
-
 /* HIP before 7 has no uncached type, and later versions refuse to tell its
  * granularity (rocm-systems pull request 847), so a piece is made as a test.
- * NVIDIA's caches keep no data that other devices change. */
+ * NVIDIA's caches keep no data that other devices change. Kernels of MI200 that
+ * wait for each other in ordinary memory hang: they do not see a peer's writes
+ * there (openxla/xla #48069). */
 iris_status_t iris_i_hip_choose_type(struct hip_backend *hip,
                                      hipMemAllocationProp prop)
 {
@@ -286,7 +281,7 @@ iris_status_t iris_i_hip_choose_type(struct hip_backend *hip,
         return iris_i_hip_fail(hip, error,
                                "no uncached vmem; leave out IRIS_HIP_MEMORY, "
                                "or use IRIS_ALLOCATOR=pool");
-    } else if (cannot_share_ordinary(hip)) {
+    } else if (hip->params.num_ranks > 1 && is_mi200(hip)) {
         return iris_i_hip_refuse(
             hip, IRIS_ERR_DEVICE,
             "this HIP has no uncached vmem, and in other vmem kernels of an "

@@ -316,17 +316,6 @@ iris_status_t iris_i_hip_stream_create(struct iris_backend *backend,
     return status;
 }
 
-/* The stream may be new. It is not if it has work, or is capturing. The next
- * enqueue reports an error. */
-static void begin_work(const struct hip_backend *hip, hipStream_t native,
-                       hipStreamCaptureStatus capture)
-{
-    if (native != NULL && capture == hipStreamCaptureStatusNone &&
-        hipStreamQuery(native) == hipSuccess) {
-        (void)iris_i_hip_give_first_work(hip, native);
-    }
-}
-
 iris_status_t iris_i_hip_stream_wrap(struct iris_backend *backend, void *native,
                                      struct iris_stream **stream_p)
 {
@@ -350,7 +339,12 @@ iris_status_t iris_i_hip_stream_wrap(struct iris_backend *backend, void *native,
                            "on it",
                            native, device, hip->params.rank, hip->device);
     }
-    begin_work(hip, native, capture);
+    /* The stream may be new. It is not if it has work, or is capturing. The next
+     * enqueue reports an error. */
+    if (native != NULL && capture == hipStreamCaptureStatusNone &&
+        hipStreamQuery(native) == hipSuccess) {
+        (void)iris_i_hip_give_first_work(hip, native);
+    }
     return create_stream(hip, native, false, stream_p);
 }
 
@@ -429,16 +423,6 @@ static iris_status_t enqueue_follow(struct iris_stream *stream,
 
 /* ---- The end ---- */
 
-static void end_capture(struct hip_stream *stream)
-{
-    hipGraph_t graph = NULL;
-
-    if (iris_i_hip_capturing(stream) &&
-        hipStreamEndCapture(stream->native, &graph) == hipSuccess) {
-        (void)hipGraphDestroy(graph);
-    }
-}
-
 /* A stream whose work does not end is not freed, nor is the memory that the
  * work may use. */
 void iris_i_hip_stream_destroy(struct iris_stream *base)
@@ -447,9 +431,13 @@ void iris_i_hip_stream_destroy(struct iris_stream *base)
     struct hip_backend *hip = (struct hip_backend *)base->backend;
     HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
     iris_status_t had = iris_i_hip_check(hip), status;
+    hipGraph_t graph = NULL;
     bool finished;
 
-    end_capture(stream);
+    if (iris_i_hip_capturing(stream) &&
+        hipStreamEndCapture(stream->native, &graph) == hipSuccess) {
+        (void)hipGraphDestroy(graph);
+    }
     status = wait_for_all(stream, HIP_WORK, &finished);
     /* A rank that leaves on purpose ends its kernels itself. */
     if (had == IRIS_OK && status != IRIS_OK && status != IRIS_ERR_STATE) {

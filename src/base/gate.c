@@ -16,7 +16,6 @@
 #include "base/base.h"
 
 #include "base/link.h"
-#include "base/socket.h"
 
 #include <errno.h>
 #include <fcntl.h>

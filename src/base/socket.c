@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 
-#include "base/socket.h"
+#include "base/link.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -11,7 +11,6 @@
 #include "backend/backend.h"
 #include "base/base.h"
 #include "base/link.h"
-#include "base/socket.h"
 
 #include <stdatomic.h>
 #include <stddef.h>

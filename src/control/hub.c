@@ -24,7 +24,7 @@
 #include "control/internal.h"
 
 #include "base/base.h"
-#include "base/socket.h"
+#include "base/link.h"
 
 #include <errno.h>
 #include <fcntl.h>

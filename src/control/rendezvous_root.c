@@ -17,7 +17,7 @@
 #include "control/internal.h"
 
 #include "base/base.h"
-#include "base/socket.h"
+#include "base/link.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -45,16 +45,13 @@ struct iris_heap_memory {
 };
 
 /* Commits memory to all uncommitted pieces of [offset, offset + bytes), or to
- * none. iris_i_heap_rollback() or iris_i_heap_keep() must follow.
- * IRIS_ERR_NO_MEMORY */
+ * none. iris_i_heap_end_commit() must follow. IRIS_ERR_NO_MEMORY */
 iris_status_t iris_i_heap_commit(struct iris_heap_memory *memory, size_t offset,
                                  size_t bytes);
 
-/* Undoes the commit. */
-void iris_i_heap_rollback(struct iris_heap_memory *memory);
-
-/* Keeps the commit: peers have mapped it, or will map it in another way. */
-void iris_i_heap_keep(struct iris_heap_memory *memory);
+/* Keeps the commit, which peers have mapped or will map in another way; or undoes
+ * it. */
+void iris_i_heap_end_commit(struct iris_heap_memory *memory, int keep);
 
 /* Consecutive pieces. */
 struct iris_heap_run {
@@ -338,7 +335,7 @@ size_t iris_i_window_bytes_from(const struct iris_heap_window *window,
  * the functions of its header and do not access its fields. */
 
 /* The names of this rank's released allocations, in the order of their release;
- * used by malloc.c. Any thread appends; the thread that makes collective
+ * used by deferred.c. Any thread appends; the thread that makes collective
  * calls does the rest. compared <= done <= fenced <= count. */
 struct iris_deferred {
     pthread_mutex_t lock; /* guards the count, too, which may be read without */
@@ -449,13 +446,7 @@ struct iris_heap_range {
 iris_status_t iris_i_heap_check_range(const struct iris_heap *heap,
                                       const struct iris_heap_range *range);
 
-/* ---- malloc.c ---- */
-
-/* Frees an allocation of iris_i_heap_allocate() or iris_i_external_share() on
- * every rank. Whole pieces of memory go back to the system. `checked`: the
- * status of the caller's own checks. */
-iris_status_t iris_i_heap_release(struct iris_heap *heap, void *ptr,
-                                  iris_status_t checked);
+/* ---- deferred.c ---- */
 
 /* Whether this rank's streams have done all work that was enqueued before the
  * last call with `anew` set, including this call. Never waits. */
@@ -484,8 +475,7 @@ struct iris_deferred_plan {
 iris_status_t iris_i_deferred_add(struct iris_heap *heap, void *ptr);
 
 /* Before a collective call of all ranks: makes its plan and the payload of its
- * post, without waiting. The second function is for a call that follows a
- * failed allocation; `full` if this rank was out of memory. */
+ * post, without waiting. */
 void iris_i_deferred_post(struct iris_heap *heap, struct iris_call *call,
                           struct iris_deferred_plan *plan);
 
@@ -503,6 +493,14 @@ size_t iris_i_deferred_follow(struct iris_heap *heap,
 /* Collective: waits until this rank's streams no longer use its released
  * allocations, then frees those that all ranks have released. */
 iris_status_t iris_i_deferred_free(struct iris_heap *heap, size_t *freed_p);
+
+/* ---- malloc.c ---- */
+
+/* Frees an allocation of iris_i_heap_allocate() or iris_i_external_share() on
+ * every rank. Whole pieces of memory go back to the system. `checked`: the
+ * status of the caller's own checks. */
+iris_status_t iris_i_heap_release(struct iris_heap *heap, void *ptr,
+                                  iris_status_t checked);
 
 /* One allocation by all ranks. Unless it succeeds on all of them, no rank takes
  * anything. */

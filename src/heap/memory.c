@@ -5,7 +5,7 @@
  *
  * Memory is committed in pieces. A piece is `committed` or not; while a collective
  * allocation is under way, a piece that it has committed is also `fresh`. Every
- * iris_i_heap_commit() ends by iris_i_heap_keep() or iris_i_heap_rollback(), so
+ * iris_i_heap_commit() ends by iris_i_heap_end_commit(), so
  * outside of an allocation no piece is fresh. Only the thread that makes the
  * context's collective calls commits; any thread may ask whether a range has memory,
  * so the bits are atomic.
@@ -42,6 +42,7 @@ struct run {
     size_t end;
 };
 
+/* Allocates this rank's heap. The caller closes it even if this fails. */
 static iris_status_t open_memory(struct iris_heap_memory *memory, size_t bytes)
 {
     struct iris_device_info info;
@@ -68,8 +69,6 @@ static iris_status_t open_memory(struct iris_heap_memory *memory, size_t bytes)
                : IRIS_OK;
 }
 
-/* Allocates this rank's heap, of `bytes`. The caller closes it even if this
- * fails. */
 static void close_memory(struct iris_heap_memory *memory)
 {
     if (memory->region.base != NULL) {
@@ -160,7 +159,7 @@ iris_status_t iris_i_heap_commit(struct iris_heap_memory *memory, size_t offset,
                                  count_bytes(memory, &run));
 
         if (status != IRIS_OK) {
-            iris_i_heap_rollback(memory);
+            iris_i_heap_end_commit(memory, 0);
             return status;
         }
         flip_bits(memory->committed, &run);
@@ -198,8 +197,7 @@ static void decommit_run(struct iris_heap_memory *memory, const struct run *run)
     memory->num_committed -= run->end - run->first;
 }
 
-/* Marks no piece as fresh any more. */
-static void end_commit(struct iris_heap_memory *memory, int keep)
+void iris_i_heap_end_commit(struct iris_heap_memory *memory, int keep)
 {
     struct run run = {.end = 0};
 
@@ -212,16 +210,6 @@ static void end_commit(struct iris_heap_memory *memory, int keep)
         flip_bits(memory->fresh, &run);
         memory->num_fresh -= run.end - run.first;
     }
-}
-
-void iris_i_heap_rollback(struct iris_heap_memory *memory)
-{
-    end_commit(memory, 0);
-}
-
-void iris_i_heap_keep(struct iris_heap_memory *memory)
-{
-    end_commit(memory, 1);
 }
 
 int iris_i_heap_next_run(const struct iris_heap_memory *memory, int fresh,
@@ -327,11 +315,7 @@ iris_status_t iris_i_heap_clear(struct iris_heap_memory *memory, void *ptr,
         last = last > offset + bytes ? offset + bytes : last;
         status = iris_i_heap_zero(memory, first, last - first);
     }
-    if (status == IRIS_OK) {
-        iris_i_heap_keep(memory);
-    } else {
-        iris_i_heap_rollback(memory);
-    }
+    iris_i_heap_end_commit(memory, status == IRIS_OK);
     return status;
 }
 
@@ -521,7 +505,7 @@ iris_status_t iris_i_heap_open(struct iris_heap *heap,
     }
     status = iris_i_heap_commit(memory, 0, params->reserved_bytes);
     if (status == IRIS_OK) { /* peers get it with the heap */
-        iris_i_heap_keep(memory);
+        iris_i_heap_end_commit(memory, 1);
     }
     return status;
 }

@@ -8,7 +8,7 @@
 #include "support/harness.h"
 
 #include "base/base.h"
-#include "base/socket.h"
+#include "base/link.h"
 #include "control/control.h"
 #include "control/internal.h"
 

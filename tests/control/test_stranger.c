@@ -7,7 +7,6 @@
 
 #include "support/harness.h"
 
-#include "base/socket.h"
 #include "control/control.h"
 
 #include <poll.h>

@@ -9,7 +9,7 @@
 #include "fuzz/fuzz.h"
 
 #include "base/base.h"
-#include "base/socket.h"
+#include "base/link.h"
 #include "control/control.h"
 #include "control/internal.h"
 
