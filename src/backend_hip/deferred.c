@@ -41,7 +41,6 @@ static void free_now(const struct hip_memory *memory)
 {
     switch (memory->kind) {
     case HIP_DEVICE:
-    case HIP_SMALL:
         (void)hipFree(memory->ptr);
         break;
     case HIP_PINNED:
@@ -68,8 +67,6 @@ static bool is_meant(const struct deferred *one, int device, const char *at,
     return (device < 0 ? gpus[one->device].num_users == 0
                        : one->device == device) &&
            (num_imports == 0 || !one->of_heap) &&
-           (one->memory.kind != HIP_SMALL ||
-            gpus[one->device].num_users == 0) &&
            (bytes == 0 ||
             (one->memory.kind == HIP_RANGE && start < at + bytes &&
              at < start + one->memory.bytes));

@@ -120,7 +120,6 @@ struct hip_pinned {
 struct hip_memory {
     enum hip_memory_kind {
         HIP_DEVICE,
-        HIP_SMALL,     /* the same, a few bytes: freed after the last user */
         HIP_PINNED,    /* of the host */
         HIP_RANGE,     /* memory at an address, and its reference */
         HIP_ADDRESSES, /* addresses without memory */

@@ -79,7 +79,7 @@ static hipError_t make_graph(hipStream_t native, uint64_t *words)
 static void make_streams(const struct hip_backend *hip)
 {
     hipStream_t natives[NUM_STREAMS];
-    struct hip_memory words = {.kind = HIP_SMALL};
+    struct hip_memory words = {.kind = HIP_DEVICE};
     hipError_t error =
         hipExtMallocWithFlags(&words.ptr, 16, hipDeviceMallocFinegrained);
     int count = 0;
@@ -211,7 +211,7 @@ void iris_i_hip_load_functions(hipModule_t module)
  * allocated for the test stays until no context uses the GPU. */
 bool iris_i_hip_can_share(const struct hip_backend *hip)
 {
-    struct hip_memory memory = {.kind = HIP_SMALL};
+    struct hip_memory memory = {.kind = HIP_DEVICE};
     hipIpcMemHandle_t handle;
     hipError_t error;
     int tries = 0;
