@@ -921,7 +921,7 @@ void iris_i_link_leave(struct iris_links *links, struct iris_link *link,
 int iris_i_link_send(struct iris_link *link);
 
 /* 1: some bytes have come, which the session has; 0: none; -1: the link is now
- * CUT, and the session may have records to take. */
+ * CUT or ENDED, and the session may have records to take. */
 int iris_i_link_receive(struct iris_links *links, struct iris_link *link);
 
 /* ---- bootstrap_mpi.c ---- */

@@ -732,13 +732,8 @@ static int is_over(struct iris_hub *hub)
         return 0;
     }
     for (int i = 0; i < hub->links.count; i++) {
-        struct iris_link *link = &hub->links.all[i];
-
-        if (link->state == IRIS_LINK_CUT && link->errno_value == 0 &&
-            link->session.sent == link->session.end) {
-            end_link(hub, link, IRIS_LINK_ENDED, NULL);
-        }
-        num_open += link->has_come && link->state <= IRIS_LINK_JOINED;
+        num_open += hub->links.all[i].has_come &&
+                    hub->links.all[i].state <= IRIS_LINK_JOINED;
     }
     return num_open == 0 || iris_i_now_ns() >= hub->close_by_ns;
 }
