@@ -69,7 +69,6 @@ struct iris_shown {
     unsigned busy;            /* 1: in the collective call named below */
     unsigned streams;         /* threads that wait for a stream */
     unsigned long long calls; /* collective calls it has begun */
-    char name[8 * IRIS_CALL_NAME_WORDS + 1]; /* name of the last one */
     uint64_t holds; /* a bit for each place of a group that it holds */
     unsigned ended; /* 1: it shows nothing more */
     unsigned
@@ -80,7 +79,9 @@ struct iris_shown {
                             * machine */
     unsigned long long elsewhere; /* the id of another context that its thread
                                    * is finalizing before this one; 0: none */
-    char reason[IRIS_REASON_BYTES + 1]; /* its reason for leaving; empty:
+    /* The texts come last, since hubs send them only if they are new. */
+    char name[8 * IRIS_CALL_NAME_WORDS + 1]; /* the last call's name */
+    char reason[IRIS_REASON_BYTES + 1];      /* its reason for leaving; empty:
                                          * none given */
 };
 

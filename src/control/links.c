@@ -56,8 +56,8 @@
 /* Tries in a row that find no listener. */
 #define REFUSED_MOST 3
 
-/* Time for tries after the other host was silent for long. */
-#define LAST_NS (700 * IRIS_NS_PER_MS)
+/* Time for tries after the other host was silent for long: a few round trips. */
+#define LAST_NS (250 * IRIS_NS_PER_MS)
 
 /* A resumption that takes longer is worth a warning. */
 #define SLOW_NS IRIS_NS_PER_S
