@@ -155,7 +155,7 @@ def prove(ip, port, secret, job):
     with socket.create_connection((ip, int(port)), timeout=20) as s:
         greeting = receive(s, GREETING)
         own = os.urandom(32)
-        claims = struct.pack("<iiQ", 1, 2, 7)
+        claims = struct.pack("<iiQQQ", 1, 2, 7, 0, 0)
         claims = bytes([len(claims)]) + claims.ljust(64, b"\0")
         code = mac(key, b"connector\0" + greeting[8:] + own + claims)
         s.sendall(b"irisprf1" + own + claims + code)

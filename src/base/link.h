@@ -249,6 +249,7 @@ struct iris_session {
     uint64_t high;      /* the highest `sent` of all connections */
     uint64_t end;       /* bytes put */
     int is_stuck;       /* the connection did not take all of them */
+    int is_last;        /* the last record was put */
 
     int num_lent;
     struct iris_session_lent lent[IRIS_SESSION_LENT]; /* as in the stream */

@@ -265,7 +265,8 @@ int iris_i_session_recall(struct iris_session *session, const void **data_p)
 
 int iris_i_session_put_end(struct iris_session *session)
 {
-    return put_record(session, END, 0);
+    session->is_last = put_record(session, END, 0);
+    return session->is_last;
 }
 
 int iris_i_session_tell(struct iris_session *session)

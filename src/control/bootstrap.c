@@ -428,13 +428,14 @@ static iris_status_t find_out(const struct iris_settings *settings,
         return iris_i_bootstrap_env(settings, bootstrap_p);
     }
     if (settings->num_ranks.number > 1) {
-        return iris_i_fail(NULL, IRIS_ERR_INVALID,
-                           "IRIS_NUM_RANKS=%lld, but iris_init() makes one rank "
-                           "of this process: start the program by \"iris run "
-                           "-n %lld\" or another launcher, call iris_spawn(), "
-                           "or unset IRIS_NUM_RANKS",
-                           (long long)settings->num_ranks.number,
-                           (long long)settings->num_ranks.number);
+        return iris_i_fail(
+            NULL, IRIS_ERR_INVALID,
+            "IRIS_NUM_RANKS=%lld, but iris_init() makes one rank "
+            "of this process: start the program by \"iris run "
+            "-n %lld\" or another launcher, call iris_spawn(), "
+            "or unset IRIS_NUM_RANKS",
+            (long long)settings->num_ranks.number,
+            (long long)settings->num_ranks.number);
     }
     return alone(bootstrap_p);
 }

@@ -68,7 +68,6 @@ struct iris_shown {
     unsigned busy;            /* 1: in the collective call named below */
     unsigned streams;         /* threads that wait for a stream */
     unsigned long long calls; /* collective calls it has begun */
-    char name[8 * IRIS_CALL_NAME_WORDS + 1]; /* name of the last one */
     uint64_t holds; /* a bit for each place of a group that it holds */
     unsigned ended; /* 1: it shows nothing more */
     unsigned
@@ -79,7 +78,9 @@ struct iris_shown {
                             * machine */
     unsigned long long elsewhere; /* the id of another context that its thread
                                    * is finalizing before this one; 0: none */
-    char reason[IRIS_REASON_BYTES + 1]; /* its reason for leaving; empty:
+    /* The texts come last, since hubs send them only if they are new. */
+    char name[8 * IRIS_CALL_NAME_WORDS + 1]; /* the last call's name */
+    char reason[IRIS_REASON_BYTES + 1];      /* its reason for leaving; empty:
                                          * none given */
 };
 
@@ -920,7 +921,7 @@ void iris_i_link_leave(struct iris_links *links, struct iris_link *link,
 int iris_i_link_send(struct iris_link *link);
 
 /* 1: some bytes have come, which the session has; 0: none; -1: the link is now
- * CUT, and the session may have records to take. */
+ * CUT or ENDED, and the session may have records to take. */
 int iris_i_link_receive(struct iris_links *links, struct iris_link *link);
 
 /* ---- bootstrap_mpi.c ---- */

@@ -131,16 +131,22 @@ static int flush_all(struct iris_hub *hub) IRIS_REQUIRES(hub->lock)
     return is_left;
 }
 
+/* A message has the state up to the last text among its parts. */
+static size_t size_shown(unsigned parts)
+{
+    return parts & IRIS_SHOW_REASON ? sizeof(struct iris_shown)
+           : parts & IRIS_SHOW_NAME ? offsetof(struct iris_shown, reason)
+                                    : offsetof(struct iris_shown, name);
+}
+
 static void put_shown(struct iris_hub *hub, int rank, unsigned parts,
                       const struct iris_shown *shown)
 {
-    unsigned char body[IRIS_MESSAGE_SHOWN_BYTES];
-    struct iris_message_head head;
+    const struct iris_message_head head = iris_i_message_head(
+        IRIS_MESSAGE_SHOWN, rank, 0, parts, size_shown(parts));
 
     if (parts != 0) {
-        head = iris_i_message_head(IRIS_MESSAGE_SHOWN, rank, 0, parts,
-                                   iris_i_message_pack(parts, shown, body));
-        put_all(hub, &head, body);
+        put_all(hub, &head, shown);
     }
 }
 
@@ -463,10 +469,12 @@ static int apply_shown(struct iris_hub *hub,
     unsigned parts = (unsigned)head->value & IRIS_SHOW_ALL;
     struct iris_shown shown = {0};
 
-    if (parts != head->value ||
-        !iris_i_message_unpack(parts, body, head->bytes, &shown)) {
+    if (parts != head->value || head->bytes != size_shown(parts)) {
         return 0;
     }
+    memcpy(&shown, body, head->bytes);
+    shown.name[sizeof shown.name - 1] = '\0';
+    shown.reason[sizeof shown.reason - 1] = '\0';
     iris_i_board_write(board, parts, &shown);
     if (parts & IRIS_SHOW_STREAMS) {
         atomic_store_explicit(&board->streams, shown.streams,
@@ -732,13 +740,8 @@ static int is_over(struct iris_hub *hub)
         return 0;
     }
     for (int i = 0; i < hub->links.count; i++) {
-        struct iris_link *link = &hub->links.all[i];
-
-        if (link->state == IRIS_LINK_CUT && link->errno_value == 0 &&
-            link->session.sent == link->session.end) {
-            end_link(hub, link, IRIS_LINK_ENDED, NULL);
-        }
-        num_open += link->has_come && link->state <= IRIS_LINK_JOINED;
+        num_open += hub->links.all[i].has_come &&
+                    hub->links.all[i].state <= IRIS_LINK_JOINED;
     }
     return num_open == 0 || iris_i_now_ns() >= hub->close_by_ns;
 }

@@ -206,11 +206,12 @@ int iris_i_peers_find_stopped(const struct iris_control *control,
 
 #define IRIS_MESSAGE_MAGIC \
     UINT32_C(0x69726973) /* differs in another byte order */
-#define IRIS_MESSAGE_VERSION 5u
+#define IRIS_MESSAGE_VERSION 6u
 #define IRIS_MESSAGE_WHY_BYTES 160
 
 enum iris_message_type {
-    IRIS_MESSAGE_SHOWN = 1, /* value: parts */
+    IRIS_MESSAGE_SHOWN = 1, /* value: parts; body: a struct iris_shown, up to
+                             * the texts that are among the parts */
     IRIS_MESSAGE_POST,      /* value: number of the agreement */
     IRIS_MESSAGE_FAIL,      /* value: mark */
     IRIS_MESSAGE_ROW,       /* value: an offset; body: those bytes of the
@@ -252,14 +253,6 @@ struct iris_message_head iris_i_message_head(enum iris_message_type type,
 int iris_i_message_take(const unsigned char *data, size_t bytes, int num_ranks,
                         struct iris_message_head *head_p,
                         char why[IRIS_MESSAGE_WHY_BYTES]);
-
-/* Packs parts of the published state; returns the bytes, at most
- * IRIS_MESSAGE_SHOWN_BYTES. Unpacks them; 0: wrong length. */
-#define IRIS_MESSAGE_SHOWN_BYTES sizeof(struct iris_shown)
-size_t iris_i_message_pack(unsigned parts, const struct iris_shown *shown,
-                           unsigned char *data);
-int iris_i_message_unpack(unsigned parts, const unsigned char *data,
-                          size_t bytes, struct iris_shown *shown_p);
 
 /* ---- hub.c ---- */
 

@@ -6,7 +6,7 @@
  *
  *   CUT     no connection, but a way to one is sought (the state at first)
  *   JOINED  the session has a connection
- *   ENDED   the other side has sent its last record
+ *   ENDED   one side has sent its last record, and the other one has taken it
  *   LOST    the owner has given the rank up
  *
  * Each rank listens as long as its context is open. The rank with the higher
@@ -56,8 +56,8 @@
 /* Tries in a row that find no listener. */
 #define REFUSED_MOST 3
 
-/* Time for tries after the other host was silent for long. */
-#define LAST_NS (700 * IRIS_NS_PER_MS)
+/* Time for tries after the other host was silent for long: a few round trips. */
+#define LAST_NS (250 * IRIS_NS_PER_MS)
 
 /* A resumption that takes longer is worth a warning. */
 #define SLOW_NS IRIS_NS_PER_S
@@ -444,6 +444,11 @@ int iris_i_link_receive(struct iris_links *links, struct iris_link *link)
         return got;
     }
     link->errno_value = got < 0 ? errno : link->errno_value;
+    if (link->errno_value == 0 && link->session.is_last &&
+        link->session.sent == link->session.end) { /* it has taken that */
+        iris_i_link_leave(links, link, IRIS_LINK_ENDED);
+        return -1;
+    }
     cut_link(links, link,
              link->errno_value == 0
                  ? "closed by the other side"

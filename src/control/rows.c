@@ -32,7 +32,7 @@ static const struct {
     uint32_t least;
     uint32_t most;
 } lengths[IRIS_MESSAGE_TYPES] = {
-    [IRIS_MESSAGE_SHOWN] = {0, IRIS_MESSAGE_SHOWN_BYTES},
+    [IRIS_MESSAGE_SHOWN] = {0, sizeof(struct iris_shown)},
     [IRIS_MESSAGE_POST] = {0, IRIS_POST_BYTES},
     [IRIS_MESSAGE_ROW] = {1, IRIS_POST_BYTES},
     [IRIS_MESSAGE_ROW_END] = {sizeof(struct iris_message_row_end),
@@ -111,65 +111,6 @@ int iris_i_message_take(const unsigned char *data, size_t bytes, int num_ranks,
     return bytes - sizeof *head_p < head_p->bytes
                ? 0
                : (int)(sizeof *head_p + head_p->bytes);
-}
-
-/* ---- Published state ---- */
-
-#define FIELD(part, name)                           \
-    {                                               \
-        part, offsetof(struct iris_shown, name),    \
-            sizeof((struct iris_shown *)NULL)->name \
-    }
-
-static const struct {
-    unsigned part;
-    size_t at;
-    size_t bytes;
-} fields[] = {
-    FIELD(IRIS_SHOW_STATE, state),     FIELD(IRIS_SHOW_STATE, interrupted),
-    FIELD(IRIS_SHOW_STATE, blames),    FIELD(IRIS_SHOW_BUSY, busy),
-    FIELD(IRIS_SHOW_STREAMS, streams), FIELD(IRIS_SHOW_CALLS, calls),
-    FIELD(IRIS_SHOW_NAME, name),       FIELD(IRIS_SHOW_WAITS, waits),
-    FIELD(IRIS_SHOW_ID, id),           FIELD(IRIS_SHOW_ELSEWHERE, elsewhere),
-    FIELD(IRIS_SHOW_REASON, reason),   FIELD(IRIS_SHOW_HOLDS, holds),
-    FIELD(IRIS_SHOW_ENDED, ended),     FIELD(IRIS_SHOW_ENDED, cut_by),
-};
-#define NUM_FIELDS (sizeof fields / sizeof fields[0])
-
-size_t iris_i_message_pack(unsigned parts, const struct iris_shown *shown,
-                           unsigned char *data)
-{
-    size_t bytes = 0;
-
-    for (size_t i = 0; i < NUM_FIELDS; i++) {
-        if (parts & fields[i].part) {
-            memcpy(data + bytes, (const char *)shown + fields[i].at,
-                   fields[i].bytes);
-            bytes += fields[i].bytes;
-        }
-    }
-    return bytes;
-}
-
-int iris_i_message_unpack(unsigned parts, const unsigned char *data,
-                          size_t bytes, struct iris_shown *shown_p)
-{
-    size_t at = 0;
-
-    for (size_t i = 0; i < NUM_FIELDS; i++) {
-        if ((parts & fields[i].part) == 0) {
-            continue;
-        }
-        if (fields[i].bytes > bytes - at) {
-            return 0;
-        }
-        memcpy((char *)shown_p + fields[i].at, data + at, fields[i].bytes);
-        at += fields[i].bytes;
-    }
-    /* Terminates the texts. */
-    shown_p->name[sizeof shown_p->name - 1] = '\0';
-    shown_p->reason[sizeof shown_p->reason - 1] = '\0';
-    return at == bytes;
 }
 
 /* ---- Rows ---- */
