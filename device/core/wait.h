@@ -300,6 +300,21 @@ IRIS_DEVICE void iris_d_wait_end(iris_dev_t dev)
 #endif
 }
 
+/* After a wait: the word that it returns. On CPUs an observer may have replaced it
+ * by an older value of the word for which the wait holds, too. */
+IRIS_DEVICE uint64_t iris_d_wait_held(iris_dev_t dev, const void *ptr,
+                                      size_t bytes, uint64_t seen)
+{
+    IRIS_D_HOOK(dev.watched, IRIS_D_CALL(after_wait, dev, ptr, bytes, seen, 1));
+#if IRIS_ON_CPU
+    if (IRIS_UNLIKELY(dev.cpu != NULL && dev.cpu->watched != 0)) {
+        seen = dev.cpu->events[0].seen;
+    }
+#endif
+    (void)dev, (void)ptr, (void)bytes;
+    return seen;
+}
+
 IRIS_DEVICE uint64_t iris_d_wait(iris_dev_t dev, const void *ptr,
                                  iris_d_condition_t condition)
 {
@@ -309,15 +324,13 @@ IRIS_DEVICE uint64_t iris_d_wait(iris_dev_t dev, const void *ptr,
 
     iris_d_wait_hook(&dev, ptr, bytes, condition);
     if (iris_d_reached(ptr, condition, &seen)) {
-        IRIS_D_HOOK(dev.watched,
-                    IRIS_D_CALL(after_wait, dev, ptr, bytes, seen, 1));
-        return seen;
+        return iris_d_wait_held(dev, ptr, bytes, seen);
     }
     wait = iris_d_wait_begin(dev, ptr, condition);
     do {
         iris_d_wait_poll(dev, &wait);
     } while (!iris_d_reached(ptr, condition, &seen));
-    IRIS_D_HOOK(dev.watched, IRIS_D_CALL(after_wait, dev, ptr, bytes, seen, 1));
+    seen = iris_d_wait_held(dev, ptr, bytes, seen);
     iris_d_wait_end(dev);
     return seen;
 }

@@ -49,7 +49,9 @@ struct iris_cpu_event {
                         * has it only after the operation. A collective has
                         * the address of the first member's workspace here. */
     uint64_t expected; /* comparand of a compare-and-swap */
-    uint64_t seen;     /* after it: the value read; an atomic's old value */
+    uint64_t seen;     /* after it: the value read; an atomic's old value. An
+                        * observer may replace a wait's by an older value that
+                        * holds, which the wait then returns */
     uint64_t polls;    /* after a wait: the number of polls, including the
                        * last */
     int atomic;       /* 1: an atomic access, perhaps relaxed; 0: a plain one */

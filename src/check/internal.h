@@ -105,6 +105,7 @@ struct iris_order_write {
     uint64_t values[2]; /* its value is one of them */
     uint64_t id;        /* id of the operation, while its value is unknown */
     uint32_t order;     /* number among the writes of the word */
+    uint32_t clock;     /* its lane's time */
     uint8_t state;      /* enum iris_order_state */
     bool foreseen;      /* its value is known although it is pending */
     struct iris_order_release release;
@@ -119,7 +120,9 @@ enum iris_order_state {
 struct iris_order_word {
     atomic_uint lock;
     uint32_t num_writes;
-    bool lost; /* a write was dropped; `old` has its clock */
+    uint32_t floor; /* the latest write that a read saw without an acquire */
+    bool lost;      /* a write was dropped; `old` has its clock */
+    uint64_t lost_values[2]; /* the least one and the greatest one */
     struct iris_order_write writes[IRIS_ORDER_WRITES];
     struct iris_order_clock old;
 };
@@ -366,6 +369,13 @@ void iris_i_order_unwritten(struct iris_order *order,
  * writer. False: the writer is unknown. */
 bool iris_i_order_read(struct iris_order *order,
                        const struct iris_order_atomic *atomic, uint64_t seen);
+
+/* After a wait that held for these values: acquires the release of the write that
+ * was the first to satisfy it, and puts its value into *seen. False: that write is
+ * unknown, and nothing is acquired. */
+bool iris_i_order_wait(struct iris_order *order,
+                       const struct iris_order_atomic *atomic, iris_cmp_t cmp,
+                       uint64_t *seen);
 
 /* A range of bytes on a rank's heap. */
 struct iris_order_range {

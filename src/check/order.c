@@ -701,6 +701,22 @@ static bool goes_first(const struct iris_order_write *a,
                                 : a->order < b->order;
 }
 
+static void note_lost(struct iris_order_word *word,
+                      const struct iris_order_write *write)
+{
+    for (int i = 0; i < 2; i++) {
+        uint64_t value = write->values[i];
+
+        if (!word->lost || value < word->lost_values[0]) {
+            word->lost_values[0] = value;
+        }
+        if (!word->lost || value > word->lost_values[1]) {
+            word->lost_values[1] = value;
+        }
+        word->lost = true;
+    }
+}
+
 /* A slot for one more write. If none is free, an old write is dropped. */
 static struct iris_order_write *add_write(struct iris_order *order,
                                           struct iris_order_word *word)
@@ -717,7 +733,7 @@ static struct iris_order_write *add_write(struct iris_order *order,
         write = goes_first(other, write) ? other : write;
     }
     if (write->state != IRIS_ORDER_NONE) {
-        word->lost = true;
+        note_lost(word, write);
         for (unsigned i = 0; i < write->release.count; i++) {
             iris_i_order_join(order, &word->old,
                               &write->release.grants[i].clock, 0);
@@ -742,6 +758,7 @@ void iris_i_order_write(struct iris_order *order,
     write = add_write(order, word);
     write->state = IRIS_ORDER_PENDING;
     write->id = atomic->id;
+    write->clock = iris_i_order_now(order, atomic->op.lane);
     write->foreseen = atomic->foreseen;
     write->values[0] = write->values[1] =
         cut_value(atomic->value, atomic->bytes);
@@ -795,6 +812,20 @@ static bool take_writes(struct iris_order *order,
     return found || word->lost;
 }
 
+/* A read that acquires nothing may have seen more than the lane's clock says: no
+ * later read of the lane goes behind it. */
+static void raise_floor(struct iris_order_word *word,
+                        const struct iris_order_atomic *reader, uint64_t seen)
+{
+    for (unsigned i = 0; i < IRIS_ORDER_WRITES; i++) {
+        const struct iris_order_write *write = &word->writes[i];
+
+        if (may_see(write, reader, seen) && write->order > word->floor) {
+            word->floor = write->order;
+        }
+    }
+}
+
 bool iris_i_order_read(struct iris_order *order,
                        const struct iris_order_atomic *atomic, uint64_t seen)
 {
@@ -803,11 +834,135 @@ bool iris_i_order_read(struct iris_order *order,
 
     if (word != NULL) {
         iris_i_order_spin_lock(order->shared, &word->lock);
-        found =
-            take_writes(order, word, atomic, cut_value(seen, atomic->bytes));
+        seen = cut_value(seen, atomic->bytes);
+        found = take_writes(order, word, atomic, seen);
+        if (!is_acquire(atomic->op.sem) ||
+            atomic->op.scope != IRIS_SCOPE_SYSTEM) {
+            raise_floor(word, atomic, seen);
+        }
         iris_i_order_spin_unlock(&word->lock);
     }
     return found;
+}
+
+/* ---- Waits ---- */
+
+enum answer { HOLDS, FAILS, UNCLEAR };
+
+/* Whether one value is as `cmp` says to the other. An event does not say whether
+ * the word has a sign. */
+static enum answer compare_values(uint64_t value, iris_cmp_t cmp,
+                                  uint64_t other, size_t bytes)
+{
+    uint64_t sign = (uint64_t)1 << (8 * bytes - 1);
+    bool is_equal = value == other, is_less = value < other;
+
+    if (cmp == IRIS_CMP_EQ || cmp == IRIS_CMP_NE) {
+        return is_equal == (cmp == IRIS_CMP_EQ) ? HOLDS : FAILS;
+    }
+    if (((value ^ other) & sign) != 0) {
+        return UNCLEAR;
+    }
+    return (cmp == IRIS_CMP_LT   ? is_less
+            : cmp == IRIS_CMP_LE ? is_less || is_equal
+            : cmp == IRIS_CMP_GT ? !is_less && !is_equal
+                                 : !is_less)
+               ? HOLDS
+               : FAILS;
+}
+
+/* Whether no dropped write can satisfy the wait. */
+static bool has_lost_none(const struct iris_order_word *word,
+                          const struct iris_order_atomic *reader,
+                          iris_cmp_t cmp)
+{
+    const uint64_t *lost = word->lost_values;
+
+    if (!word->lost) {
+        return true;
+    }
+    if (cmp == IRIS_CMP_EQ) {
+        return reader->value < lost[0] || reader->value > lost[1];
+    }
+    return cmp != IRIS_CMP_NE &&
+           compare_values(lost[0], cmp, reader->value, reader->bytes) ==
+               FAILS &&
+           compare_values(lost[1], cmp, reader->value, reader->bytes) == FAILS;
+}
+
+/* The number of the latest write of the word that happens before the reader's next
+ * operation, or that another read may have told it of; 0: none. */
+static uint32_t find_base(const struct iris_order *order,
+                          const struct iris_order_word *word, uint32_t lane)
+{
+    const struct iris_order_clock *clock = &order->shared->lanes[lane].clock;
+    uint32_t base = word->floor;
+
+    for (unsigned i = 0; i < IRIS_ORDER_WRITES; i++) {
+        const struct iris_order_write *write = &word->writes[i];
+        const struct iris_order_moment *moment =
+            iris_i_order_moment(order, clock, write->release.lane);
+
+        if (write->state != IRIS_ORDER_NONE && write->order > base &&
+            (write->release.lane == lane ||
+             (moment != NULL && moment->strict >= write->clock))) {
+            base = write->order;
+        }
+    }
+    return base;
+}
+
+/* The first write that satisfies the wait, of those from the base on. NULL: the
+ * base does, and something else may have reset the word since; or a write whose
+ * place or value is unknown may come first. */
+static const struct iris_order_write *
+find_first(const struct iris_order *order, const struct iris_order_word *word,
+           const struct iris_order_atomic *reader, iris_cmp_t cmp)
+{
+    uint32_t base = find_base(order, word, reader->op.lane);
+    const struct iris_order_write *first = NULL;
+
+    if (base == 0 && !has_lost_none(word, reader, cmp)) {
+        return NULL;
+    }
+    for (unsigned i = 0; i < IRIS_ORDER_WRITES; i++) {
+        const struct iris_order_write *write = &word->writes[i];
+        enum answer answer =
+            compare_values(write->values[0], cmp, reader->value, reader->bytes);
+
+        if (write->state == IRIS_ORDER_NONE || write->order < base) {
+            continue;
+        }
+        if (write->state == IRIS_ORDER_PENDING ||
+            write->values[0] != write->values[1] || answer == UNCLEAR ||
+            (write->order == base && answer == HOLDS)) {
+            return NULL;
+        }
+        if (answer == HOLDS && (first == NULL || write->order < first->order)) {
+            first = write;
+        }
+    }
+    return first;
+}
+
+bool iris_i_order_wait(struct iris_order *order,
+                       const struct iris_order_atomic *atomic, iris_cmp_t cmp,
+                       uint64_t *seen)
+{
+    struct iris_order_word *word = atomic->word;
+    const struct iris_order_write *first = NULL;
+
+    if (word == NULL) {
+        return false;
+    }
+    iris_i_order_spin_lock(order->shared, &word->lock);
+    first = find_first(order, word, atomic, cmp);
+    if (first != NULL) {
+        iris_i_order_acquire(order, &atomic->op, &first->release);
+        *seen = first->values[0];
+    }
+    iris_i_order_spin_unlock(&word->lock);
+    return first != NULL;
 }
 
 /* An update continues the releases of the writes that it may have seen. */

@@ -381,6 +381,21 @@ static void end_atomic(struct iris_race *race,
     }
 }
 
+/* The wait could have ended with the first write that satisfies it: later ones
+ * order nothing, and it returns the value of that one. */
+static void end_wait(struct iris_race *race, const struct iris_cpu_event *event,
+                     const struct iris_order_atomic *atomic)
+{
+    struct iris_cpu_wg *cpu = iris_cpu_self();
+    uint64_t seen = event->seen;
+
+    if (!iris_i_order_wait(&race->order, atomic, event->cmp, &seen)) {
+        read_word(race, atomic, seen);
+    } else if (cpu != NULL) {
+        cpu->events[0].seen = seen;
+    }
+}
+
 /* The order by an atomic or a fence. */
 static void order_event(struct iris_race *race,
                         const struct iris_cpu_event *event,
@@ -408,7 +423,7 @@ static void order_event(struct iris_race *race,
         iris_i_order_fence(&race->order, &atomic.op);
     } else if (event->op == IRIS_OP_WAIT) {
         if (event->after && event->held) {
-            read_word(race, &atomic, event->seen);
+            end_wait(race, event, &atomic);
         }
     } else if (event->after) {
         end_atomic(race, event, &atomic);
