@@ -25,7 +25,7 @@ static int threads_now;
 static pthread_mutex_t one_caller = PTHREAD_MUTEX_INITIALIZER;
 static int is_limited;
 
-static void describe(void *state, char *text)
+static void describe_cblas(void *state, char *text)
 {
     char *(*config)(void) = NULL;
 
@@ -100,8 +100,9 @@ static void multiply_f32(void *state, const struct iris_blas_f32 *what)
     }
 }
 
-static iris_status_t product(void *state, const struct iris_blas_product *what,
-                             void *stream, char *why)
+static iris_status_t refuse_product(void *state,
+                                    const struct iris_blas_product *what,
+                                    void *stream, char *why)
 {
     (void)state;
     (void)what;
@@ -113,11 +114,11 @@ static iris_status_t product(void *state, const struct iris_blas_product *what,
 static const struct iris_blas blas = {
     .name = "cblas",
     .on_gpu = 0,
-    .describe = describe,
+    .describe = describe_cblas,
     .open = open_cblas,
     .close = close_library,
     .multiply = multiply_f32,
-    .product = product,
+    .product = refuse_product,
 };
 
 const struct iris_blas *iris_blas_module(const char *version);
