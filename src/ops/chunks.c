@@ -58,7 +58,6 @@ struct iris_ops_way {
 _Static_assert(IRIS_OPS_CALL_FAILED == (int)IRIS_COMPARED_FAILED,
                "kernels report a failure by this number");
 
-/* The stream of the next product. */
 static struct iris_stream *next_products(struct iris_ops_way *way)
 {
     return way->call->products[way->products++ % 2];
