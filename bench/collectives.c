@@ -354,10 +354,8 @@ static iris_status_t run_messages(struct bench *b, size_t op,
     row_p->dtype = IRIS_DTYPE_F32;
     if (call.count > 0) {
         b->peer = NULL;
-        b->no_graph = true;
         status = measure(b, &call, row_p);
         row_p->bus_rate = 0;
-        b->no_graph = false;
         b->peer = peer;
     }
     return status;

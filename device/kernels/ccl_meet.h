@@ -84,16 +84,13 @@ IRIS_DEVICE void iris_d_ccl_hello(iris_wg_t wg, const iris_d_ccl_t *ccl,
 }
 
 /* A hello without buffers: tells this workgroup of every other member that this
- * workgroup has begun the step, and waits for theirs. It does not wait for
- * member `heard`, which has shown this in another way. Called by all lanes of
- * the workgroup. */
-IRIS_DEVICE void iris_d_ccl_greet(iris_wg_t wg, const iris_d_ccl_t *ccl,
-                                  uint32_t heard)
+ * workgroup has begun the step. The lanes that tell have released earlier
+ * work. */
+IRIS_DEVICE void iris_d_ccl_greet_ahead(iris_wg_t wg, const iris_d_ccl_t *ccl)
 {
     uint64_t word = iris_d_ccl_half(ccl->call, iris_d_ccl_flag(ccl));
     size_t mine = iris_d_ccl_hello_at(wg, ccl, ccl->index);
 
-    iris_d_release_ahead();
     IRIS_WG_LANES (wg, i, (size_t)ccl->count - 1) {
         uint32_t to = iris_d_ccl_after(ccl, (uint32_t)i + 1);
         char *hello = iris_d_ccl_peer(ccl, to, &ccl->space->hellos) + mine;
@@ -101,6 +98,15 @@ IRIS_DEVICE void iris_d_ccl_greet(iris_wg_t wg, const iris_d_ccl_t *ccl,
         iris_d_store_u64((iris_d_u64_t *)hello + IRIS_CCL_CALL, word,
                          iris_d_order(IRIS_D_AHEAD, IRIS_SCOPE_SYSTEM));
     }
+}
+
+/* Waits for such hellos. It does not wait for member `heard`, which has shown
+ * this in another way. */
+IRIS_DEVICE void iris_d_ccl_greeted(iris_wg_t wg, const iris_d_ccl_t *ccl,
+                                    uint32_t heard)
+{
+    uint64_t word = iris_d_ccl_half(ccl->call, iris_d_ccl_flag(ccl));
+
     IRIS_WG_LANES (wg, i, (size_t)ccl->count - 1) {
         uint32_t from = iris_d_ccl_after(ccl, (uint32_t)i + 1);
         const char *hello = iris_d_ccl_own(ccl, &ccl->space->hellos) +
@@ -112,6 +118,15 @@ IRIS_DEVICE void iris_d_ccl_greet(iris_wg_t wg, const iris_d_ccl_t *ccl,
         }
     }
     iris_wg_barrier(wg);
+}
+
+/* Both, called by all lanes of the workgroup. */
+IRIS_DEVICE void iris_d_ccl_greet(iris_wg_t wg, const iris_d_ccl_t *ccl,
+                                  uint32_t heard)
+{
+    iris_d_release_ahead();
+    iris_d_ccl_greet_ahead(wg, ccl);
+    iris_d_ccl_greeted(wg, ccl, heard);
 }
 
 /* The address of the buffer that member i named in its hello, as this rank maps

@@ -114,46 +114,6 @@ IRIS_DEVICE void iris_d_ccl_near(iris_wg_t wg,
 /* ---- In one step
  * ----------------------------------------------------------------- */
 
-/* Sums unit u of all members. Begins with `own`, this rank's. Returns the
- * result of iris_d_ccl_receive(). */
-IRIS_DEVICE const char *iris_d_ccl_once_sum(const iris_d_ccl_step_t *step,
-                                            struct iris_ccl_scale scale,
-                                            size_t u, uint64_t own,
-                                            uint64_t *sum_p)
-{
-    uint32_t count = step->ccl.count, index = step->ccl.index;
-    iris_d_block_t block;
-    iris_d_sums_t sums;
-
-    for (uint32_t first = 0; first < count; first += IRIS_CCL_POLLED) {
-        uint64_t data[IRIS_CCL_POLLED] = {0};
-        const char *missing =
-            iris_d_ccl_receive(step, step->slots + first * step->slot_bytes, u,
-                               count - first, index - first, data);
-
-        if (IRIS_UNLIKELY(missing != NULL)) {
-            return missing;
-        }
-        IRIS_D_UNROLL
-        for (uint32_t k = 0; k < IRIS_CCL_POLLED; k++) {
-            uint64_t unit = first + k == index ? own : data[k];
-
-            block.words[0] = (uint32_t)unit;
-            block.words[1] = (uint32_t)(unit >> 32);
-            if (first + k == 0) {
-                iris_d_fold_begin(step->kind, &sums, &block,
-                                  IRIS_CCL_UNIT_BYTES);
-            } else if (first + k < count) {
-                iris_d_fold(step->kind, step->op, &sums, &block,
-                            IRIS_CCL_UNIT_BYTES);
-            }
-        }
-    }
-    iris_d_fold_finish(step->kind, &block, &sums, scale, IRIS_CCL_UNIT_BYTES);
-    *sum_p = (uint64_t)block.words[1] << 32 | block.words[0];
-    return NULL;
-}
-
 /* Unit u of the others goes to its place in `out`, and this rank's, too.
  * Returns the result of iris_d_ccl_receive(). */
 IRIS_DEVICE const char *iris_d_ccl_once_move(const iris_d_ccl_step_t *step,
@@ -190,9 +150,9 @@ IRIS_DEVICE void iris_d_ccl_once_unit(const iris_d_ccl_step_t *step,
     uint64_t sum;
 
     for (;;) {
-        missing = step->reduces
-                      ? iris_d_ccl_once_sum(step, args->scale, u, in[u], &sum)
-                      : iris_d_ccl_once_move(step, u, in[u]);
+        sum = in[u];
+        missing = step->reduces ? iris_d_ccl_sum(step, args, u, &sum)
+                                : iris_d_ccl_once_move(step, u, sum);
         if (missing == NULL) {
             break;
         }

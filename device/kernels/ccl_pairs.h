@@ -111,7 +111,7 @@ IRIS_DEVICE_LARGE void iris_d_pair_send(iris_wg_t wg, const iris_d_ccl_t *ccl,
     if (k >= message.pieces) {
         return;
     }
-    if (!iris_d_pair_wait(ccl, words, IRIS_CCL_PAIR_TAKEN,
+    if (!iris_d_pair_wait(wg, ccl, words, IRIS_CCL_PAIR_TAKEN,
                           sent < 1 ? 0 : sent - 1, to)) {
         return;
     }
@@ -171,7 +171,8 @@ iris_d_pair_receive(iris_wg_t wg, const iris_d_ccl_t *ccl,
         (k > 0 && iris_d_pair_word(words, IRIS_CCL_PAIR_READ) != 0)) {
         return;
     }
-    if (!iris_d_pair_wait(ccl, words, IRIS_CCL_PAIR_ARRIVED, got + 1, from)) {
+    if (!iris_d_pair_wait(wg, ccl, words, IRIS_CCL_PAIR_ARRIVED, got + 1,
+                          from)) {
         return;
     }
     if (!iris_d_pair_fits(args, told, message.bytes)) {
@@ -273,8 +274,11 @@ IRIS_DEVICE void iris_d_pairs_fail(const iris_d_ccl_t *ccl,
     }
 }
 
+/* `meets`: this workgroup has greeted the members, whose hellos arrive while it
+ * sends. Their rings need none: they have room. */
 IRIS_DEVICE void iris_d_pairs(iris_wg_t wg, const iris_d_ccl_t *ccl,
-                              const struct iris_ccl_pairs_args *args)
+                              const struct iris_ccl_pairs_args *args,
+                              iris_bool_t meets)
 {
     uint32_t own = args->first == 0 ? 1 : 0, to;
     size_t rounds = 1;
@@ -290,6 +294,10 @@ IRIS_DEVICE void iris_d_pairs(iris_wg_t wg, const iris_d_ccl_t *ccl,
         for (uint32_t r = own; r < args->count; r++) {
             iris_d_pair_send(wg, ccl, args, r, k);
         }
+        if (meets && k == 0) {
+            iris_d_ccl_greeted(wg, ccl, ccl->count);
+            iris_d_ccl_go_on(ccl);
+        }
         for (uint32_t r = own; r < args->count; r++) {
             iris_d_pair_receive(wg, ccl, args, r, k);
         }
@@ -302,7 +310,7 @@ IRIS_DEVICE void iris_d_pairs(iris_wg_t wg, const iris_d_ccl_t *ccl,
         iris_d_u64_t *words = iris_d_pair_words(ccl, wg.id, to);
 
         if (message.pieces > 0 && (message.read || args->checks)) {
-            (void)iris_d_pair_wait(ccl, words, IRIS_CCL_PAIR_TAKEN,
+            (void)iris_d_pair_wait(wg, ccl, words, IRIS_CCL_PAIR_TAKEN,
                                    iris_d_pair_word(words, IRIS_CCL_PAIR_SENT),
                                    to);
         }
@@ -319,10 +327,12 @@ IRIS_KERNEL(iris_k_ccl_pairs, struct iris_ccl_pairs_args)
         ccl.epoch++;
     }
     if (args->meets && wg.id == 0) {
-        iris_d_ccl_greet(wg, &ccl, ccl.count);
-        iris_d_ccl_go_on(&ccl);
+        IRIS_WG_LANES (wg, i, ccl.count) {
+            iris_d_release_ahead(); /* a fence of all lanes takes longer */
+        }
+        iris_d_ccl_greet_ahead(wg, &ccl);
     }
-    iris_d_pairs(wg, &ccl, args);
+    iris_d_pairs(wg, &ccl, args, args->meets && wg.id == 0);
     iris_d_ccl_end(wg, &ccl);
 }
 
@@ -344,7 +354,7 @@ IRIS_KERNEL(iris_k_ccl_far_pairs, struct iris_ccl_pairs_args)
     if (args->meets) {
         iris_d_far_exchange(wg, ccl.dev, &meeting, &step);
     }
-    iris_d_pairs(wg, &ccl, args);
+    iris_d_pairs(wg, &ccl, args, 0);
     iris_d_far_end(args->start.space);
 }
 #endif

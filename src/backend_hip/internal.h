@@ -47,7 +47,7 @@
  *   calls that never block;
  * - the watch's lock. */
 #define HIP_EVENTS 16
-#define HIP_STREAM_WAITS 64
+#define HIP_STREAM_WAITS 1024
 
 struct hip_event {
     hipEvent_t event; /* NULL: not needed so far */

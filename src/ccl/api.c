@@ -130,7 +130,7 @@ static int has_nans(const struct iris_ccl_call *call)
 }
 
 /* A message that a member sends to itself. */
-static iris_status_t keep(iris_t *iris, const struct iris_ccl_call *call)
+static iris_status_t keep_rows(iris_t *iris, const struct iris_ccl_call *call)
 {
     struct iris_ccl_route own;
     const char *from;
@@ -154,7 +154,7 @@ static iris_status_t keep(iris_t *iris, const struct iris_ccl_call *call)
 }
 
 /* With one member, the output is the input, row by row. */
-static iris_status_t copy(iris_t *iris, const struct iris_ccl_call *call)
+static iris_status_t copy_own(iris_t *iris, const struct iris_ccl_call *call)
 {
     size_t rows = call->options.rows == 0 ? 1 : call->options.rows;
     iris_status_t status = IRIS_OK;
@@ -190,7 +190,7 @@ static struct iris_stream *order_of(const struct iris_ccl_call *call)
  * Peers read a broadcast's `in` in place, or the root sends it from there. An
  * `in` off the heap is copied to the root's own `out` first, where the data
  * belongs anyway, unless the kernel stages it (ccl_stage.h). */
-static iris_status_t enqueue(iris_t *iris, struct iris_ccl_call *call)
+static iris_status_t enqueue_call(iris_t *iris, struct iris_ccl_call *call)
 {
     int alone = call->group->members.count == 1;
     int far = iris_i_group_is_far(iris, call->group);
@@ -200,8 +200,8 @@ static iris_status_t enqueue(iris_t *iris, struct iris_ccl_call *call)
 
     if (status != IRIS_OK || alone) {
         return status != IRIS_OK || is_empty ? status
-               : pairs                       ? keep(iris, call)
-                                             : copy(iris, call);
+               : pairs                       ? keep_rows(iris, call)
+                                             : copy_own(iris, call);
     }
     if (!iris_i_stream_mark_take(iris_i_queue(iris), &call->workspace->used,
                                  order_of(call))) {
@@ -224,7 +224,7 @@ static iris_status_t enqueue(iris_t *iris, struct iris_ccl_call *call)
     }
     if (call->op == IRIS_CCL_BROADCAST && call->variant != IRIS_CCL_PACKET &&
         !call->in_on_heap && !call->staged) {
-        status = copy(iris, call);
+        status = copy_own(iris, call);
         call->in = call->out;
     }
     return status == IRIS_OK ? iris_i_ccl_launch(iris, call) : status;
@@ -317,7 +317,8 @@ static iris_status_t enqueue_watched(iris_t *iris, struct iris_ccl_call *call)
     find_order(call, &event);
     event.bytes_with = iris_i_ccl_kinds[call->op].pairs ? bytes_with : NULL;
     iris_i_hooks_before(iris_i_hooks(iris), &event);
-    return iris_i_hooks_after(iris_i_hooks(iris), &event, enqueue(iris, call));
+    return iris_i_hooks_after(iris_i_hooks(iris), &event,
+                              enqueue_call(iris, call));
 }
 
 /* A group's first call makes its workspace, together with the other members,
@@ -325,8 +326,8 @@ static iris_status_t enqueue_watched(iris_t *iris, struct iris_ccl_call *call)
  * but accepts the same options as larger groups. Scales, and the figures that
  * choose a variant, are the same on all members only in the same floating-point
  * environment. */
-static iris_status_t run(iris_t *iris, struct iris_ccl_call *call,
-                         const struct iris_ccl_options *options)
+static iris_status_t run_call(iris_t *iris, struct iris_ccl_call *call,
+                              const struct iris_ccl_options *options)
 {
     iris_status_t status = iris_i_enter(iris, call->name);
     uint64_t fp = iris_i_fp_enter();
@@ -371,7 +372,7 @@ iris_status_t iris_all_reduce(iris_t *iris, const void *in, void *out,
         call_of(IRIS_CCL_ALL_REDUCE, in, out, count, dtype);
 
     call.reduce = op;
-    return run(iris, &call, options);
+    return run_call(iris, &call, options);
 }
 
 iris_status_t iris_all_gather(iris_t *iris, const void *in, void *out,
@@ -381,7 +382,7 @@ iris_status_t iris_all_gather(iris_t *iris, const void *in, void *out,
     struct iris_ccl_call call =
         call_of(IRIS_CCL_ALL_GATHER, in, out, count, dtype);
 
-    return run(iris, &call, options);
+    return run_call(iris, &call, options);
 }
 
 iris_status_t iris_reduce_scatter(iris_t *iris, const void *in, void *out,
@@ -393,7 +394,7 @@ iris_status_t iris_reduce_scatter(iris_t *iris, const void *in, void *out,
         call_of(IRIS_CCL_REDUCE_SCATTER, in, out, count, dtype);
 
     call.reduce = op;
-    return run(iris, &call, options);
+    return run_call(iris, &call, options);
 }
 
 iris_status_t iris_all_to_all(iris_t *iris, const void *in, void *out,
@@ -403,7 +404,7 @@ iris_status_t iris_all_to_all(iris_t *iris, const void *in, void *out,
     struct iris_ccl_call call =
         call_of(IRIS_CCL_ALL_TO_ALL, in, out, count, dtype);
 
-    return run(iris, &call, options);
+    return run_call(iris, &call, options);
 }
 
 iris_status_t iris_ccl_broadcast(iris_t *iris, const void *in, void *out,
@@ -414,7 +415,7 @@ iris_status_t iris_ccl_broadcast(iris_t *iris, const void *in, void *out,
         call_of(IRIS_CCL_BROADCAST, in, out, count, dtype);
 
     call.root = root;
-    return run(iris, &call, options);
+    return run_call(iris, &call, options);
 }
 
 iris_status_t iris_reduce(iris_t *iris, const void *in, void *out, size_t count,
@@ -425,7 +426,7 @@ iris_status_t iris_reduce(iris_t *iris, const void *in, void *out, size_t count,
 
     call.reduce = op;
     call.root = root;
-    return run(iris, &call, options);
+    return run_call(iris, &call, options);
 }
 
 iris_status_t iris_gather(iris_t *iris, const void *in, void *out, size_t count,
@@ -436,7 +437,7 @@ iris_status_t iris_gather(iris_t *iris, const void *in, void *out, size_t count,
         call_of(IRIS_CCL_GATHER_TO, in, out, count, dtype);
 
     call.root = root;
-    return run(iris, &call, options);
+    return run_call(iris, &call, options);
 }
 
 iris_status_t iris_scatter(iris_t *iris, const void *in, void *out,
@@ -447,7 +448,7 @@ iris_status_t iris_scatter(iris_t *iris, const void *in, void *out,
         call_of(IRIS_CCL_SCATTER_FROM, in, out, count, dtype);
 
     call.root = root;
-    return run(iris, &call, options);
+    return run_call(iris, &call, options);
 }
 
 iris_status_t iris_all_gatherv(iris_t *iris, const void *in, void *out,
@@ -460,7 +461,7 @@ iris_status_t iris_all_gatherv(iris_t *iris, const void *in, void *out,
 
     call.out_counts = counts;
     call.out_displs = displs;
-    return run(iris, &call, options);
+    return run_call(iris, &call, options);
 }
 
 iris_status_t iris_all_to_allv(iris_t *iris, const void *in,
@@ -476,7 +477,7 @@ iris_status_t iris_all_to_allv(iris_t *iris, const void *in,
     call.in_displs = in_displs;
     call.out_counts = out_counts;
     call.out_displs = out_displs;
-    return run(iris, &call, options);
+    return run_call(iris, &call, options);
 }
 
 iris_status_t iris_send(iris_t *iris, const void *in, size_t count,
@@ -486,7 +487,7 @@ iris_status_t iris_send(iris_t *iris, const void *in, size_t count,
     struct iris_ccl_call call = call_of(IRIS_CCL_SEND, in, NULL, count, dtype);
 
     call.to = to;
-    return run(iris, &call, options);
+    return run_call(iris, &call, options);
 }
 
 iris_status_t iris_recv(iris_t *iris, void *out, size_t count,
@@ -497,7 +498,7 @@ iris_status_t iris_recv(iris_t *iris, void *out, size_t count,
 
     call.out_count = count;
     call.from = from;
-    return run(iris, &call, options);
+    return run_call(iris, &call, options);
 }
 
 iris_status_t iris_send_recv(iris_t *iris, const void *in, size_t in_count,
@@ -511,7 +512,7 @@ iris_status_t iris_send_recv(iris_t *iris, const void *in, size_t in_count,
     call.to = to;
     call.out_count = out_count;
     call.from = from;
-    return run(iris, &call, options);
+    return run_call(iris, &call, options);
 }
 
 iris_status_t iris_all_reduce_preamble(iris_t *iris,

@@ -249,7 +249,7 @@ static size_t bytes_per_wg(const iris_t *iris, size_t access)
 
 /* The values that members compare, and that messages describe. In an
  * all_to_allv, each pair of members compares its own bytes. */
-static struct iris_compared compared(const struct iris_ccl_call *call)
+static struct iris_compared describe_compared(const struct iris_ccl_call *call)
 {
     struct iris_compared compared = {
         .op = call->op < IRIS_CCL_REDUCE
@@ -297,11 +297,11 @@ static uint32_t call_number(const struct iris_ccl_call *call, unsigned grid,
     return (uint32_t)hash;
 }
 
-static struct iris_ccl_start start(const iris_t *iris,
-                                   const struct iris_ccl_call *call,
-                                   unsigned grid, uint32_t steps)
+static struct iris_ccl_start make_start(const iris_t *iris,
+                                        const struct iris_ccl_call *call,
+                                        unsigned grid, uint32_t steps)
 {
-    struct iris_compared what = compared(call);
+    struct iris_compared what = describe_compared(call);
     struct iris_ccl_start start;
 
     start.context = iris_i_queue_context(iris_i_queue(iris));
@@ -358,7 +358,7 @@ static iris_status_t refuse_call(iris_t *iris, const struct iris_ccl_call *call,
     int members = call->group->members.count, index = call->group->index;
     int meets = call->op < IRIS_CCL_ALL_TO_ALLV;
     struct iris_ccl_pairs_args args = {
-        .start = start(iris, call, 1, (uint32_t)meets),
+        .start = make_start(iris, call, 1, (uint32_t)meets),
         .bytes_per_wg = 1,
         .most_wgs = 1,
         .meets = meets,
@@ -384,9 +384,10 @@ static iris_status_t refuse_call(iris_t *iris, const struct iris_ccl_call *call,
     return iris_i_fail_again(status, message);
 }
 
-static iris_status_t launch(iris_t *iris, const struct iris_ccl_call *call,
-                            const struct iris_kernel *kernel, unsigned grid,
-                            const void *args)
+static iris_status_t launch_kernel(iris_t *iris,
+                                   const struct iris_ccl_call *call,
+                                   const struct iris_kernel *kernel,
+                                   unsigned grid, const void *args)
 {
     struct iris_launch_request request = {
         kernel, grid, lanes_for(call, grid), args, kernel->args_bytes, true};
@@ -421,9 +422,9 @@ static enum iris_ccl_shape shape_of(const struct iris_ccl_call *call)
  * off the heap. Only that member knows whether it is. `slots` is the number of
  * pieces for which a workgroup has room; each part has `parts` of them. Avoids
  * divisions for small calls. */
-static struct iris_ccl_staging staging(const struct iris_ccl_call *call,
-                                       unsigned grid, size_t slots,
-                                       size_t parts)
+static struct iris_ccl_staging make_staging(const struct iris_ccl_call *call,
+                                            unsigned grid, size_t slots,
+                                            size_t parts)
 {
     const size_t grain = IRIS_CCL_STAGE_GRAIN;
     size_t bytes = (call->bytes + grain - 1) / grain * grain;
@@ -456,12 +457,12 @@ static iris_status_t launch_reduce(iris_t *iris,
     /* In an all_reduce, a piece has a share for each member, and room for
      * sums. */
     args.staging = shape == IRIS_CCL_SCATTER
-                       ? staging(call, grid, members, 1)
-                       : staging(call, grid, members + 1, members);
-    args.start =
-        start(iris, call, grid,
-              shape == IRIS_CCL_RINGED ? 2 * members - 1
-                                       : (uint32_t)args.staging.pieces + 2);
+                       ? make_staging(call, grid, members, 1)
+                       : make_staging(call, grid, members + 1, members);
+    args.start = make_start(iris, call, grid,
+                            shape == IRIS_CCL_RINGED
+                                ? 2 * members - 1
+                                : (uint32_t)args.staging.pieces + 2);
     args.in = call->in;
     args.out = call->out;
     args.bytes = call->bytes;
@@ -478,7 +479,7 @@ static iris_status_t launch_reduce(iris_t *iris,
     args.rings = call->options.num_rings;
     args.root = call->op == IRIS_CCL_REDUCE ? call->root : -1;
     args.near = call->workspace->near;
-    return launch(iris, call, kernel, grid, &args);
+    return launch_kernel(iris, call, kernel, grid, &args);
 }
 
 static iris_status_t launch_move(iris_t *iris, const struct iris_ccl_call *call)
@@ -491,9 +492,10 @@ static iris_status_t launch_move(iris_t *iris, const struct iris_ccl_call *call)
     int parts = call->op != IRIS_CCL_BROADCAST;
     size_t part;
 
-    args.staging = staging(
+    args.staging = make_staging(
         call, grid, all_to_all ? (size_t)call->group->members.count : 1, 1);
-    args.start = start(iris, call, grid, (uint32_t)args.staging.pieces + 1);
+    args.start =
+        make_start(iris, call, grid, (uint32_t)args.staging.pieces + 1);
     args.in = call->in;
     args.out = call->out;
     args.bytes = call->bytes;
@@ -511,10 +513,11 @@ static iris_status_t launch_move(iris_t *iris, const struct iris_ccl_call *call)
     args.root = call->op == IRIS_CCL_BROADCAST ? call->root : -1;
     args.async = pull && call->options.async;
     args.near = call->workspace->near;
-    return launch(iris, call,
-                  args.near.count > IRIS_CCL_NEAR ? iris_i_ccl_move_kernel
-                                                  : iris_i_ccl_move_near_kernel,
-                  grid, &args);
+    return launch_kernel(iris, call,
+                         args.near.count > IRIS_CCL_NEAR
+                             ? iris_i_ccl_move_kernel
+                             : iris_i_ccl_move_near_kernel,
+                         grid, &args);
 }
 
 static iris_status_t launch_packet(iris_t *iris,
@@ -540,13 +543,15 @@ static iris_status_t launch_packet(iris_t *iris,
     grid =
         iris_i_ccl_grid(iris, call, shares ? args.piece / members : args.piece,
                         bytes_per_wg(iris, IRIS_CCL_UNIT_BYTES));
-    args.start = start(iris, call, grid,
-                       (uint32_t)((call->bytes + args.piece - 1) / args.piece));
+    args.start =
+        make_start(iris, call, grid,
+                   (uint32_t)((call->bytes + args.piece - 1) / args.piece));
     args.near = call->workspace->near;
-    return launch(iris, call,
-                  members > IRIS_CCL_NEAR ? iris_i_ccl_packet_kernel
-                                          : iris_i_ccl_packet_near(&args),
-                  grid, &args);
+    return launch_kernel(iris, call,
+                         members > IRIS_CCL_NEAR
+                             ? iris_i_ccl_packet_kernel
+                             : iris_i_ccl_packet_near(&args),
+                         grid, &args);
 }
 
 /* Number of workgroups for a message of this size. */
@@ -618,13 +623,13 @@ iris_status_t iris_i_ccl_launch_pairs(iris_t *iris,
     int members = call->group->members.count;
     iris_status_t status = IRIS_OK;
 
-    args.start = start(iris, call, args.most_wgs, (uint32_t)meets);
+    args.start = make_start(iris, call, args.most_wgs, (uint32_t)meets);
     for (int i = 0; i < members && status == IRIS_OK; i += IRIS_CCL_ROUTES) {
         unsigned grid;
 
         args.first = (uint32_t)i;
         grid = fill_routes(call, &args);
-        status = launch(iris, call, kernel, grid, &args);
+        status = launch_kernel(iris, call, kernel, grid, &args);
     }
     return status;
 }
@@ -635,12 +640,12 @@ iris_status_t iris_i_ccl_launch_meeting(iris_t *iris,
 {
     const struct iris_kernel *kernel =
         far ? iris_i_ccl_far_pairs_kernel : iris_i_ccl_pairs_kernel;
-    struct iris_ccl_pairs_args args = {.start = start(iris, call, 1, 1),
+    struct iris_ccl_pairs_args args = {.start = make_start(iris, call, 1, 1),
                                        .bytes_per_wg = 1,
                                        .most_wgs = 1,
                                        .meets = 1};
 
-    return launch(iris, call, kernel, 1, &args);
+    return launch_kernel(iris, call, kernel, 1, &args);
 }
 
 iris_status_t iris_i_ccl_launch_far(iris_t *iris,
@@ -650,7 +655,7 @@ iris_status_t iris_i_ccl_launch_far(iris_t *iris,
     size_t rows = call->options.rows;
     int scatters_rows = call->op == IRIS_CCL_REDUCE_SCATTER && rows != 0;
     struct iris_ccl_far_args args = {
-        .start = start(iris, call, 1, 0),
+        .start = make_start(iris, call, 1, 0),
         .in = call->in,
         .out = call->out,
         .bytes = call->bytes,
@@ -678,7 +683,7 @@ iris_status_t iris_i_ccl_launch_far(iris_t *iris,
         args.bytes *= args.rows; /* the rows are next to each other */
         args.rows = 1;
     }
-    return launch(iris, call, iris_i_ccl_far_kernel, 1, &args);
+    return launch_kernel(iris, call, iris_i_ccl_far_kernel, 1, &args);
 }
 
 iris_status_t iris_i_ccl_launch_alone(iris_t *iris,
@@ -696,7 +701,7 @@ iris_status_t iris_i_ccl_launch_alone(iris_t *iris,
     unsigned grid = iris_i_ccl_grid(iris, call, args.bytes,
                                     bytes_per_wg(iris, IRIS_CCL_UNIT_BYTES));
 
-    return launch(iris, call, iris_i_ccl_packet_kernel, grid, &args);
+    return launch_kernel(iris, call, iris_i_ccl_packet_kernel, grid, &args);
 }
 
 iris_status_t iris_i_ccl_launch(iris_t *iris, const struct iris_ccl_call *call)

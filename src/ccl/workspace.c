@@ -177,7 +177,7 @@ static uint64_t best_cus(const iris_t *iris)
     return each < 1 ? 1 : (uint64_t)each;
 }
 
-static struct share posted(const struct iris_group *group, int member)
+static struct share find_posted(const struct iris_group *group, int member)
 {
     struct share share = {0};
 
@@ -187,12 +187,12 @@ static struct share posted(const struct iris_group *group, int member)
 }
 
 /* The minimum of the members' values. */
-static struct share least(const struct iris_group *group)
+static struct share find_least(const struct iris_group *group)
 {
-    struct share least = posted(group, 0);
+    struct share least = find_posted(group, 0);
 
     for (int i = 1; i < group->members.count; i++) {
-        struct share share = posted(group, i);
+        struct share share = find_posted(group, i);
 
         least.num_cus =
             share.num_cus < least.num_cus ? share.num_cus : least.num_cus;
@@ -263,8 +263,8 @@ lay_out_part(const struct iris_ccl_workspace *workspace)
 
 /* This rank's share: takes and clears the memory, before any member can have
  * sent a packet. */
-static iris_status_t take(iris_t *iris, struct iris_ccl *ccl,
-                          struct iris_ccl_workspace *workspace)
+static iris_status_t take_memory(iris_t *iris, struct iris_ccl *ccl,
+                                 struct iris_ccl_workspace *workspace)
 {
     size_t parts = workspace->parts == 0 ? 1 : (size_t)workspace->parts;
     size_t bytes = parts * workspace->part_bytes;
@@ -332,7 +332,7 @@ static iris_status_t write_part(iris_t *iris,
     for (size_t i = 0; i < n; i++) {
         iris_i_ccl_members(copy)[i] =
             iris_i_heap_bases(&iris_i_heap(iris)->memory)[group->ranks[i]] +
-            (int64_t)(posted(group, (int)i).offset + at);
+            (int64_t)(find_posted(group, (int)i).offset + at);
         iris_i_ccl_members(copy)[n + i] = group->ranks[i];
     }
     if (part == 0) {
@@ -393,8 +393,8 @@ static iris_status_t agree_on(iris_t *iris, struct iris_ccl *ccl,
     if (status != IRIS_OK) {
         return status;
     }
-    workspace->max_cus = (int)least(group).num_cus;
-    workspace->best_cus = (int)least(group).best_cus;
+    workspace->max_cus = (int)find_least(group).num_cus;
+    workspace->best_cus = (int)find_least(group).best_cus;
     status = check_resident(iris, workspace);
     if (status != IRIS_OK) {
         return status;
@@ -405,7 +405,7 @@ static iris_status_t agree_on(iris_t *iris, struct iris_ccl *ccl,
     workspace->stage_bytes = (size_t)space.stage_bytes;
     workspace->part_bytes = (size_t)space.bytes;
     workspace->pair_wgs = (int)space.pair_wgs;
-    call.status = take(iris, ccl, workspace);
+    call.status = take_memory(iris, ccl, workspace);
     taken = call.status == IRIS_OK;
     share.offset =
         iris_i_heap_offset(&iris_i_heap(iris)->memory, workspace->device);
@@ -422,7 +422,8 @@ static iris_status_t agree_on(iris_t *iris, struct iris_ccl *ccl,
 }
 
 /* Removes a workspace. */
-static void drop(struct iris_ccl *ccl, struct iris_ccl_workspace *workspace)
+static void drop_workspace(struct iris_ccl *ccl,
+                           struct iris_ccl_workspace *workspace)
 {
     struct iris_ccl_workspace **link = &ccl->workspaces;
 
@@ -443,7 +444,7 @@ static void close_group(struct iris_extension *extension)
     for (; workspace != NULL; workspace = next) {
         next = workspace->next;
         if (workspace->group == space->group) {
-            drop(space->ccl, workspace);
+            drop_workspace(space->ccl, workspace);
         }
     }
     free(space);
@@ -632,7 +633,7 @@ iris_status_t iris_ccl_workspace_destroy(iris_t *iris,
     }
     status = iris_i_agree(&workspace->group->members, &call);
     if (status == IRIS_OK) {
-        drop(iris_i_ccl_of(iris), workspace);
+        drop_workspace(iris_i_ccl_of(iris), workspace);
     }
     return status;
 }

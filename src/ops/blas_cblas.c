@@ -25,7 +25,7 @@ static int threads_now IRIS_GUARDED_BY(lock);
 static pthread_mutex_t one_caller = PTHREAD_MUTEX_INITIALIZER;
 static int is_limited;
 
-static void describe(void *state, char *text)
+static void describe_cblas(void *state, char *text)
 {
     char *(*config)(void) = NULL;
 
@@ -101,8 +101,9 @@ static void multiply_f32(void *state,
     }
 }
 
-static iris_status_t product(void *state, const struct iris_blas_product *what,
-                             void *stream, char *why)
+static iris_status_t refuse_product(void *state,
+                                    const struct iris_blas_product *what,
+                                    void *stream, char *why)
 {
     (void)state;
     (void)what;
@@ -114,11 +115,11 @@ static iris_status_t product(void *state, const struct iris_blas_product *what,
 static const struct iris_blas blas = {
     .name = "cblas",
     .on_gpu = 0,
-    .describe = describe,
+    .describe = describe_cblas,
     .open = open_cblas,
     .close = close_library,
     .multiply = multiply_f32,
-    .product = product,
+    .product = refuse_product,
 };
 
 const struct iris_blas *iris_blas_module(const char *version);

@@ -28,7 +28,7 @@
 
 /* ---- Finding the library ---- */
 
-static void append(char *why, const char *text)
+static void append_text(char *why, const char *text)
 {
     size_t used = strlen(why);
 
@@ -74,19 +74,19 @@ static void *load_from_toolkit(const struct iris_blas_places *places,
 
     if (toolkit == NULL || toolkit[0] == '\0') {
         snprintf(path, sizeof path, "$%s (not set)", variable);
-        append(why, path);
+        append_text(why, path);
         return NULL;
     }
     for (size_t i = 0; library == NULL && i < 2; i++) {
         snprintf(path, sizeof path, "%s/%s", toolkit, folders[i]);
         library = load_from(places, path);
-        append(why, path);
+        append_text(why, path);
     }
     return library;
 }
 
 /* Returns 0 if the pattern begins with an unset variable. */
-static int expand(const char *pattern, char *path, size_t bytes)
+static int expand_pattern(const char *pattern, char *path, size_t bytes)
 {
     const char *rest = strchr(pattern, '/');
     char name[64];
@@ -109,10 +109,10 @@ static void *load_from_pattern(const struct iris_blas_places *places,
     char path[1024];
     glob_t found;
 
-    if (!expand(pattern, path, sizeof path)) {
+    if (!expand_pattern(pattern, path, sizeof path)) {
         return NULL;
     }
-    append(why, path);
+    append_text(why, path);
     if (glob(path, 0, NULL, &found) != 0) {
         return NULL;
     }
@@ -136,7 +136,7 @@ static void *find_library(const struct iris_blas_places *places, char *why)
         library = load_from_toolkit(places, *name, tried);
     }
     if (library == NULL) {
-        append(tried, "the loader's path");
+        append_text(tried, "the loader's path");
         library = load_by_name(places, 0);
     }
     for (const char *const *pattern = places->patterns;
@@ -194,9 +194,9 @@ static int is_dense_line(int64_t inner_stride, int64_t inner, int64_t stride,
     return (inner_stride == 1 || inner == 1) && (stride >= inner || lines == 1);
 }
 
-static struct iris_blas_columns columns(const struct iris_blas_product *what,
-                                        const struct iris_d_matrix *matrix,
-                                        int64_t rows, int64_t cols)
+static struct iris_blas_columns
+view_columns(const struct iris_blas_product *what,
+             const struct iris_d_matrix *matrix, int64_t rows, int64_t cols)
 {
     int by_row = is_dense_line(matrix->col, cols, matrix->row, rows);
     int64_t stride = by_row ? matrix->row : matrix->col;
@@ -240,9 +240,9 @@ static iris_status_t make_operands(const struct iris_blas_product *what,
                  (long long)what->out_row);
         return IRIS_ERR_UNSUPPORTED;
     }
-    operands_p->first = columns(what, &what->b, what->k, what->n);
-    operands_p->second = columns(what, &what->a, what->m, what->k);
-    operands_p->out = columns(what, &out, what->m, what->n);
+    operands_p->first = view_columns(what, &what->b, what->k, what->n);
+    operands_p->second = view_columns(what, &what->a, what->m, what->k);
+    operands_p->out = view_columns(what, &out, what->m, what->n);
     return IRIS_OK;
 }
 
@@ -322,8 +322,8 @@ struct descriptors {
 
 /* ---- Errors ---- */
 
-static iris_status_t check(const struct iris_lt *lt, int status,
-                           const char *call, char *why)
+static iris_status_t check_call(const struct iris_lt *lt, int status,
+                                const char *call, char *why)
 {
     const struct iris_lt_dialect *dialect = lt->dialect;
     const char *name = status > 0 && status < dialect->num_statuses
@@ -393,7 +393,7 @@ iris_status_t iris_i_lt_open(const struct iris_lt_dialect *dialect,
     lt->dialect = dialect;
     status = bind_library(lt, library, why);
     if (status == IRIS_OK) {
-        status = check(lt, lt->call.create(&lt->handle), "Create", why);
+        status = check_call(lt, lt->call.create(&lt->handle), "Create", why);
     }
     if (status != IRIS_OK) {
         free(lt);
@@ -432,7 +432,7 @@ static int type_of(const struct iris_lt *lt, iris_dtype_t dtype)
                                       : lt->dialect->type_f32;
 }
 
-static void destroy(const struct iris_lt *lt, struct descriptors *made)
+static void destroy_made(const struct iris_lt *lt, struct descriptors *made)
 {
     for (int i = 0; i < 3; i++) {
         if (made->layouts[i] != NULL) {
@@ -467,13 +467,14 @@ static iris_status_t describe_call(const struct iris_lt *lt,
         {dialect->desc_bias, &what->bias.data, sizeof what->bias.data},
     };
     int count = what->bias.data != NULL ? 5 : 2;
-    iris_status_t status = check(
+    iris_status_t status = check_call(
         lt,
         lt->call.desc_create(desc_p, dialect->compute_f32, dialect->type_f32),
         "MatmulDescCreate", why);
 
     for (int i = 0; i < count && status == IRIS_OK; i++) {
-        status = check(lt,
+        status =
+            check_call(lt,
                        lt->call.desc_set(*desc_p, settings[i].attribute,
                                          settings[i].value, settings[i].bytes),
                        "MatmulDescSetAttribute", why);
@@ -483,10 +484,10 @@ static iris_status_t describe_call(const struct iris_lt *lt,
 
 /* Creates the descriptors of a product with what->m rows. The caller destroys
  * them even if this fails. */
-static iris_status_t create(const struct iris_lt *lt,
-                            const struct iris_blas_product *what,
-                            const struct iris_blas_operands *operands,
-                            struct descriptors *made, char *why)
+static iris_status_t create_made(const struct iris_lt *lt,
+                                 const struct iris_blas_product *what,
+                                 const struct iris_blas_operands *operands,
+                                 struct descriptors *made, char *why)
 {
     const struct iris_blas_columns *all[] = {&operands->first,
                                              &operands->second, &operands->out};
@@ -498,7 +499,7 @@ static iris_status_t create(const struct iris_lt *lt,
         if (i > 0) { /* b has no m */
             *(all[i]->is_transposed ? &rows : &cols) = what->m;
         }
-        status = check(
+        status = check_call(
             lt,
             lt->call.layout_create(&made->layouts[i], type_of(lt, what->dtype),
                                    (uint64_t)rows, (uint64_t)cols, all[i]->ld),
@@ -533,8 +534,9 @@ static struct key key_of(const struct iris_blas_product *what,
 
 /* A sum whose parts were added as f16 or bf16 would be rounded several times.
  * Parts of an f32 product are f32 anyway. */
-static iris_status_t prefer(const struct iris_lt *lt, const struct key *key,
-                            void *pref, char *why)
+static iris_status_t set_preference(const struct iris_lt *lt,
+                                    const struct key *key, void *pref,
+                                    char *why)
 {
     static const int of[4] = {0, 1, 2, 2};
     const struct iris_lt_dialect *dialect = lt->dialect;
@@ -556,13 +558,13 @@ static iris_status_t prefer(const struct iris_lt *lt, const struct key *key,
                                     sizeof bytes);
         }
     }
-    return check(lt, ret, "MatmulPreferenceSetAttribute", why);
+    return check_call(lt, ret, "MatmulPreferenceSetAttribute", why);
 }
 
 /* The heuristics' first algorithm without a workspace. */
-static iris_status_t ask(const struct iris_lt *lt,
-                         const struct descriptors *made, void *pref,
-                         struct chosen *chosen, char *why)
+static iris_status_t ask_library(const struct iris_lt *lt,
+                                 const struct descriptors *made, void *pref,
+                                 struct chosen *chosen, char *why)
 {
     const struct iris_lt_dialect *dialect = lt->dialect;
     uint64_t result[IRIS_LT_RESULT_BYTES / sizeof(uint64_t)] = {0};
@@ -570,11 +572,11 @@ static iris_status_t ask(const struct iris_lt *lt,
     size_t workspace = 0;
     int num = 0, state = 0;
     iris_status_t status =
-        check(lt,
-              lt->call.heuristic(lt->handle, made->desc, made->layouts[0],
-                                 made->layouts[1], made->layouts[2],
-                                 made->layouts[2], pref, 1, result, &num),
-              "MatmulAlgoGetHeuristic", why);
+        check_call(lt,
+                   lt->call.heuristic(lt->handle, made->desc, made->layouts[0],
+                                      made->layouts[1], made->layouts[2],
+                                      made->layouts[2], pref, 1, result, &num),
+                   "MatmulAlgoGetHeuristic", why);
 
     memcpy(&workspace, bytes + dialect->algorithm_bytes, sizeof workspace);
     memcpy(&state, bytes + dialect->algorithm_bytes + sizeof workspace,
@@ -596,22 +598,22 @@ static iris_status_t choose_algorithm(const struct iris_lt *lt,
     iris_status_t status;
 
     whole.m = what->whole;
-    status = create(lt, &whole, operands, &made, why);
+    status = create_made(lt, &whole, operands, &made, why);
 
     if (status == IRIS_OK) {
-        status = check(lt, lt->call.pref_create(&pref),
-                       "MatmulPreferenceCreate", why);
+        status = check_call(lt, lt->call.pref_create(&pref),
+                            "MatmulPreferenceCreate", why);
     }
     if (status == IRIS_OK) {
-        status = prefer(lt, &chosen->key, pref, why);
+        status = set_preference(lt, &chosen->key, pref, why);
     }
     if (status == IRIS_OK) {
-        status = ask(lt, &made, pref, chosen, why);
+        status = ask_library(lt, &made, pref, chosen, why);
     }
     if (pref != NULL) {
         (void)lt->call.pref_destroy(pref);
     }
-    destroy(lt, &made);
+    destroy_made(lt, &made);
     return status;
 }
 
@@ -678,12 +680,12 @@ iris_status_t iris_i_lt_product(void *state,
                  "it has no algorithm without a workspace for such a product");
         return IRIS_ERR_UNSUPPORTED;
     }
-    status = status ? status : create(lt, what, &operands, &made, why);
+    status = status ? status : create_made(lt, what, &operands, &made, why);
     if (status == IRIS_OK) {
         ret = enqueue_product(lt, what, &made, &chosen, stream);
-        status = check(lt, ret, "Matmul", why);
+        status = check_call(lt, ret, "Matmul", why);
     }
-    destroy(lt, &made);
+    destroy_made(lt, &made);
     /* An algorithm for the whole product may not support every part. */
     return ret == lt->dialect->status_invalid && what->m != what->whole
                ? IRIS_ERR_UNSUPPORTED

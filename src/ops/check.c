@@ -145,9 +145,7 @@ static iris_status_t plan_call(iris_t *iris, const struct iris_ops_size *size,
     return status;
 }
 
-/* ---------------------------------------------------------------------------
- * Checks the arguments of a fused operation: options, tensors, sizes.
- */
+/* ---- The arguments: options, tensors, sizes ---- */
 
 void iris_ops_options_init_sized(struct iris_ops_options *options, size_t size)
 {
@@ -216,7 +214,7 @@ static iris_status_t check_matrix(const iris_t *iris,
 }
 
 /* Whether two checked tensors overlap. */
-static int overlap(const iris_tensor_t *one, const iris_tensor_t *other)
+static int do_overlap(const iris_tensor_t *one, const iris_tensor_t *other)
 {
     struct iris_tensor_extent a = iris_i_tensor_extent(one);
     struct iris_tensor_extent b = iris_i_tensor_extent(other);
@@ -251,7 +249,7 @@ static iris_status_t check_tensors(const iris_t *iris,
                            "%s: rows of out, %lld apart, overlap", call->name,
                            (long long)out->strides[0]);
     }
-    if (overlap(out, call->a) || overlap(out, call->b)) {
+    if (do_overlap(out, call->a) || do_overlap(out, call->b)) {
         return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "%s: out overlaps a or b; pass another", call->name);
     }
@@ -273,7 +271,7 @@ static iris_status_t check_bias(const iris_t *iris,
     }
     if (bias == NULL || status != IRIS_OK ||
         (bias->ndim == 1 && bias->dtype == call->b->dtype &&
-         bias->shape[0] == count && !overlap(call->out, bias))) {
+         bias->shape[0] == count && !do_overlap(call->out, bias))) {
         return status;
     }
     return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,

@@ -26,7 +26,6 @@
 #define SUM_BESIDE 16
 #define SUM_ALONE 2
 #define CLOSE_LANES 64
-#define ALIGNMENT 16 /* beyond that, no library looks at it */
 
 /* The call and its state. Each of its streams first follows the call's own
  * stream, which follows all of them at the end, also after a failure, so that a
@@ -59,7 +58,6 @@ struct iris_ops_way {
 _Static_assert(IRIS_OPS_CALL_FAILED == (int)IRIS_COMPARED_FAILED,
                "kernels report a failure by this number");
 
-/* The stream of the next product. */
 static struct iris_stream *next_products(struct iris_ops_way *way)
 {
     return way->call->products[way->products++ % 2];
@@ -348,8 +346,8 @@ static struct iris_ops_share chunk_of(const struct iris_ops_way *way,
 }
 
 /* The same rows, relative to the share's first row. */
-static struct iris_ops_share within(struct iris_ops_share rows,
-                                    struct iris_ops_share share)
+static struct iris_ops_share shift_rows(struct iris_ops_share rows,
+                                        struct iris_ops_share share)
 {
     rows.begin -= share.begin;
     return rows;
@@ -418,7 +416,7 @@ static iris_status_t gather_product(struct iris_ops_way *way, int chunk)
 {
     const struct iris_ops_call *call = way->call;
     struct iris_ops_share share = share_of(way, call->index);
-    struct iris_ops_share at = within(chunk_of(way, share, chunk), share);
+    struct iris_ops_share at = shift_rows(chunk_of(way, share, chunk), share);
     struct iris_stream *products = next_products(way);
     iris_status_t status;
 
@@ -437,7 +435,8 @@ static iris_status_t gather_product(struct iris_ops_way *way, int chunk)
 static iris_status_t take_product(struct iris_ops_way *way, int64_t member,
                                   int chunk, struct iris_ops_share rows)
 {
-    iris_tensor_t kept = keep_product(way, within(rows, share_of(way, member)));
+    iris_tensor_t kept =
+        keep_product(way, shift_rows(rows, share_of(way, member)));
 
     return rows.rows == 0
                ? IRIS_OK
@@ -457,7 +456,7 @@ static iris_status_t gather_products(struct iris_ops_way *way)
     if (status == IRIS_OK) {
         status = iris_i_ops_copy(
             way->iris, iris_i_ops_part(call->out, 0, share),
-            keep_product(way, within(share, share)), call->transport);
+            keep_product(way, shift_rows(share, share)), call->transport);
     }
     status = status == IRIS_OK ? take_all(way, take_product) : status;
     return status == IRIS_OK ? finish_fetching(way) : status;
@@ -469,11 +468,12 @@ static iris_status_t multiply_own(struct iris_ops_way *way, int chunk)
     const struct iris_ops_call *call = way->call;
     struct iris_ops_share share = share_of(way, call->index);
     struct iris_ops_share rows = chunk_of(way, share, chunk);
-    iris_tensor_t a = iris_i_ops_part(call->a, 0, within(rows, share));
+    iris_tensor_t a = iris_i_ops_part(call->a, 0, shift_rows(rows, share));
     iris_tensor_t kept = iris_i_ops_kept(call, rows.begin, rows.rows, call->k);
     /* The product has the strides and the alignment of the other members'. */
-    int direct = is_in_place(way, &a) &&
-                 ((uintptr_t)a.data ^ (uintptr_t)kept.data) % ALIGNMENT == 0;
+    int direct =
+        is_in_place(way, &a) &&
+        ((uintptr_t)a.data ^ (uintptr_t)kept.data) % IRIS_BLAS_ALIGNMENT == 0;
     struct iris_stream *products = next_products(way);
     iris_status_t status = IRIS_OK;
 
@@ -604,7 +604,7 @@ static iris_status_t scatter_product(struct iris_ops_way *way, int64_t member,
     const struct iris_ops_call *call = way->call;
     struct iris_ops_share share = share_of(way, member);
     struct iris_ops_share rows = chunk_of(way, share, chunk);
-    iris_tensor_t there = find_slot(way, call->index, within(rows, share));
+    iris_tensor_t there = find_slot(way, call->index, shift_rows(rows, share));
     iris_tensor_t to =
         member == call->index ? there : find_slot(way, call->members, rows);
     struct iris_stream *products = next_products(way);
@@ -679,7 +679,7 @@ static iris_status_t scatter_products(struct iris_ops_way *way)
     iris_status_t status = meet_members(way);
 
     for (int c = 0; c < call->plan.chunks && status == IRIS_OK; c++) {
-        struct iris_ops_share at = within(chunk_of(way, share, c), share);
+        struct iris_ops_share at = shift_rows(chunk_of(way, share, c), share);
 
         status = scatter_chunk(way, c);
         if (status == IRIS_OK && at.rows > 0) {
@@ -696,14 +696,14 @@ static iris_status_t share_sums(struct iris_ops_way *way, int chunk)
     const struct iris_ops_call *call = way->call;
     struct iris_ops_share share = share_of(way, call->index);
     struct iris_ops_share rows = chunk_of(way, share, chunk);
-    iris_tensor_t sums = find_slot(way, call->index, within(rows, share));
+    iris_tensor_t sums = find_slot(way, call->index, shift_rows(rows, share));
     struct iris_stream *stream = call->options.stream;
     iris_status_t status;
 
     if (rows.rows == 0) {
         return IRIS_OK;
     }
-    status = sum_up(way, chunk, within(rows, share), sums);
+    status = sum_up(way, chunk, shift_rows(rows, share), sums);
     if (status == IRIS_OK) {
         status = signal_all(way, call->plan.chunks + chunk, stream);
     }
@@ -726,7 +726,7 @@ static iris_status_t fetch_sums(struct iris_ops_way *way, int chunk)
         int64_t member = find_neighbour(way, -j);
         struct iris_ops_share share = share_of(way, member);
         struct iris_ops_share rows = chunk_of(way, share, chunk);
-        iris_tensor_t sums = find_slot(way, member, within(rows, share));
+        iris_tensor_t sums = find_slot(way, member, shift_rows(rows, share));
 
         if (rows.rows > 0) {
             status = fetch_rows(way, member, call->plan.chunks + chunk, &sums,

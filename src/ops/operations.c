@@ -24,10 +24,7 @@
 
 #include <stdlib.h>
 
-/* ---------------------------------------------------------------------------
- * Workspaces of fused operations: the program's, and the default one for calls
- * of all ranks.
- */
+/* ---- Workspaces: the program's, and the default one for all ranks ---- */
 
 #define SIDE_STREAMS 3
 
@@ -107,8 +104,9 @@ static size_t words_bytes(const iris_t *iris)
 
 /* `bytes` is the same on all ranks. No peer writes there before this rank's
  * next call has begun. */
-static iris_status_t allocate(iris_t *iris, const struct iris_ops_call *call,
-                              size_t bytes, char **memory_p)
+static iris_status_t allocate_memory(iris_t *iris,
+                                     const struct iris_ops_call *call,
+                                     size_t bytes, char **memory_p)
 {
     size_t words = words_bytes(iris);
     struct iris_heap_request request = {.type = &preambles[call->op].allocation,
@@ -180,7 +178,7 @@ static iris_status_t make_workspace(iris_t *iris,
     }
     status = agree_bytes(iris, call, status, &bytes);
     if (status == IRIS_OK) {
-        status = allocate(iris, call, bytes, &workspace->memory);
+        status = allocate_memory(iris, call, bytes, &workspace->memory);
     }
     if (status != IRIS_OK) {
         free(workspace);
@@ -246,8 +244,9 @@ iris_status_t iris_ops_workspace_destroy(iris_t *iris,
 
 /* Makes the default workspace, or a larger one. The old memory is freed when
  * the work that used it is done. */
-static iris_status_t grow(iris_t *iris, const struct iris_ops_call *call,
-                          struct iris_ops_workspace *own)
+static iris_status_t grow_workspace(iris_t *iris,
+                                    const struct iris_ops_call *call,
+                                    struct iris_ops_workspace *own)
 {
     char *memory, *old = own->memory;
     iris_status_t status;
@@ -260,7 +259,7 @@ static iris_status_t grow(iris_t *iris, const struct iris_ops_call *call,
                            iris_i_num_ranks(iris),
                            preambles[call->op].allocation.name);
     }
-    status = allocate(iris, call, call->workspace, &memory);
+    status = allocate_memory(iris, call, call->workspace, &memory);
     if (status != IRIS_OK) {
         return status;
     }
@@ -281,8 +280,8 @@ static iris_status_t too_small(const iris_t *iris,
 }
 
 /* As for a collective: one stream at a time uses a workspace. */
-static iris_status_t use(iris_t *iris, struct iris_ops_call *call,
-                         struct iris_ops_workspace *workspace)
+static iris_status_t use_workspace(iris_t *iris, struct iris_ops_call *call,
+                                   struct iris_ops_workspace *workspace)
 {
     struct iris_stream *stream = call->options.stream;
     iris_status_t status;
@@ -334,15 +333,15 @@ static iris_status_t find_workspace(iris_t *iris, struct iris_ops_call *call)
     if (workspace == NULL) {
         workspace = &ops->own;
         if (workspace->bytes < call->workspace) {
-            status = grow(iris, call, workspace);
+            status = grow_workspace(iris, call, workspace);
         }
     }
-    return status == IRIS_OK ? use(iris, call, workspace) : status;
+    return status == IRIS_OK ? use_workspace(iris, call, workspace) : status;
 }
 
 /* ---- Steps ---- */
 
-static struct iris_ccl_options collective(const struct iris_ops_call *call)
+static struct iris_ccl_options collective_of(const struct iris_ops_call *call)
 {
     struct iris_ccl_options options;
 
@@ -365,16 +364,18 @@ static struct iris_blas_gaps between_shares(const struct iris_ops_call *call)
     return gaps;
 }
 
-static iris_status_t copy(iris_t *iris, const struct iris_ops_call *call,
-                          iris_tensor_t to, iris_tensor_t from)
+static iris_status_t copy_matrix(iris_t *iris, const struct iris_ops_call *call,
+                                 iris_tensor_t to, iris_tensor_t from)
 {
     return iris_i_ops_copy(iris, to, from, call->options.stream);
 }
 
-static iris_status_t gather(iris_t *iris, const struct iris_ops_call *call,
-                            const void *in, char *memory, int64_t elements)
+static iris_status_t gather_parts(iris_t *iris,
+                                  const struct iris_ops_call *call,
+                                  const void *in, char *memory,
+                                  int64_t elements)
 {
-    struct iris_ccl_options options = collective(call);
+    struct iris_ccl_options options = collective_of(call);
     size_t bytes = (size_t)elements * iris_dtype_size(call->b->dtype);
 
     return iris_all_gather(
@@ -387,7 +388,7 @@ static iris_status_t gather(iris_t *iris, const struct iris_ops_call *call,
 static iris_status_t refuse_call(iris_t *iris, const struct iris_ops_call *call,
                                  iris_status_t status)
 {
-    struct iris_ccl_options options = collective(call);
+    struct iris_ccl_options options = collective_of(call);
 
     return call->is_first || call->members == 1
                ? status
@@ -411,11 +412,13 @@ static iris_status_t gather_a(iris_t *iris, const struct iris_ops_call *call,
                               iris_tensor_t own, int64_t elements)
 {
     int whole = is_whole(iris, call->a, elements);
-    iris_status_t status = whole ? IRIS_OK : copy(iris, call, own, *call->a);
+    iris_status_t status =
+        whole ? IRIS_OK : copy_matrix(iris, call, own, *call->a);
 
-    return status == IRIS_OK ? gather(iris, call, whole ? call->a->data : NULL,
-                                      call->memory, elements)
-                             : refuse_call(iris, call, status);
+    return status == IRIS_OK
+               ? gather_parts(iris, call, whole ? call->a->data : NULL,
+                              call->memory, elements)
+               : refuse_call(iris, call, status);
 }
 
 /* ---- The operations ---- */
@@ -423,7 +426,7 @@ static iris_status_t gather_a(iris_t *iris, const struct iris_ops_call *call,
 static iris_status_t matmul_all_reduce(iris_t *iris,
                                        const struct iris_ops_call *call)
 {
-    struct iris_ccl_options options = collective(call);
+    struct iris_ccl_options options = collective_of(call);
     iris_tensor_t products = iris_i_ops_kept(call, 0, call->m, call->n);
     iris_tensor_t sums = call->direct ? *call->out
                          : call->apart
@@ -441,7 +444,7 @@ static iris_status_t matmul_all_reduce(iris_t *iris,
                              (size_t)(call->m * call->n), call->b->dtype,
                              IRIS_REDUCE_SUM, &options);
     return status == IRIS_OK && !call->direct
-               ? copy(iris, call, *call->out, sums)
+               ? copy_matrix(iris, call, *call->out, sums)
                : status;
 }
 
@@ -451,14 +454,14 @@ static iris_status_t gather_shares(iris_t *iris,
                                    const struct iris_ops_call *call,
                                    const void *in, const iris_tensor_t *all)
 {
-    struct iris_ccl_options options = collective(call);
+    struct iris_ccl_options options = collective_of(call);
     struct iris_ops_share share = iris_i_ops_share(call, call->m, call->index);
     iris_tensor_t own = iris_i_ops_part(all, 0, share);
     size_t *counts;
     iris_status_t status;
 
     if (call->m % call->members == 0) {
-        return gather(iris, call, in, all->data, iris_tensor_numel(&own));
+        return gather_parts(iris, call, in, all->data, iris_tensor_numel(&own));
     }
     counts = calloc((size_t)call->members, sizeof *counts);
     if (counts == NULL) {
@@ -490,7 +493,7 @@ static iris_status_t matmul_all_gather(iris_t *iris,
     status = status == IRIS_OK ? gather_shares(iris, call, NULL, &all)
                                : refuse_call(iris, call, status);
     return status == IRIS_OK && !call->direct
-               ? copy(iris, call, *call->out, all)
+               ? copy_matrix(iris, call, *call->out, all)
                : status;
 }
 
@@ -501,7 +504,8 @@ static iris_status_t gather_rows(iris_t *iris, const struct iris_ops_call *call)
     int whole = is_whole(iris, call->a, share.rows * call->k);
     iris_status_t status =
         whole ? IRIS_OK
-              : copy(iris, call, iris_i_ops_part(&all, 0, share), *call->a);
+              : copy_matrix(iris, call, iris_i_ops_part(&all, 0, share),
+                            *call->a);
 
     status = status == IRIS_OK
                  ? gather_shares(iris, call, whole ? call->a->data : NULL, &all)
@@ -521,10 +525,10 @@ static iris_status_t gather_columns(iris_t *iris,
         iris, call, iris_i_ops_kept_columns(call, call->index), call->m * most);
 
     for (int64_t i = 0; i < call->members && status == IRIS_OK; i++) {
-        status =
-            copy(iris, call,
-                 iris_i_ops_part(&whole, 1, iris_i_ops_share(call, call->k, i)),
-                 iris_i_ops_kept_columns(call, i));
+        status = copy_matrix(
+            iris, call,
+            iris_i_ops_part(&whole, 1, iris_i_ops_share(call, call->k, i)),
+            iris_i_ops_kept_columns(call, i));
     }
     return status == IRIS_OK ? iris_i_ops_multiply(iris, call, whole,
                                                    iris_i_ops_dense(*call->out))
@@ -534,7 +538,7 @@ static iris_status_t gather_columns(iris_t *iris,
 static iris_status_t matmul_reduce_scatter(iris_t *iris,
                                            const struct iris_ops_call *call)
 {
-    struct iris_ccl_options options = collective(call);
+    struct iris_ccl_options options = collective_of(call);
     int64_t most = iris_i_ops_most(call, call->m);
     int whole = is_whole(iris, call->out, most * call->n);
     iris_tensor_t own =
@@ -549,11 +553,13 @@ static iris_status_t matmul_reduce_scatter(iris_t *iris,
     status = iris_reduce_scatter(
         iris, call->memory, whole ? call->out->data : own.data,
         (size_t)(most * call->n), own.dtype, IRIS_REDUCE_SUM, &options);
-    return status == IRIS_OK && !whole ? copy(iris, call, *call->out, own)
-                                       : status;
+    return status == IRIS_OK && !whole
+               ? copy_matrix(iris, call, *call->out, own)
+               : status;
 }
 
-static iris_status_t enqueue(iris_t *iris, const struct iris_ops_call *call)
+static iris_status_t enqueue_operation(iris_t *iris,
+                                       const struct iris_ops_call *call)
 {
     if (call->members == 1) {
         return iris_i_ops_multiply(iris, call, *call->a,
@@ -590,14 +596,14 @@ static iris_status_t enqueue_compared(iris_t *iris, struct iris_ops_call *call)
 
     iris_i_fused_set(&fused);
     status = iris_i_ops_first(iris, call);
-    status = status == IRIS_OK ? enqueue(iris, call)
+    status = status == IRIS_OK ? enqueue_operation(iris, call)
                                : refuse_call(iris, call, status);
     iris_i_fused_set(NULL);
     return status;
 }
 
-static iris_status_t run(iris_t *iris, struct iris_ops_call *call,
-                         const struct iris_ops_options *options)
+static iris_status_t run_operation(iris_t *iris, struct iris_ops_call *call,
+                                   const struct iris_ops_options *options)
 {
     uint64_t fp = iris_i_fp_enter(); /* for the choice of a way */
     iris_status_t status = iris_i_ops_check(iris, call, options);
@@ -612,9 +618,9 @@ static iris_status_t run(iris_t *iris, struct iris_ops_call *call,
 
 /* Every rank has to be told if the arguments are wrong on one. A rank without
  * matrices needs no memory itself. */
-static iris_status_t prepare(iris_t *iris, struct iris_ops_call *call,
-                             const struct iris_ops_options *options,
-                             iris_ops_workspace_t **workspace_p)
+static iris_status_t prepare_operation(iris_t *iris, struct iris_ops_call *call,
+                                       const struct iris_ops_options *options,
+                                       iris_ops_workspace_t **workspace_p)
 {
     iris_status_t status =
         iris_i_enter_output(iris, call->name, workspace_p, "workspace_p");
@@ -643,7 +649,7 @@ static iris_status_t prepare(iris_t *iris, struct iris_ops_call *call,
                                      .b = b,                              \
                                      .out = out};                         \
                                                                           \
-        return run(iris, &call, options);                                 \
+        return run_operation(iris, &call, options);                       \
     }                                                                     \
                                                                           \
     iris_status_t iris_##which##_preamble(                                \
@@ -657,7 +663,7 @@ static iris_status_t prepare(iris_t *iris, struct iris_ops_call *call,
                                      .b = b,                              \
                                      .out = out};                         \
                                                                           \
-        return prepare(iris, &call, options, workspace_p);                \
+        return prepare_operation(iris, &call, options, workspace_p);      \
     }
 
 OPERATION(matmul_all_reduce, MATMUL_ALL_REDUCE)

@@ -33,10 +33,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* ---------------------------------------------------------------------------
- * Chooses the library that multiplies matrices for a context, and loads its
- * module.
- */
+/* ---- A context's library, and its module ---- */
 
 /* A context's library. */
 struct choice {
@@ -379,7 +376,8 @@ static float load_block(const void *data, int64_t at, iris_dtype_t dtype)
     }
 }
 
-static void store(void *data, int64_t at, iris_dtype_t dtype, float value)
+static void store_number(void *data, int64_t at, iris_dtype_t dtype,
+                         float value)
 {
     switch (dtype) {
     case IRIS_DTYPE_F16:
@@ -427,7 +425,7 @@ static void load_line(float *to, struct line line, iris_dtype_t dtype)
 }
 #undef LOAD_LINE
 
-static int fits(int64_t stride, int64_t least)
+static int fits_stride(int64_t stride, int64_t least)
 {
     return stride >= least && stride <= INT32_MAX;
 }
@@ -437,7 +435,7 @@ static int fits(int64_t stride, int64_t least)
 static int a_is_fine(const struct iris_blas_product *what)
 {
     return what->dtype == IRIS_DTYPE_F32 && what->a.col == 1 &&
-           fits(what->a.row, what->k);
+           fits_stride(what->a.row, what->k);
 }
 
 static int b_is_by_column(const struct iris_blas_product *what)
@@ -451,8 +449,8 @@ static int b_is_fine(const struct iris_blas_product *what)
         return 0;
     }
     return b_is_by_column(what)
-               ? fits(what->b.col, what->k)
-               : what->b.col == 1 && fits(what->b.row, what->n);
+               ? fits_stride(what->b.col, what->k)
+               : what->b.col == 1 && fits_stride(what->b.row, what->n);
 }
 
 /* Converts rows or columns of b, whichever are contiguous. */
@@ -510,7 +508,8 @@ static void store_rows(const struct work *work, const float *sum,
                 value += load_block(
                     bias->data, row * bias->row + col * bias->col, what->dtype);
             }
-            store(what->out, place * what->out_row + col, what->dtype, value);
+            store_number(what->out, place * what->out_row + col, what->dtype,
+                         value);
         }
     }
 }
@@ -562,7 +561,7 @@ static void multiply_block(struct work *work)
         call.b = what->b.data;
         call.b_line = by_column ? what->b.col : what->b.row;
     }
-    if (direct && fits(what->out_row, work->cols)) {
+    if (direct && fits_stride(what->out_row, work->cols)) {
         call.out = (float *)what->out +
                    iris_i_blas_place(what->gaps, work->row) * what->out_row +
                    work->col;

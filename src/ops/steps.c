@@ -57,7 +57,7 @@ struct sizes {
     int64_t of[6];
 };
 
-static int compare(const void *a, const void *b)
+static int compare_sizes(const void *a, const void *b)
 {
     return memcmp(a, b, sizeof(struct sizes));
 }
@@ -96,15 +96,15 @@ static struct known *known_of(const struct iris_ops_call *call)
 }
 
 /* Adds the sizes of a call. *new_p: they were not known. */
-static iris_status_t remember(const iris_t *iris,
-                              const struct iris_ops_call *call, int *new_p)
+static iris_status_t
+remember_sizes(const iris_t *iris, const struct iris_ops_call *call, int *new_p)
 {
     const struct sizes own = {{call->op, call->m, call->n, call->k,
                                (int64_t)call->b->dtype, call->by_column}};
     struct known *known = known_of(call);
     struct sizes *sizes;
 
-    if (known != NULL && tfind(&own, &known->sizes, compare) != NULL) {
+    if (known != NULL && tfind(&own, &known->sizes, compare_sizes) != NULL) {
         return IRIS_OK;
     }
     sizes = malloc(sizeof *sizes);
@@ -112,7 +112,7 @@ static iris_status_t remember(const iris_t *iris,
         *sizes = own;
     }
     *new_p = known != NULL && sizes != NULL &&
-             tsearch(sizes, &known->sizes, compare) != NULL;
+             tsearch(sizes, &known->sizes, compare_sizes) != NULL;
     if (!*new_p) {
         free(sizes);
     }
@@ -131,7 +131,7 @@ iris_status_t iris_i_ops_first(iris_t *iris, struct iris_ops_call *call)
         !are_threads(iris, call->group)) {
         return status;
     }
-    status = remember(iris, call, &call->is_first);
+    status = remember_sizes(iris, call, &call->is_first);
     /* Before any kernel waits for a member that makes another call. */
     return iris_i_ops_meet(call, status);
 }
@@ -148,15 +148,10 @@ iris_status_t iris_i_ops_meet(const struct iris_ops_call *call,
     return call->is_first ? iris_i_agree(&call->group->members, &post) : status;
 }
 
-/* ---------------------------------------------------------------------------
- * The building blocks of operations: views of matrices and of the workspace,
- * products and copies.
- */
-
 /* ---- Matrices ---- */
 
-static iris_tensor_t matrix(char *data, iris_dtype_t dtype, int64_t rows,
-                            int64_t columns)
+static iris_tensor_t make_matrix(char *data, iris_dtype_t dtype, int64_t rows,
+                                 int64_t columns)
 {
     iris_tensor_t matrix = {.data = data,
                             .dtype = dtype,
@@ -185,8 +180,8 @@ iris_tensor_t iris_i_ops_kept(const struct iris_ops_call *call, int64_t begin,
     size_t at = (size_t)(begin * columns) * iris_dtype_size(call->b->dtype);
 
     /* A call that works in `out` has no memory, and does not use the matrix. */
-    return matrix(call->memory == NULL ? NULL : call->memory + at,
-                  call->b->dtype, rows, columns);
+    return make_matrix(call->memory == NULL ? NULL : call->memory + at,
+                       call->b->dtype, rows, columns);
 }
 
 iris_tensor_t iris_i_ops_kept_columns(const struct iris_ops_call *call,
@@ -195,14 +190,14 @@ iris_tensor_t iris_i_ops_kept_columns(const struct iris_ops_call *call,
     size_t each = (size_t)(call->m * iris_i_ops_most(call, call->k)) *
                   iris_dtype_size(call->b->dtype);
 
-    return matrix(call->memory + (size_t)i * each, call->b->dtype, call->m,
-                  iris_i_ops_share(call, call->k, i).rows);
+    return make_matrix(call->memory + (size_t)i * each, call->b->dtype, call->m,
+                       iris_i_ops_share(call, call->k, i).rows);
 }
 
 iris_tensor_t iris_i_ops_whole(const struct iris_ops_call *call)
 {
-    return matrix(iris_i_ops_kept_columns(call, call->members).data,
-                  call->b->dtype, call->m, call->k);
+    return make_matrix(iris_i_ops_kept_columns(call, call->members).data,
+                       call->b->dtype, call->m, call->k);
 }
 
 struct iris_ops_rows iris_i_ops_dense(iris_tensor_t matrix)
