@@ -293,6 +293,23 @@ static int serves(const iris_t *iris, const struct iris_ccl_call *call,
             (needed & IRIS_CCL_STAGES) || call->options.rows != 0);
 }
 
+/* The first rule whose variant can do the call, or that refers to the table;
+ * NULL: none. */
+static const struct iris_ccl_rule *find_rule(const iris_t *iris,
+                                             const struct iris_ccl_call *call,
+                                             const struct iris_ccl_rule *rules,
+                                             size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (fits(iris, call, &rules[i]) &&
+            (rules[i].variant == IRIS_CCL_AUTO ||
+             serves(iris, call, rules[i].variant))) {
+            return &rules[i];
+        }
+    }
+    return NULL;
+}
+
 /* The tuning file's rule. NULL: there is no rule for this call and its buffers,
  * or the rule refers to the table. */
 static const struct iris_ccl_rule *tuned(const iris_t *iris,
@@ -300,21 +317,11 @@ static const struct iris_ccl_rule *tuned(const iris_t *iris,
 {
     const struct iris_ccl *ccl = iris_i_ccl_of(iris);
     const struct iris_ccl_tuning *tuning = ccl == NULL ? NULL : ccl->tuning;
+    const struct iris_ccl_rule *rule =
+        tuning == NULL ? NULL
+                       : find_rule(iris, call, tuning->rules, tuning->count);
 
-    for (size_t i = 0; tuning != NULL && i < tuning->count; i++) {
-        const struct iris_ccl_rule *rule = &tuning->rules[i];
-
-        if (!fits(iris, call, rule)) {
-            continue;
-        }
-        if (rule->variant == IRIS_CCL_AUTO) {
-            return NULL;
-        }
-        if (serves(iris, call, rule->variant)) {
-            return rule;
-        }
-    }
-    return NULL;
+    return rule != NULL && rule->variant != IRIS_CCL_AUTO ? rule : NULL;
 }
 
 size_t iris_i_ccl_step_bytes(const struct iris_ccl_call *call,
@@ -331,12 +338,14 @@ size_t iris_i_ccl_step_bytes(const struct iris_ccl_call *call,
 static iris_ccl_variant_t best(const iris_t *iris,
                                const struct iris_ccl_call *call)
 {
-    iris_ccl_variant_t variant = iris_i_ccl_table_variant(
-        ruled_as(call), on_gpu(iris), call->group->members.count,
-        call->options.rows == 0 ? call->bytes : ANY_BYTES);
+    const struct iris_ccl_rule *rule =
+        find_rule(iris, call, table, sizeof table / sizeof *table);
+    iris_ccl_variant_t variant =
+        rule != NULL ? rule->variant : fallback(call->op);
 
-    if (call->options.rows != 0) {
-        return variant; /* the only variant, possible or not */
+    if (call->options.rows != 0) { /* the only variant, possible or not */
+        return iris_i_ccl_table_variant(ruled_as(call), on_gpu(iris),
+                                        call->group->members.count, ANY_BYTES);
     }
     /* Packets in several steps are the last resort: each step waits for all
      * members. */
@@ -345,7 +354,7 @@ static iris_ccl_variant_t best(const iris_t *iris,
         call->bytes > iris_i_ccl_step_bytes(call, variant)) {
         return IRIS_CCL_TWO_SHOT;
     }
-    return can(call, needs(call->op, variant)) ? variant : fallback(call->op);
+    return variant;
 }
 
 /* The most workgroups for a call. */
