@@ -159,16 +159,16 @@ static iris_status_t enqueue_whole(struct bench *b, const void *arg)
     return bench_ccl_enqueue(b, &((const struct point *)arg)->whole);
 }
 
-static iris_status_t run(struct bench *b, const void *arg, uint32_t reps,
-                         int reference)
+static iris_status_t run_sketches(struct bench *b, const void *arg,
+                                  uint32_t reps, int reference)
 {
     return bench_enqueue(b, reference ? enqueue_whole : enqueue_sketch, arg,
                          reps);
 }
 
 /* Makes one call in each way, and checks `out`. */
-static iris_status_t verify(struct bench *b, const struct point *p,
-                            int reference, uint64_t *wrong_p)
+static iris_status_t verify_sketch(struct bench *b, const struct point *p,
+                                   int reference, uint64_t *wrong_p)
 {
     void *host = malloc(MAX_BYTES);
     iris_status_t status =
@@ -177,7 +177,7 @@ static iris_status_t verify(struct bench *b, const struct point *p,
 
     status = status == IRIS_OK ? bench_ccl_fill(b, &p->whole, host) : status;
     status = status == IRIS_OK ? iris_barrier(b->iris, NULL, NULL) : status;
-    status = status == IRIS_OK ? run(b, p, 1, reference) : status;
+    status = status == IRIS_OK ? run_sketches(b, p, 1, reference) : status;
     status = status == IRIS_OK ? bench_ccl_check(b, &p->whole, host, wrong_p)
                                : status;
     free(host);
@@ -215,7 +215,7 @@ static iris_status_t run_sketch(struct bench *b, size_t op,
                                 struct bench_row *row_p)
 {
     struct bench_work work = {
-        .run = run, .max_reps = MAX_ENQUEUED, .references = 1};
+        .run = run_sketches, .max_reps = MAX_ENQUEUED, .references = 1};
     struct point p;
     double is_left_out;
     iris_status_t status;
@@ -230,7 +230,7 @@ static iris_status_t run_sketch(struct bench *b, size_t op,
         return status;
     }
     for (int reference = 0; reference < 2 && status == IRIS_OK; reference++) {
-        status = verify(b, &p, reference, &row_p->wrong);
+        status = verify_sketch(b, &p, reference, &row_p->wrong);
     }
     status = status == IRIS_OK ? bench_sum(b, &row_p->wrong) : status;
     work.arg = &p;
