@@ -155,7 +155,7 @@ static size_t part_of(const struct amo *amo, enum bench_type type, int from)
 
 /* Fills the words of every rank, the operands, and the values that cas expects
  * from the rank's only peer. */
-static iris_status_t fill(struct bench *b, enum bench_type type, int peer)
+static iris_status_t fill_amo(struct bench *b, enum bench_type type, int peer)
 {
     struct amo *amo = b->state;
     size_t bytes = amo->count * type_bytes[type];
@@ -184,8 +184,8 @@ static iris_status_t fill(struct bench *b, enum bench_type type, int peer)
     return status == IRIS_OK ? iris_barrier(b->iris, NULL, NULL) : status;
 }
 
-static iris_status_t run(struct bench *b, const void *arg, uint32_t reps,
-                         int reference)
+static iris_status_t run_amo(struct bench *b, const void *arg, uint32_t reps,
+                             int reference)
 {
     const struct amo_point *point = arg;
     struct amo_args args = point->args;
@@ -203,8 +203,8 @@ static iris_status_t run(struct bench *b, const void *arg, uint32_t reps,
 
 /* Checks the words here after each rank `from` has updated its part once. Also
  * checks this rank's old values, which are those of rank `on`. */
-static iris_status_t check(struct bench *b, enum verb verb,
-                           enum bench_type type, int on, uint64_t *wrong_p)
+static iris_status_t check_amo(struct bench *b, enum verb verb,
+                               enum bench_type type, int on, uint64_t *wrong_p)
 {
     struct amo *amo = b->state;
     size_t bytes = amo->count * type_bytes[type];
@@ -235,23 +235,23 @@ static iris_status_t check(struct bench *b, enum verb verb,
 }
 
 /* Every rank updates every word of its first peer once. */
-static iris_status_t verify(struct bench *b, enum verb verb,
-                            enum bench_type type, struct amo_point point,
-                            uint64_t *wrong_p)
+static iris_status_t verify_amo(struct bench *b, enum verb verb,
+                                enum bench_type type, struct amo_point point,
+                                uint64_t *wrong_p)
 {
-    iris_status_t status = fill(b, type, point.args.first_peer);
+    iris_status_t status = fill_amo(b, type, point.args.first_peer);
 
     if (point.args.num_peers > 1) {
         point.args.num_peers = 1;
     }
     if (status == IRIS_OK) {
-        status = run(b, &point, 1, false);
+        status = run_amo(b, &point, 1, false);
     }
     if (status == IRIS_OK) {
         status = iris_barrier(b->iris, NULL, NULL);
     }
     if (status == IRIS_OK) {
-        status = check(b, verb, type, point.args.first_peer, wrong_p);
+        status = check_amo(b, verb, type, point.args.first_peer, wrong_p);
     }
     return status == IRIS_OK ? bench_sum(b, wrong_p) : status;
 }
@@ -274,7 +274,7 @@ static iris_status_t run_atomic(struct bench *b, size_t op,
     struct bench_peers peers = bench_peers_of(b, b->rank);
     struct amo_point point = {.kernel = kernels[op][type],
                               .grid = b->workgroups};
-    struct bench_work work = {.run = run, .arg = &point};
+    struct bench_work work = {.run = run_amo, .arg = &point};
     struct bench_row rate = *row_p;
     iris_status_t status;
 
@@ -293,7 +293,7 @@ static iris_status_t run_atomic(struct bench *b, size_t op,
     work.per_rep = b->options.pairs == BENCH_ALL && b->num_ranks > 1
                        ? (uint32_t)b->num_ranks - 1
                        : 1;
-    status = verify(b, (enum verb)op, type, point, &row_p->wrong);
+    status = verify_amo(b, (enum verb)op, type, point, &row_p->wrong);
     if (status == IRIS_OK) {
         status = bench_measure(b, &work, &rate);
     }

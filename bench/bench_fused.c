@@ -41,7 +41,7 @@ struct sizes {
     size_t kept;
 };
 
-static size_t larger(size_t size, int64_t rows, int64_t columns)
+static size_t find_larger(size_t size, int64_t rows, int64_t columns)
 {
     size_t other = (size_t)rows * (size_t)columns * MAX_ELEMENT;
 
@@ -57,10 +57,11 @@ static struct sizes sizes_of(const struct bench_options *options, int ranks)
         const struct bench_shape *shape = &options->shapes[i];
         int64_t rows = shape->m + padding;
 
-        sizes.a = larger(sizes.a, rows, shape->k);
-        sizes.b = larger(sizes.b, shape->k, shape->n);
-        sizes.out = larger(sizes.out, rows, shape->n);
-        sizes.kept = larger(larger(sizes.kept, rows, shape->n), rows, shape->k);
+        sizes.a = find_larger(sizes.a, rows, shape->k);
+        sizes.b = find_larger(sizes.b, shape->k, shape->n);
+        sizes.out = find_larger(sizes.out, rows, shape->n);
+        sizes.kept = find_larger(find_larger(sizes.kept, rows, shape->n), rows,
+                                 shape->k);
     }
     return sizes;
 }
@@ -209,7 +210,7 @@ static iris_status_t enqueue_unfused(struct bench *b, const void *arg)
     return first ? enqueue_product(b, p) : bench_ccl_enqueue(b, &p->ccl);
 }
 
-static iris_status_t enqueue_peer(struct bench *b, const void *arg)
+static iris_status_t enqueue_fused_peer(struct bench *b, const void *arg)
 {
     const struct point *p = arg;
     bool first = p->op == ALL_GATHER_FIRST;
@@ -222,21 +223,21 @@ static iris_status_t enqueue_peer(struct bench *b, const void *arg)
     return first ? multiply_by_peer(b, p) : bench_ccl_enqueue_peer(b, &p->ccl);
 }
 
-static iris_status_t run(struct bench *b, const void *arg, uint32_t reps,
-                         int way)
+static iris_status_t run_call(struct bench *b, const void *arg, uint32_t reps,
+                              int way)
 {
     static const bench_enqueue_fn ways[] = {[FUSED] = enqueue_fused,
                                             [UNFUSED] = enqueue_unfused,
                                             [PRODUCT] = enqueue_product,
                                             [COLLECTIVE] = enqueue_collective,
-                                            [PEER] = enqueue_peer};
+                                            [PEER] = enqueue_fused_peer};
     iris_status_t status = IRIS_OK;
 
     if (way != PEER || b->peer->on_stream) {
         return bench_enqueue(b, ways[way], arg, reps);
     }
     while (reps-- != 0 && status == IRIS_OK) {
-        status = enqueue_peer(b, arg);
+        status = enqueue_fused_peer(b, arg);
     }
     return status;
 }
@@ -245,7 +246,7 @@ static iris_status_t run(struct bench *b, const void *arg, uint32_t reps,
 
 /* Zeroes a and kept before a point, because gathered matrices end in rows of
  * zeros. */
-static iris_status_t zero(struct bench *b)
+static iris_status_t zero_out(struct bench *b)
 {
     const struct fused *f = b->state;
     struct sizes sizes = sizes_of(&b->options, b->num_ranks);
@@ -257,8 +258,8 @@ static iris_status_t zero(struct bench *b)
 }
 
 /* Runs one way once and checks its results. */
-static iris_status_t verify(struct bench *b, const struct point *p,
-                            enum way way, uint64_t *wrong_p)
+static iris_status_t verify_fused(struct bench *b, const struct point *p,
+                                  enum way way, uint64_t *wrong_p)
 {
     const struct fused *f = b->state;
     struct sizes sizes = sizes_of(&b->options, b->num_ranks);
@@ -266,7 +267,7 @@ static iris_status_t verify(struct bench *b, const struct point *p,
 
     /* Peers may write into this rank's `out` as soon as they start. */
     status = status == IRIS_OK ? iris_barrier(b->iris, NULL, NULL) : status;
-    status = status == IRIS_OK ? run(b, p, 1, way) : status;
+    status = status == IRIS_OK ? run_call(b, p, 1, way) : status;
     return status == IRIS_OK ? fused_check(b, p, way, wrong_p) : status;
 }
 
@@ -302,11 +303,11 @@ static iris_status_t run_fused(struct bench *b, size_t op,
     struct point p = fused_point(b, (enum op)op, row_p);
     bool has_peer = b->peer != NULL && b->peer->has(&p.ccl);
     int references = has_peer ? PEER : COLLECTIVE;
-    struct bench_work work = {.run = run,
+    struct bench_work work = {.run = run_call,
                               .arg = &p,
                               .max_reps = MAX_ENQUEUED,
                               .references = references};
-    iris_status_t status = zero(b);
+    iris_status_t status = zero_out(b);
 
     status = status == IRIS_OK ? fused_fill(b, &p) : status;
     b->no_graph =
@@ -317,7 +318,7 @@ static iris_status_t run_fused(struct bench *b, size_t op,
     }
     for (int way = FUSED; way <= references && status == IRIS_OK; way++) {
         if (way != COLLECTIVE) { /* UNFUSED checks it, too */
-            status = verify(b, &p, (enum way)way, &row_p->wrong);
+            status = verify_fused(b, &p, (enum way)way, &row_p->wrong);
         }
     }
     status = status == IRIS_OK ? bench_sum(b, &row_p->wrong) : status;

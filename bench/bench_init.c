@@ -47,7 +47,7 @@ void bench_remove_bases(const char *prefix, int rank)
 }
 
 /* Runs on every rank when its context is open. */
-static int started(iris_t *iris, void *arg)
+static int note_start(iris_t *iris, void *arg)
 {
     struct start *start = arg;
     struct bench_shared *shared = start->shared;
@@ -86,7 +86,7 @@ iris_status_t bench_measure_init(const struct iris_config *config,
     for (int i = 0; i < starts && status == IRIS_OK; i++) {
         start.used_before = shm_used_bytes();
         start.begin_ns = bench_now_ns();
-        status = iris_spawn(&mine, 0, started, &start);
+        status = iris_spawn(&mine, 0, note_start, &start);
         shared_p->init_count += status == IRIS_OK;
     }
     snprintf(shared_p->init_variant, sizeof shared_p->init_variant, "%d rank%s",

@@ -65,8 +65,8 @@ static bool needs_init(const struct bench_options *options)
 
 /* The defaults of this program: few messages, no files in the working folder,
  * and a heap that is large enough. */
-static void configure(const struct bench_options *options, char *prefix,
-                      size_t prefix_bytes, struct iris_config *config_p)
+static void configure_job(const struct bench_options *options, char *prefix,
+                          size_t prefix_bytes, struct iris_config *config_p)
 {
     const char *folder = getenv("TMPDIR");
     size_t slots = options->pairs == BENCH_ALL ? 16 : 2;
@@ -105,7 +105,7 @@ static int run_job(struct job *job)
     char prefix[2048];
     iris_status_t status = IRIS_OK;
 
-    configure(&job->options, prefix, sizeof prefix, &config);
+    configure_job(&job->options, prefix, sizeof prefix, &config);
     job->prefix = config.heap_bases_prefix;
     if (needs_init(&job->options)) {
         status = bench_measure_init(&config, &job->options, job->shared);

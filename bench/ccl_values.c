@@ -24,7 +24,7 @@ static unsigned value_of(iris_dtype_t dtype, int rank, size_t i)
 }
 
 /* Writes `value` as an element. */
-static void encode(iris_dtype_t dtype, unsigned value, void *element)
+static void encode_value(iris_dtype_t dtype, unsigned value, void *element)
 {
     float f32 = (float)value;
     double f64 = value;
@@ -62,7 +62,7 @@ static struct pattern pattern_of(const struct bench_ccl *call, int rank,
         for (int r = 0; rank < 0 && r < call->num_ranks; r++) {
             value += value_of(call->dtype, r, first + i);
         }
-        encode(call->dtype, value, &pattern.bytes[i * pattern.element]);
+        encode_value(call->dtype, value, &pattern.bytes[i * pattern.element]);
     }
     return pattern;
 }

@@ -198,12 +198,12 @@ iris_status_t bench_ccl_enqueue_peer(struct bench *b,
     return b->peer->call(b->peer, call) ? IRIS_OK : IRIS_ERR_DEVICE;
 }
 
-static iris_status_t enqueue(struct bench *b, const void *arg)
+static iris_status_t enqueue_call(struct bench *b, const void *arg)
 {
     return bench_ccl_enqueue(b, arg);
 }
 
-static iris_status_t enqueue_peer(struct bench *b, const void *arg)
+static iris_status_t enqueue_peer_call(struct bench *b, const void *arg)
 {
     return bench_ccl_enqueue_peer(b, arg);
 }
@@ -213,7 +213,7 @@ static iris_status_t enqueue_peer(struct bench *b, const void *arg)
 static iris_status_t run_each(struct bench *b, bench_enqueue_fn one,
                               const void *arg, uint32_t reps)
 {
-    bool must_wait = one == enqueue || b->peer->on_stream;
+    bool must_wait = one == enqueue_call || b->peer->on_stream;
     iris_status_t status = IRIS_OK;
 
     while (reps-- != 0 && status == IRIS_OK) {
@@ -225,10 +225,10 @@ static iris_status_t run_each(struct bench *b, bench_enqueue_fn one,
     return status;
 }
 
-static iris_status_t run(struct bench *b, const void *arg, uint32_t reps,
-                         int reference)
+static iris_status_t run_calls(struct bench *b, const void *arg, uint32_t reps,
+                               int reference)
 {
-    bench_enqueue_fn one = reference ? enqueue_peer : enqueue;
+    bench_enqueue_fn one = reference ? enqueue_peer_call : enqueue_call;
     bool on_stream = !reference || b->peer->on_stream;
 
     return b->wait_each || !on_stream ? run_each(b, one, arg, reps)
@@ -238,7 +238,7 @@ static iris_status_t run(struct bench *b, const void *arg, uint32_t reps,
 iris_status_t bench_ccl_time(struct bench *b, const struct bench_ccl *call,
                              struct bench_row *row_p)
 {
-    struct bench_work work = {.run = run,
+    struct bench_work work = {.run = run_calls,
                               .arg = call,
                               .max_reps = MAX_ENQUEUED,
                               .references =
@@ -253,8 +253,8 @@ iris_status_t bench_ccl_time(struct bench *b, const struct bench_ccl *call,
 }
 
 /* Makes one call with the library or the peer, and checks `out`. */
-static iris_status_t verify(struct bench *b, const struct bench_ccl *call,
-                            int reference, uint64_t *wrong_p)
+static iris_status_t verify_call(struct bench *b, const struct bench_ccl *call,
+                                 int reference, uint64_t *wrong_p)
 {
     struct collectives *c = b->state;
     iris_status_t status =
@@ -271,7 +271,7 @@ static iris_status_t verify(struct bench *b, const struct bench_ccl *call,
     }
     /* The peer may write into another rank's `out` as soon as it starts. */
     status = status == IRIS_OK ? iris_barrier(b->iris, NULL, NULL) : status;
-    status = status == IRIS_OK ? run(b, call, 1, reference) : status;
+    status = status == IRIS_OK ? run_calls(b, call, 1, reference) : status;
     return status == IRIS_OK ? bench_ccl_check(b, call, c->host, wrong_p)
                              : status;
 }
@@ -285,18 +285,18 @@ double bench_ccl_bus_share(const struct bench_ccl *call)
                                           : (n - 1) / n;
 }
 
-static iris_status_t measure(struct bench *b, const struct bench_ccl *call,
-                             struct bench_row *row_p)
+static iris_status_t measure_call(struct bench *b, const struct bench_ccl *call,
+                                  struct bench_row *row_p)
 {
     bool has_peer = b->peer != NULL && b->peer->has(call);
-    iris_status_t status = verify(b, call, false, &row_p->wrong);
+    iris_status_t status = verify_call(b, call, false, &row_p->wrong);
 
     if (status == IRIS_ERR_INVALID &&
         !bench_ccl_has(call->op, call->variant, true)) {
         return IRIS_OK; /* the variant does not support this element type */
     }
     if (status == IRIS_OK && has_peer) {
-        status = verify(b, call, true, &row_p->wrong);
+        status = verify_call(b, call, true, &row_p->wrong);
     }
     status = status == IRIS_OK ? bench_sum(b, &row_p->wrong) : status;
     if (status == IRIS_OK) {
@@ -321,7 +321,7 @@ static iris_status_t run_collectives(struct bench *b, size_t op,
     }
     b->no_graph = !as_graph;
     b->wait_each = strcmp(row_p->calls, "waited") == 0;
-    status = measure(b, &call, row_p);
+    status = measure_call(b, &call, row_p);
     b->wait_each = false;
     /* The point had too few calls for a graph, or cannot be captured. */
     if (as_graph && b->graphs[0].graph == NULL) {
@@ -354,7 +354,7 @@ static iris_status_t run_messages(struct bench *b, size_t op,
     row_p->dtype = IRIS_DTYPE_F32;
     if (call.count > 0) {
         b->peer = NULL;
-        status = measure(b, &call, row_p);
+        status = measure_call(b, &call, row_p);
         row_p->bus_rate = 0;
         b->peer = peer;
     }

@@ -19,8 +19,8 @@ void bench_graphs_drop(struct bench *b)
     }
 }
 
-static iris_status_t enqueue(struct bench *b, bench_enqueue_fn one,
-                             const void *arg, uint32_t count)
+static iris_status_t enqueue_ops(struct bench *b, bench_enqueue_fn one,
+                                 const void *arg, uint32_t count)
 {
     iris_status_t status = IRIS_OK;
 
@@ -37,8 +37,8 @@ static uint32_t ops_of_graph(const struct bench *b)
 
 /* Captures the operations of a graph, once for each point and function. If they
  * cannot be captured, the point enqueues them one by one from then on. */
-static iris_status_t capture(struct bench *b, struct bench_graph *to,
-                             const void *arg)
+static iris_status_t capture_ops(struct bench *b, struct bench_graph *to,
+                                 const void *arg)
 {
     iris_status_t status = iris_capture_begin(b->iris, NULL), ended;
 
@@ -46,7 +46,7 @@ static iris_status_t capture(struct bench *b, struct bench_graph *to,
         b->options.graph = false;
         return IRIS_OK;
     }
-    status = enqueue(b, to->one, arg, ops_of_graph(b));
+    status = enqueue_ops(b, to->one, arg, ops_of_graph(b));
     ended = iris_capture_end(b->iris, NULL, &to->graph);
     if (status == IRIS_ERR_STATE) { /* for example pageable memory */
         bench_graphs_drop(b);
@@ -77,14 +77,14 @@ iris_status_t bench_enqueue(struct bench *b, bench_enqueue_fn one,
 
     if (b->options.graph && !b->no_graph && slot->graph == NULL &&
         reps >= ops) {
-        status = capture(b, slot, arg);
+        status = capture_ops(b, slot, arg);
     }
     for (; slot->graph != NULL && reps >= ops && status == IRIS_OK;
          reps -= ops) {
         status = iris_graph_launch(b->iris, slot->graph, NULL);
     }
     if (status == IRIS_OK) {
-        status = enqueue(b, one, arg, reps);
+        status = enqueue_ops(b, one, arg, reps);
     }
     return status == IRIS_OK ? iris_stream_synchronize(b->iris, NULL) : status;
 }

@@ -33,7 +33,7 @@ static iris_status_t fill_open(struct bench *b)
     return bench_tensor_open(b, b->options.max_bytes);
 }
 
-static iris_status_t enqueue(struct bench *b, const void *arg)
+static iris_status_t enqueue_fill(struct bench *b, const void *arg)
 {
     const struct bench_tensor_point *point = arg;
     struct iris_tensor_options options;
@@ -62,8 +62,8 @@ static iris_status_t enqueue(struct bench *b, const void *arg)
 }
 
 /* Computes the expected element on the host. */
-static void expect(const struct bench_tensor_point *point, size_t i,
-                   unsigned char *element_p)
+static void expect_element(const struct bench_tensor_point *point, size_t i,
+                           unsigned char *element_p)
 {
     double number = point->what == ZEROS  ? 0
                     : point->what == FULL ? VALUE
@@ -92,9 +92,9 @@ static void expect(const struct bench_tensor_point *point, size_t i,
     }
 }
 
-static iris_status_t verify(struct bench *b,
-                            const struct bench_tensor_point *point,
-                            uint64_t *wrong_p)
+static iris_status_t verify_fill(struct bench *b,
+                                 const struct bench_tensor_point *point,
+                                 uint64_t *wrong_p)
 {
     const struct bench_tensor *state = b->state;
     size_t width = iris_dtype_size(point->out.dtype);
@@ -102,12 +102,12 @@ static iris_status_t verify(struct bench *b,
     iris_status_t status = bench_tensor_memset(b, point);
     unsigned char wanted[8];
 
-    status = status == IRIS_OK ? enqueue(b, point) : status;
+    status = status == IRIS_OK ? enqueue_fill(b, point) : status;
     if (status == IRIS_OK) {
         status = bench_copy(b, state->host, point->out.data, count * width);
     }
     for (size_t i = 0; i < count && status == IRIS_OK; i++) {
-        expect(point, i, wanted);
+        expect_element(point, i, wanted);
         *wrong_p += memcmp(state->host + i * width, wanted, width) != 0;
     }
     return status == IRIS_OK ? bench_sum(b, wrong_p) : status;
@@ -118,8 +118,8 @@ static iris_status_t run_fill(struct bench *b, size_t op,
 {
     static const struct bench_tensor_kind kind = {.ops = fill_ops,
                                                   .max_enqueued = MAX_ENQUEUED,
-                                                  .enqueue = enqueue,
-                                                  .verify = verify};
+                                                  .enqueue = enqueue_fill,
+                                                  .verify = verify_fill};
 
     return bench_tensor_run(b, &kind, op, row_p);
 }

@@ -38,8 +38,8 @@ static bool is_sum(enum op op)
     return op == ALL_REDUCE || op == REDUCE_SCATTER;
 }
 
-static iris_tensor_t matrix(char *memory, int64_t begin, iris_dtype_t dtype,
-                            const int64_t *shape)
+static iris_tensor_t make_matrix(char *memory, int64_t begin,
+                                 iris_dtype_t dtype, const int64_t *shape)
 {
     size_t at = (size_t)(begin * shape[1]) * iris_dtype_size(dtype);
     iris_tensor_t matrix = {.data = memory + at,
@@ -99,13 +99,15 @@ struct point fused_point(const struct bench *b, enum op op,
     int64_t out = op == REDUCE_SCATTER ? fused.rows : s->m;
     struct point p = {.op = op, .shape = s};
 
-    p.a = matrix(f->a, a.begin, row->dtype, (int64_t[]){a.rows, s->k});
-    p.b = matrix(f->b, 0, row->dtype, (int64_t[]){s->k, s->n});
-    p.out = matrix(f->out, 0, row->dtype, (int64_t[]){out, s->n});
-    p.product_a = matrix(op == ALL_GATHER_FIRST ? f->kept : f->a, apart.begin,
-                         row->dtype, (int64_t[]){apart.rows, s->k});
-    p.product_out = matrix(op == REDUCE_SCATTER ? f->kept : f->out, apart.begin,
-                           row->dtype, (int64_t[]){apart.rows, s->n});
+    p.a = make_matrix(f->a, a.begin, row->dtype, (int64_t[]){a.rows, s->k});
+    p.b = make_matrix(f->b, 0, row->dtype, (int64_t[]){s->k, s->n});
+    p.out = make_matrix(f->out, 0, row->dtype, (int64_t[]){out, s->n});
+    p.product_a =
+        make_matrix(op == ALL_GATHER_FIRST ? f->kept : f->a, apart.begin,
+                    row->dtype, (int64_t[]){apart.rows, s->k});
+    p.product_out =
+        make_matrix(op == REDUCE_SCATTER ? f->kept : f->out, apart.begin,
+                    row->dtype, (int64_t[]){apart.rows, s->n});
     set_collective(b, &p);
     return p;
 }
@@ -115,7 +117,7 @@ iris_status_t fused_fill(struct bench *b, const struct point *p)
     const struct fused *f = b->state;
     const struct bench_shape *s = p->shape;
     iris_tensor_t whole =
-        matrix(f->host, 0, p->a.dtype, (int64_t[]){s->m, s->k});
+        make_matrix(f->host, 0, p->a.dtype, (int64_t[]){s->m, s->k});
     iris_tensor_t other = p->b;
     iris_status_t status;
 
@@ -163,8 +165,8 @@ static iris_status_t check_gathered(struct bench *b, const struct point *p,
 
     for (int rank = 0; rank < b->num_ranks && status == IRIS_OK; rank++) {
         struct share share = share_of(b, way, p->shape->m, rank);
-        iris_tensor_t rows = matrix(p->out.data, share.begin, p->out.dtype,
-                                    (int64_t[]){share.rows, p->shape->n});
+        iris_tensor_t rows = make_matrix(p->out.data, share.begin, p->out.dtype,
+                                         (int64_t[]){share.rows, p->shape->n});
 
         status = check_rows(b, p, &rows, share.begin, (int[]){rank, rank + 1},
                             wrong_p);

@@ -30,7 +30,7 @@ static size_t at_b(int rank, int64_t k, int64_t j)
     return (size_t)(k + 4 * j + 3 * rank) % FUSED_COLUMNS;
 }
 
-static void encode(iris_dtype_t dtype, float value, void *element)
+static void encode_element(iris_dtype_t dtype, float value, void *element)
 {
     iris_f16_t f16 = iris_f16_from_f32(value);
     iris_bf16_t bf16 = iris_bf16_from_f32(value);
@@ -42,7 +42,7 @@ static void encode(iris_dtype_t dtype, float value, void *element)
            iris_dtype_size(dtype));
 }
 
-static float decode(iris_dtype_t dtype, const void *element)
+static float decode_element(iris_dtype_t dtype, const void *element)
 {
     iris_f16_t f16;
     iris_bf16_t bf16;
@@ -69,8 +69,8 @@ struct values {
     size_t (*index)(int rank, int64_t i, int64_t j);
     int more;
 };
-static void fill(const iris_tensor_t *matrix, int rank, int64_t first,
-                 const struct values *values)
+static void fill_matrix(const iris_tensor_t *matrix, int rank, int64_t first,
+                        const struct values *values)
 {
     size_t size = iris_dtype_size(matrix->dtype);
     int64_t columns = matrix->shape[1];
@@ -78,8 +78,8 @@ static void fill(const iris_tensor_t *matrix, int rank, int64_t first,
     char *element = (char *)matrix->data + first * columns * (int64_t)size;
 
     for (size_t v = 0; v < values->count; v++) {
-        encode(matrix->dtype, (float)(values->at[v] + values->more),
-               encoded[v]);
+        encode_element(matrix->dtype, (float)(values->at[v] + values->more),
+                       encoded[v]);
     }
     for (int64_t i = first; i < matrix->shape[0]; i++) {
         for (int64_t j = 0; j < columns; j++, element += size) {
@@ -90,14 +90,14 @@ static void fill(const iris_tensor_t *matrix, int rank, int64_t first,
 
 void fused_fill_a(const iris_tensor_t *a, int rank)
 {
-    fill(a, rank, 0, &(struct values){a_values, FUSED_ROWS, at_a, 0});
+    fill_matrix(a, rank, 0, &(struct values){a_values, FUSED_ROWS, at_a, 0});
 }
 
 void fused_fill_b(const iris_tensor_t *b, int rank)
 {
-    fill(b, rank, 0, &(struct values){b_values, FUSED_COLUMNS, at_b, 0});
-    fill(b, rank, b->shape[0] - 1,
-         &(struct values){b_values, FUSED_COLUMNS, at_b, 1});
+    fill_matrix(b, rank, 0, &(struct values){b_values, FUSED_COLUMNS, at_b, 0});
+    fill_matrix(b, rank, b->shape[0] - 1,
+                &(struct values){b_values, FUSED_COLUMNS, at_b, 1});
 }
 
 void fused_add(struct fused_sums *sums, int rank_a, int rank_b, int64_t k)
@@ -122,7 +122,7 @@ uint64_t fused_wrong(const struct fused_sums *sums, const iris_tensor_t *rows,
 
     for (int64_t i = first; i < first + rows->shape[0]; i++) {
         for (int64_t j = 0; j < rows->shape[1]; j++, element += size) {
-            wrong += decode(rows->dtype, element) !=
+            wrong += decode_element(rows->dtype, element) !=
                      (float)sums->at[i % FUSED_ROWS][j % FUSED_COLUMNS];
         }
     }

@@ -36,7 +36,7 @@ struct heap {
 };
 
 /* Gives the same numbers on every rank (xorshift64*). */
-static uint64_t next(struct heap *heap)
+static uint64_t next_size(struct heap *heap)
 {
     heap->seed ^= heap->seed >> 12;
     heap->seed ^= heap->seed << 25;
@@ -48,12 +48,12 @@ static uint64_t next(struct heap *heap)
  * sizes from 2048 to 4096. */
 static size_t next_bytes(struct heap *heap)
 {
-    size_t least = (size_t)LEAST_BYTES << (next(heap) >> 61);
+    size_t least = (size_t)LEAST_BYTES << (next_size(heap) >> 61);
 
-    return least + next(heap) % least;
+    return least + next_size(heap) % least;
 }
 
-static iris_status_t take(struct heap *heap, struct block *block)
+static iris_status_t take_block(struct heap *heap, struct block *block)
 {
     void *ptr;
     iris_status_t status;
@@ -70,7 +70,7 @@ static iris_status_t take(struct heap *heap, struct block *block)
     return status;
 }
 
-static iris_status_t give(struct heap *heap, const struct block *block)
+static iris_status_t give_block(struct heap *heap, const struct block *block)
 {
     return heap->alloc != NULL
                ? iris_i_alloc_give(heap->alloc, block->offset)
@@ -86,7 +86,7 @@ static int by_offset(const void *a, const void *b)
 
 /* Checks that no two live blocks overlap, and that every rank has them at the
  * same offsets. */
-static iris_status_t verify(struct heap *heap, uint64_t *wrong_p)
+static iris_status_t verify_heap(struct heap *heap, uint64_t *wrong_p)
 {
     struct block *blocks = heap->blocks;
     double hash[2] = {0, 0};
@@ -107,19 +107,19 @@ static iris_status_t verify(struct heap *heap, uint64_t *wrong_p)
 
 /* Frees a random live block and allocates one of another size, again and again.
  * Times the frees or the allocations. */
-static iris_status_t sample(struct heap *heap, bool frees, double *samples,
-                            size_t count)
+static iris_status_t sample_heap(struct heap *heap, bool frees, double *samples,
+                                 size_t count)
 {
     iris_status_t status = IRIS_OK;
 
     for (size_t i = 0; i < count + WARM_ROUNDS && status == IRIS_OK; i++) {
-        struct block *block = &heap->blocks[next(heap) % heap->live];
+        struct block *block = &heap->blocks[next_size(heap) % heap->live];
         int64_t begin = bench_now_ns(), middle, end;
 
-        status = give(heap, block);
+        status = give_block(heap, block);
         middle = bench_now_ns();
         if (status == IRIS_OK) {
-            status = take(heap, block);
+            status = take_block(heap, block);
         }
         end = bench_now_ns();
         if (i >= WARM_ROUNDS) {
@@ -130,8 +130,8 @@ static iris_status_t sample(struct heap *heap, bool frees, double *samples,
     return status;
 }
 
-static iris_status_t measure(struct heap *heap, bool frees,
-                             struct bench_row *row_p)
+static iris_status_t measure_heap(struct heap *heap, bool frees,
+                                  struct bench_row *row_p)
 {
     size_t count = heap->alloc != NULL ? MAX_SAMPLES : MAX_COLLECTIVE;
     double *samples = malloc(count * sizeof *samples);
@@ -142,19 +142,19 @@ static iris_status_t measure(struct heap *heap, bool frees,
         return IRIS_ERR_NO_MEMORY;
     }
     for (live = 0; live < heap->live && status == IRIS_OK; live++) {
-        status = take(heap, &heap->blocks[live]);
+        status = take_block(heap, &heap->blocks[live]);
     }
     if (status == IRIS_OK) {
-        status = sample(heap, frees, samples, count);
+        status = sample_heap(heap, frees, samples, count);
     }
     if (status == IRIS_OK) {
-        status = verify(heap, &row_p->wrong);
+        status = verify_heap(heap, &row_p->wrong);
     }
     if (status == IRIS_OK) {
         status = bench_sampled(heap->b, samples, count, row_p);
     }
     for (size_t i = 0; i < live && status == IRIS_OK; i++) {
-        status = give(heap, &heap->blocks[i]);
+        status = give_block(heap, &heap->blocks[i]);
     }
     free(samples);
     return status;
@@ -179,7 +179,7 @@ static iris_status_t run_heap(struct bench *b, size_t op,
         status = iris_i_alloc_create(stats.heap_bytes, &heap.alloc);
     }
     if (status == IRIS_OK) {
-        status = measure(&heap, op == FREE || op == FREE_LOCAL, row_p);
+        status = measure_heap(&heap, op == FREE || op == FREE_LOCAL, row_p);
     }
     iris_i_alloc_destroy(heap.alloc);
     free(heap.blocks);

@@ -48,7 +48,7 @@ static void launch_close(struct bench *b)
     iris_free(b->iris, b->state);
 }
 
-static iris_status_t launch(struct bench *b, uint64_t *count)
+static iris_status_t launch_once(struct bench *b, uint64_t *count)
 {
     struct launch_args args = {iris_device_context(b->iris), count};
 
@@ -61,28 +61,28 @@ static bool is_idle(const struct bench *b)
     return bench_peers_of(b, b->rank).count == 0;
 }
 
-static iris_status_t enqueue(struct bench *b, const void *arg)
+static iris_status_t enqueue_launch(struct bench *b, const void *arg)
 {
     (void)arg;
-    return launch(b, NULL);
+    return launch_once(b, NULL);
 }
 
 static iris_status_t run_batch(struct bench *b, const void *arg, uint32_t reps,
                                int reference)
 {
     (void)reference;
-    return is_idle(b) ? IRIS_OK : bench_enqueue(b, enqueue, arg, reps);
+    return is_idle(b) ? IRIS_OK : bench_enqueue(b, enqueue_launch, arg, reps);
 }
 
 /* Checks that every workgroup of every launch has run once. */
-static iris_status_t verify(struct bench *b, uint64_t *wrong_p)
+static iris_status_t verify_launch(struct bench *b, uint64_t *wrong_p)
 {
     const uint64_t zero = 0;
     uint64_t count;
     iris_status_t status = bench_copy(b, b->state, &zero, sizeof zero);
 
     for (int i = 0; i < CHECK_LAUNCHES && status == IRIS_OK; i++) {
-        status = launch(b, b->state);
+        status = launch_once(b, b->state);
     }
     if (status == IRIS_OK) {
         status = bench_copy(b, &count, b->state, sizeof count);
@@ -93,7 +93,8 @@ static iris_status_t verify(struct bench *b, uint64_t *wrong_p)
 }
 
 /* Times single launches until the time or the number is used up. */
-static iris_status_t sample(struct bench *b, double *samples, size_t *count_p)
+static iris_status_t sample_launches(struct bench *b, double *samples,
+                                     size_t *count_p)
 {
     const struct bench_options *options = &b->options;
     int64_t start = bench_now_ns(), end = start;
@@ -110,7 +111,7 @@ static iris_status_t sample(struct bench *b, double *samples, size_t *count_p)
            (count < MIN_SAMPLES || (double)(end - start) < budget_ns)) {
         int64_t begin = end = bench_now_ns();
 
-        status = launch(b, NULL);
+        status = launch_once(b, NULL);
         if (status == IRIS_OK) {
             status = iris_stream_synchronize(b->iris, NULL);
         }
@@ -135,7 +136,7 @@ static iris_status_t run_latency(struct bench *b, struct bench_row *row_p)
         status = iris_barrier(b->iris, NULL, NULL);
     }
     if (status == IRIS_OK && !is_idle(b)) {
-        status = sample(b, samples, &count);
+        status = sample_launches(b, samples, &count);
     }
     if (status == IRIS_OK) {
         status = bench_sampled(b, samples, count, row_p);
@@ -149,7 +150,7 @@ static iris_status_t run_launch(struct bench *b, size_t op,
 {
     static const struct bench_work work = {.run = run_batch,
                                            .max_reps = MAX_ENQUEUED};
-    iris_status_t status = verify(b, &row_p->wrong);
+    iris_status_t status = verify_launch(b, &row_p->wrong);
 
     if (status != IRIS_OK) {
         return status;

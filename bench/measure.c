@@ -99,7 +99,7 @@ iris_status_t bench_sum(struct bench *b, uint64_t *value)
     return status;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
 
@@ -110,7 +110,7 @@ double bench_quantile(double *samples, size_t count, double fraction)
 {
     size_t at = (size_t)(fraction * (double)(count - 1) + 0.5);
 
-    qsort(samples, count, sizeof *samples, compare);
+    qsort(samples, count, sizeof *samples, compare_doubles);
     return samples[at];
 }
 

@@ -145,8 +145,8 @@ static iris_status_t run_peer(struct bench *b, const struct nodes_point *point,
                : IRIS_ERR_SYSTEM;
 }
 
-static iris_status_t run(struct bench *b, const void *arg, uint32_t reps,
-                         int reference)
+static iris_status_t run_puts(struct bench *b, const void *arg, uint32_t reps,
+                              int reference)
 {
     const struct nodes_point *point = arg;
     struct nodes *nodes = b->state;
@@ -181,7 +181,7 @@ static unsigned char byte_of(int rank, size_t i)
     return (unsigned char)(i * 7 + (size_t)rank * 31 + 1);
 }
 
-static iris_status_t fill(struct bench *b, size_t bytes)
+static iris_status_t fill_src(struct bench *b, size_t bytes)
 {
     struct nodes *nodes = b->state;
     iris_status_t status;
@@ -196,8 +196,8 @@ static iris_status_t fill(struct bench *b, size_t bytes)
     return status == IRIS_OK ? iris_barrier(b->iris, NULL, NULL) : status;
 }
 
-static iris_status_t verify(struct bench *b, const struct nodes_point *point,
-                            uint64_t *wrong_p)
+static iris_status_t
+verify_puts(struct bench *b, const struct nodes_point *point, uint64_t *wrong_p)
 {
     struct nodes *nodes = b->state;
     iris_status_t status = iris_barrier(b->iris, NULL, NULL);
@@ -223,7 +223,7 @@ static iris_status_t run_nodes(struct bench *b, size_t op,
                                 .leads = b->rank < half};
     bool has_peer = b->peer != NULL && b->peer->far != NULL &&
                     row_p->bytes <= INT32_MAX; /* a count of MPI's */
-    struct bench_work work = {.run = run,
+    struct bench_work work = {.run = run_puts,
                               .arg = &point,
                               .per_rep = op == PUT_SIGNAL ? 2 : 1,
                               .references = has_peer};
@@ -233,13 +233,13 @@ static iris_status_t run_nodes(struct bench *b, size_t op,
         (op == PUTS_FLUSH && row_p->bytes > MANY_BYTES)) {
         return IRIS_OK;
     }
-    status = fill(b, point.bytes);
+    status = fill_src(b, point.bytes);
     if (status == IRIS_OK) {
         status = bench_measure(b, &work, row_p);
     }
     bench_rate_bytes(row_p, row_p->bytes * (op == PUTS_FLUSH ? MANY : 1),
                      has_peer ? b->peer->name : NULL);
-    return status == IRIS_OK ? verify(b, &point, &row_p->wrong) : status;
+    return status == IRIS_OK ? verify_puts(b, &point, &row_p->wrong) : status;
 }
 
 const struct bench_group bench_nodes = {

@@ -41,8 +41,8 @@ enum {
 };
 
 /* Ends the program. */
-static bool complain(struct argp_state *state, const char *option,
-                     const char *value, const char *wants)
+static bool complain_of_value(struct argp_state *state, const char *option,
+                              const char *value, const char *wants)
 {
     argp_error(state, "--%s \"%s\": pass %s", option, value, wants);
     return false;
@@ -96,9 +96,10 @@ static bool parse_sizes(struct argp_state *state, const char *value,
     }
     parts[1] = count == 1 ? parts[0] : parts[1];
     if (!ok || parts[0] > parts[1] || parts[2] == 1) {
-        return complain(state, "sizes", value,
-                        "MIN:MAX, MIN:MAX:FACTOR or one size, in bytes, powers "
-                        "of two, with K, M or G");
+        return complain_of_value(
+            state, "sizes", value,
+            "MIN:MAX, MIN:MAX:FACTOR or one size, in bytes, powers "
+            "of two, with K, M or G");
     }
     options->min_bytes = (size_t)parts[0];
     options->max_bytes = (size_t)parts[1];
@@ -107,7 +108,7 @@ static bool parse_sizes(struct argp_state *state, const char *value,
 }
 
 /* Index of `name` in a list that ends with NULL; -1 if it is absent. */
-static int find(const char *const *names, const char *name)
+static int find_name(const char *const *names, const char *name)
 {
     for (int i = 0; names[i] != NULL; i++) {
         if (strcmp(names[i], name) == 0) {
@@ -129,11 +130,11 @@ static bool parse_types(struct argp_state *state, const char *value,
     }
     snprintf(text, sizeof text, "%s", all ? "" : value);
     while ((name = strsep(&rest, ",")) != NULL && !all) {
-        int type = find(bench_type_names, name);
+        int type = find_name(bench_type_names, name);
 
         if (type < 0) {
-            return complain(state, "type", value,
-                            "u32, u64, f32, several, or all");
+            return complain_of_value(state, "type", value,
+                                     "u32, u64, f32, several, or all");
         }
         options->types[type] = true;
     }
@@ -184,7 +185,7 @@ static bool parse_shapes(struct argp_state *state, const char *value,
     snprintf(wants, sizeof wants,
              "at most %d of MxNxK, comma-separated, each from 1 to %d",
              BENCH_MAX_SHAPES, MAX_SIDE);
-    return complain(state, "shapes", value, wants);
+    return complain_of_value(state, "shapes", value, wants);
 }
 
 /* Sets the bits of the names in the list. "all" sets those in `all`. */
@@ -199,7 +200,7 @@ static bool parse_bits(struct argp_state *state, const char *option,
 
     snprintf(text, sizeof text, "%s", value);
     while (ok && (name = strsep(&rest, ",")) != NULL) {
-        int bit = find(names, name);
+        int bit = find_name(names, name);
 
         ok = strcmp(name, "all") == 0 || (bit >= 0 && (all >> bit & 1) != 0);
         bits |= bit >= 0 ? 1u << bit : all;
@@ -215,7 +216,7 @@ static bool parse_bits(struct argp_state *state, const char *option,
             snprintf(wants + length, sizeof wants - length, ", %s", names[i]);
         }
     }
-    return complain(state, option, value, wants);
+    return complain_of_value(state, option, value, wants);
 }
 
 /* The dtypes of numbers, which can be added. */
@@ -244,8 +245,8 @@ static bool parse_ops(struct argp_state *state, const char *value,
         size_t length = strcspn(item, ",");
 
         if (!bench_is_known(item, length)) {
-            return complain(state, "ops", value,
-                            "operations or groups that --list names");
+            return complain_of_value(state, "ops", value,
+                                     "operations or groups that --list names");
         }
         if (item[length] == '\0') {
             break;
@@ -263,7 +264,7 @@ static bool parse_seconds(struct argp_state *state, const char *option,
     double seconds = strtod(value, &end);
 
     if (end == value || *end != '\0' || !(seconds > 0 && seconds < 1e6)) {
-        return complain(state, option, value, "a number above 0");
+        return complain_of_value(state, option, value, "a number above 0");
     }
     *seconds_p = seconds;
     return true;
@@ -275,11 +276,12 @@ static bool parse_choice(struct argp_state *state, const char *option,
 {
     char wants[64] = "";
 
-    *choice_p = find(choices, value);
+    *choice_p = find_name(choices, value);
     for (int i = 0; choices[i] != NULL && *choice_p < 0; i++) {
         strcat(strcat(wants, i == 0 ? "" : " or "), choices[i]);
     }
-    return *choice_p >= 0 ? true : complain(state, option, value, wants);
+    return *choice_p >= 0 ? true
+                          : complain_of_value(state, option, value, wants);
 }
 
 static void print_list(void)
@@ -411,7 +413,8 @@ static error_t parse_bench(int key, char *arg, struct argp_state *state)
         return 0;
     case INIT_HEAP:
         if (!parse_number(arg, true, 1, INT64_C(1) << 46, &bytes)) {
-            (void)complain(state, "init-heap", arg, "bytes, with K, M or G");
+            (void)complain_of_value(state, "init-heap", arg,
+                                    "bytes, with K, M or G");
         }
         options->init_heap_bytes = (size_t)bytes;
         return 0;

@@ -24,7 +24,7 @@ static sgemm_fn sgemm;
 
 /* Prefers the library that Iris's module has loaded: two libraries would each
  * start threads. */
-static void load(void)
+static void load_cblas(void)
 {
     static const char *const names[] = {"libopenblas.so.0", "libcblas.so.3",
                                         "libblas.so.3"};
@@ -39,8 +39,8 @@ static void load(void)
     }
 }
 
-static void multiply(const struct bench_shape *shape, const float *a,
-                     const float *b, float *out)
+static void multiply_matrices(const struct bench_shape *shape, const float *a,
+                              const float *b, float *out)
 {
     int m = (int)shape->m, n = (int)shape->n, k = (int)shape->k;
 
@@ -52,7 +52,7 @@ bench_cblas_fn bench_peer_cblas(int num_ranks, const char **name_p)
     void (*set_threads)(int threads) = NULL;
     long each = sysconf(_SC_NPROCESSORS_ONLN) / num_ranks;
 
-    pthread_once(&once, load);
+    pthread_once(&once, load_cblas);
     if (sgemm == NULL) {
         return NULL;
     }
@@ -61,5 +61,5 @@ bench_cblas_fn bench_peer_cblas(int num_ranks, const char **name_p)
         set_threads(each < 1 ? 1 : (int)each);
     }
     *name_p = set_threads != NULL ? "OpenBLAS" : "CBLAS";
-    return multiply;
+    return multiply_matrices;
 }

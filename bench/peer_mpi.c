@@ -41,7 +41,7 @@ static MPI_Datatype type_of(iris_dtype_t dtype)
     }
 }
 
-static bool has(const struct bench_ccl *call)
+static bool has_mpi_type(const struct bench_ccl *call)
 {
     return type_of(call->dtype) != MPI_DATATYPE_NULL &&
            call->count <= INT32_MAX;
@@ -163,7 +163,8 @@ struct bench_peer *bench_peer_mpi(int num_ranks, const char **why_p)
     static const struct bench_far far = {far_open, far_put_flush, far_ping_pong,
                                          far_close};
     static char name[32];
-    static struct bench_peer peer = {name, false, has, do_call, do_close, &far};
+    static struct bench_peer peer = {name,    false,    has_mpi_type,
+                                     do_call, do_close, &far};
     int is_up = 0, size = 0;
 
     MPI_Initialized(&is_up);

@@ -51,7 +51,7 @@ struct nccl {
 #define SUM 0 /* ncclSum */
 
 /* ncclDataType_t of each element type; -1: NCCL does not have it. */
-static int type_of(iris_dtype_t dtype)
+static int nccl_type_of(iris_dtype_t dtype)
 {
     static const signed char types[] = {
         [IRIS_DTYPE_BOOL] = -1, [IRIS_DTYPE_I8] = 0,   [IRIS_DTYPE_I16] = -1,
@@ -63,16 +63,16 @@ static int type_of(iris_dtype_t dtype)
     return (size_t)dtype < sizeof types ? types[dtype] : -1;
 }
 
-static bool has(const struct bench_ccl *call)
+static bool has_nccl_type(const struct bench_ccl *call)
 {
-    return type_of(call->dtype) >= 0;
+    return nccl_type_of(call->dtype) >= 0;
 }
 
 /* Sends and receives between all pairs at once, as NCCL's manual shows. */
 static int all_to_all(const struct nccl *nccl, const struct bench_ccl *call)
 {
     size_t part = call->count * iris_dtype_size(call->dtype);
-    int type = type_of(call->dtype);
+    int type = nccl_type_of(call->dtype);
     int ret = nccl->group_start(), ended;
 
     for (int i = 0; i < call->num_ranks && ret == 0; i++) {
@@ -87,9 +87,9 @@ static int all_to_all(const struct nccl *nccl, const struct bench_ccl *call)
     return ret != 0 ? ret : ended;
 }
 
-static int enqueue(const struct nccl *nccl, const struct bench_ccl *call)
+static int enqueue_nccl(const struct nccl *nccl, const struct bench_ccl *call)
 {
-    int type = type_of(call->dtype);
+    int type = nccl_type_of(call->dtype);
 
     switch (call->op) {
     case BENCH_ALL_REDUCE:
@@ -112,7 +112,7 @@ static int enqueue(const struct nccl *nccl, const struct bench_ccl *call)
 static bool nccl_call(struct bench_peer *peer, const struct bench_ccl *call)
 {
     struct nccl *nccl = (struct nccl *)peer;
-    int ret = enqueue(nccl, call);
+    int ret = enqueue_nccl(nccl, call);
 
     if (ret != 0) {
         fprintf(stderr, "iris bench: %s: %s\n", peer->name,
@@ -133,7 +133,7 @@ static void nccl_close(struct bench_peer *peer)
 }
 
 /* Tries RCCL first, because machines with AMD GPUs may have both. */
-static bool load(struct nccl *nccl)
+static bool load_nccl(struct nccl *nccl)
 {
     const struct {
         const char *name;
@@ -248,10 +248,10 @@ struct bench_peer *bench_peer_nccl(struct bench *b, const char **why_p)
         *why_p = "no memory";
         return NULL;
     }
-    nccl->peer =
-        (struct bench_peer){nccl->name, true, has, nccl_call, nccl_close, NULL};
+    nccl->peer = (struct bench_peer){nccl->name, true,       has_nccl_type,
+                                     nccl_call,  nccl_close, NULL};
     nccl->stream = iris_stream_native(b->iris, NULL);
-    if (load(nccl) && !make_current(b, nccl)) {
+    if (load_nccl(nccl) && !make_current(b, nccl)) {
         snprintf(nccl->why, sizeof nccl->why,
                  "%s: the device of this rank cannot be made current",
                  nccl->name);

@@ -28,8 +28,8 @@ static iris_status_t random_open(struct bench *b)
 }
 
 /* Draws numbers of the rank's sequence, from `block` on, with a new generator. */
-static iris_status_t draw(struct bench *b, int what, const iris_tensor_t *out,
-                          uint64_t block)
+static iris_status_t draw_numbers(struct bench *b, int what,
+                                  const iris_tensor_t *out, uint64_t block)
 {
     iris_generator_t generator = iris_generator_make(1, (uint64_t)b->rank);
     iris_shape_t shape = IRIS_SHAPE(iris_tensor_numel(out));
@@ -51,11 +51,11 @@ static iris_status_t draw(struct bench *b, int what, const iris_tensor_t *out,
     }
 }
 
-static iris_status_t enqueue(struct bench *b, const void *arg)
+static iris_status_t enqueue_random(struct bench *b, const void *arg)
 {
     const struct bench_tensor_point *point = arg;
 
-    return draw(b, point->what, &point->out, 0);
+    return draw_numbers(b, point->what, &point->out, 0);
 }
 
 /* Draws the same numbers in two pieces. The second piece begins at its own
@@ -69,23 +69,23 @@ static iris_status_t draw_in_pieces(struct bench *b,
     iris_status_t status;
 
     piece.shape[0] = first;
-    status = draw(b, point->what, &piece, 0);
+    status = draw_numbers(b, point->what, &piece, 0);
     piece.shape[0] = iris_tensor_numel(&point->out) - first;
     piece.data =
         (char *)piece.data + (size_t)first * iris_dtype_size(piece.dtype);
-    return status == IRIS_OK
-               ? draw(b, point->what, &piece, (uint64_t)(first / per_block))
-               : status;
+    return status == IRIS_OK ? draw_numbers(b, point->what, &piece,
+                                            (uint64_t)(first / per_block))
+                             : status;
 }
 
-static iris_status_t verify(struct bench *b,
-                            const struct bench_tensor_point *point,
-                            uint64_t *wrong_p)
+static iris_status_t verify_random(struct bench *b,
+                                   const struct bench_tensor_point *point,
+                                   uint64_t *wrong_p)
 {
     const struct bench_tensor *state = b->state;
     size_t width = iris_dtype_size(point->out.dtype);
     size_t bytes = iris_tensor_bytes(&point->out);
-    iris_status_t status = enqueue(b, point);
+    iris_status_t status = enqueue_random(b, point);
 
     if (status == IRIS_OK) {
         status = bench_copy(b, state->host, point->out.data, bytes);
@@ -111,8 +111,8 @@ static iris_status_t run_random(struct bench *b, size_t op,
 {
     static const struct bench_tensor_kind kind = {.ops = random_ops,
                                                   .max_enqueued = MAX_ENQUEUED,
-                                                  .enqueue = enqueue,
-                                                  .verify = verify};
+                                                  .enqueue = enqueue_random,
+                                                  .verify = verify_random};
 
     return bench_tensor_run(b, &kind, op, row_p);
 }

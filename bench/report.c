@@ -139,8 +139,8 @@ static void read_cpu(char *cpu, size_t cpu_bytes)
     }
 }
 
-static void describe(struct bench *b, const char *ranks_as,
-                     struct bench_metadata *about_p)
+static void describe_machine(struct bench *b, const char *ranks_as,
+                             struct bench_metadata *about_p)
 {
     time_t now = time(NULL);
     struct tm utc;
@@ -199,10 +199,10 @@ iris_status_t bench_report_open(struct bench *b)
         return status != IRIS_OK ? status : IRIS_ERR_SYSTEM;
     }
     if (b->rank == 0) {
-        describe(b,
-                 facts[0] == -facts[1] && b->num_ranks > 1 ? "threads"
-                                                           : "processes",
-                 &b->report->metadata);
+        describe_machine(
+            b,
+            facts[0] == -facts[1] && b->num_ranks > 1 ? "threads" : "processes",
+            &b->report->metadata);
         if (formats[b->options.format].begin != NULL) {
             formats[b->options.format].begin(b);
         }

@@ -121,7 +121,7 @@ static uint64_t base_of(const struct rma *rma, int rank)
     return ((uint64_t)rank + 1) << 48 | (uint64_t)rma->round << 32;
 }
 
-static iris_status_t fill(struct bench *b, size_t bytes)
+static iris_status_t fill_rma(struct bench *b, size_t bytes)
 {
     struct rma *rma = b->state;
     size_t count = (bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t);
@@ -145,7 +145,8 @@ static iris_status_t fill(struct bench *b, size_t bytes)
 
 /* The rank whose source must be in a slot of this rank's destination; -1: no
  * rank. */
-static int source_of(const struct bench *b, enum direction direction, int slot)
+static int rma_source_of(const struct bench *b, enum direction direction,
+                         int slot)
 {
     int before = (b->rank + b->num_ranks - 1) % b->num_ranks;
 
@@ -203,8 +204,8 @@ static iris_status_t check_sum(struct bench *b, const struct rma_point *point,
     return status;
 }
 
-static iris_status_t launch(struct bench *b, const struct rma_point *point,
-                            uint32_t reps, int reference)
+static iris_status_t launch_rma(struct bench *b, const struct rma_point *point,
+                                uint32_t reps, int reference)
 {
     struct rma_args args = point->args;
 
@@ -214,13 +215,13 @@ static iris_status_t launch(struct bench *b, const struct rma_point *point,
                        point->grid, b->options.block, &args, sizeof args, NULL);
 }
 
-static iris_status_t enqueue(struct bench *b, const void *arg)
+static iris_status_t enqueue_rma(struct bench *b, const void *arg)
 {
-    return launch(b, arg, 1, false);
+    return launch_rma(b, arg, 1, false);
 }
 
-static iris_status_t run(struct bench *b, const void *arg, uint32_t reps,
-                         int reference)
+static iris_status_t run_rma(struct bench *b, const void *arg, uint32_t reps,
+                             int reference)
 {
     const struct rma_point *point = arg;
     iris_status_t status;
@@ -229,22 +230,22 @@ static iris_status_t run(struct bench *b, const void *arg, uint32_t reps,
         return IRIS_OK;
     }
     if (point->launches) {
-        return bench_enqueue(b, enqueue, point, reps);
+        return bench_enqueue(b, enqueue_rma, point, reps);
     }
-    status = launch(b, point, reps, reference);
+    status = launch_rma(b, point, reps, reference);
     return status == IRIS_OK ? iris_stream_synchronize(b->iris, NULL) : status;
 }
 
 /* Runs the operation once and checks every byte. */
-static iris_status_t verify(struct bench *b, struct rma_point *point,
-                            uint64_t *wrong_p)
+static iris_status_t verify_rma(struct bench *b, struct rma_point *point,
+                                uint64_t *wrong_p)
 {
     struct rma *rma = b->state;
-    iris_status_t status = fill(b, point->args.bytes);
+    iris_status_t status = fill_rma(b, point->args.bytes);
 
     point->args.base = base_of(rma, b->rank);
     if (status == IRIS_OK) {
-        status = run(b, point, 1, false);
+        status = run_rma(b, point, 1, false);
     }
     if (status == IRIS_OK) {
         status = iris_barrier(b->iris, NULL, NULL);
@@ -253,7 +254,7 @@ static iris_status_t verify(struct bench *b, struct rma_point *point,
         status = check_sum(b, point, wrong_p);
     }
     for (int slot = 0; slot < b->num_ranks && status == IRIS_OK; slot++) {
-        int source = source_of(b, point->op->direction, slot);
+        int source = rma_source_of(b, point->op->direction, slot);
 
         if (source >= 0) {
             status = check_slot(b, point, slot, source, wrong_p);
@@ -270,7 +271,7 @@ static iris_status_t run_point(struct bench *b, struct rma_point *point,
     struct rma *rma = b->state;
     struct bench_peers peers = bench_peers_of(b, b->rank);
     bool on_cpu = iris_stream_native(b->iris, NULL) == NULL;
-    struct bench_work work = {.run = run, .arg = point};
+    struct bench_work work = {.run = run_rma, .arg = point};
     iris_status_t status;
 
     if (b->options.pairs == BENCH_ALL && b->num_ranks > 1) {
@@ -293,7 +294,7 @@ static iris_status_t run_point(struct bench *b, struct rma_point *point,
         .first_peer = peers.first,
         .num_peers = peers.count,
     };
-    status = verify(b, point, &row_p->wrong);
+    status = verify_rma(b, point, &row_p->wrong);
     if (status == IRIS_OK) {
         status = bench_measure(b, &work, row_p);
     }

@@ -158,8 +158,8 @@ static bool shape_point(const struct bench_options *options, size_t i,
 
 /* Sets the i-th point of a group's operation (size, type or grid). Returns
  * false if there are fewer points. */
-static bool point(const struct bench *b, const struct bench_group *group,
-                  size_t op, size_t i, struct bench_row *row_p)
+static bool set_point(const struct bench *b, const struct bench_group *group,
+                      size_t op, size_t i, struct bench_row *row_p)
 {
     const struct bench_options *options = &b->options;
     size_t bytes = options->min_bytes;
@@ -208,7 +208,7 @@ static size_t count_points(const struct bench *b)
             size_t i = 0;
 
             while (bench_selected(b->options.ops, group, group->ops[op]) &&
-                   point(b, group, op, i, &row)) {
+                   set_point(b, group, op, i, &row)) {
                 i++;
             }
             points += i;
@@ -219,7 +219,7 @@ static size_t count_points(const struct bench *b)
 
 /* Rank 0 alone adds to the shared count, because every rank's row has the sum
  * over all ranks and the ranks may share the count. */
-static void count_wrong(struct bench *b, const struct bench_row *row)
+static void count_wrong_rows(struct bench *b, const struct bench_row *row)
 {
     if (b->rank == 0) {
         b->shared->wrong += row->wrong;
@@ -239,7 +239,7 @@ static iris_status_t run_points(struct bench *b,
                                 .rate_unit = "",
                                 .pairs = b->options.pairs};
 
-        if (!point(b, group, op, i, &row)) {
+        if (!set_point(b, group, op, i, &row)) {
             break;
         }
         bench_progress(b, &row);
@@ -249,7 +249,7 @@ static iris_status_t run_points(struct bench *b,
         bench_graphs_drop(b);
         b->points_done++;
         if (status == IRIS_OK && row.median_us > 0) {
-            count_wrong(b, &row);
+            count_wrong_rows(b, &row);
             row_fn(b, &row);
         }
     }

@@ -43,7 +43,7 @@ IRIS_DEVICE iris_d_u64_t *sketch_at(const struct sketch_args *args,
                                     uint32_t receiver, uint64_t step,
                                     uint32_t sender, size_t i)
 {
-    size_t slot = (step & 1) * args->num_ranks + sender;
+    size_t slot = (step & 1) * MAX_RANKS + sender;
 
     return (iris_d_u64_t *)args->packets[receiver] +
            2 * (slot * MAX_PACKETS + i);
@@ -119,12 +119,11 @@ IRIS_KERNEL(sketch_all_reduce, struct sketch_args)
     }
 }
 
+/* On the heap: the buffers, a step for each workgroup, the packets of two steps. */
 struct sketch {
-    float *in; /* on the heap, like out, steps and packets */
-    float *out;
-    uint64_t *steps;
-    uint64_t *packets;
-    void *host;
+    float in[MAX_BYTES / sizeof(float)], out[MAX_BYTES / sizeof(float)];
+    uint64_t steps[MAX_PACKETS];
+    uint64_t packets[2 * MAX_RANKS][MAX_PACKETS][2];
 };
 
 struct point {
@@ -135,42 +134,16 @@ struct point {
 
 static iris_status_t sketch_open(struct bench *b)
 {
-    struct sketch *own = calloc(1, sizeof *own);
-    size_t packets = 2 * (size_t)b->num_ranks * MAX_PACKETS;
     iris_status_t status;
 
-    b->state = own;
-    if (own == NULL || (own->host = malloc(MAX_BYTES)) == NULL) {
-        return IRIS_ERR_NO_MEMORY;
-    }
-    status = iris_malloc(b->iris, MAX_BYTES, (void **)&own->in);
-    if (status == IRIS_OK) {
-        status = iris_malloc(b->iris, MAX_BYTES, (void **)&own->out);
-    }
-    if (status == IRIS_OK) {
-        status = iris_calloc(b->iris, MAX_PACKETS, sizeof *own->steps,
-                             (void **)&own->steps);
-    }
-    if (status == IRIS_OK) {
-        status = iris_calloc(b->iris, 2 * packets, sizeof *own->packets,
-                             (void **)&own->packets);
-    }
+    b->state = NULL;
+    status = iris_calloc(b->iris, 1, sizeof(struct sketch), &b->state);
     return status == IRIS_OK ? bench_ccl_prepare(b) : status;
 }
 
 static void sketch_close(struct bench *b)
 {
-    struct sketch *own = b->state;
-
-    if (own != NULL && iris_free(b->iris, own->packets) == IRIS_OK &&
-        iris_free(b->iris, own->steps) == IRIS_OK &&
-        iris_free(b->iris, own->out) == IRIS_OK) {
-        iris_free(b->iris, own->in);
-    }
-    if (own != NULL) {
-        free(own->host);
-    }
-    free(own);
+    iris_free(b->iris, b->state);
 }
 
 static iris_status_t enqueue_sketch(struct bench *b, const void *arg)
@@ -186,33 +159,35 @@ static iris_status_t enqueue_whole(struct bench *b, const void *arg)
     return bench_ccl_enqueue(b, &((const struct point *)arg)->whole);
 }
 
-static iris_status_t run(struct bench *b, const void *arg, uint32_t reps,
-                         int reference)
+static iris_status_t run_sketches(struct bench *b, const void *arg,
+                                  uint32_t reps, int reference)
 {
     return bench_enqueue(b, reference ? enqueue_whole : enqueue_sketch, arg,
                          reps);
 }
 
 /* Makes one call in each way, and checks `out`. */
-static iris_status_t verify(struct bench *b, const struct point *p,
-                            int reference, uint64_t *wrong_p)
+static iris_status_t verify_sketch(struct bench *b, const struct point *p,
+                                   int reference, uint64_t *wrong_p)
 {
-    struct sketch *own = b->state;
+    void *host = malloc(MAX_BYTES);
     iris_status_t status =
-        iris_memset(b->iris, own->out, 0xff, MAX_BYTES, NULL);
+        host == NULL ? IRIS_ERR_NO_MEMORY
+                     : iris_memset(b->iris, p->args.out, 0xff, MAX_BYTES, NULL);
 
-    status =
-        status == IRIS_OK ? bench_ccl_fill(b, &p->whole, own->host) : status;
+    status = status == IRIS_OK ? bench_ccl_fill(b, &p->whole, host) : status;
     status = status == IRIS_OK ? iris_barrier(b->iris, NULL, NULL) : status;
-    status = status == IRIS_OK ? run(b, p, 1, reference) : status;
-    return status == IRIS_OK ? bench_ccl_check(b, &p->whole, own->host, wrong_p)
-                             : status;
+    status = status == IRIS_OK ? run_sketches(b, p, 1, reference) : status;
+    status = status == IRIS_OK ? bench_ccl_check(b, &p->whole, host, wrong_p)
+                               : status;
+    free(host);
+    return status;
 }
 
 /* Returns the number of ranks whose packets this rank can reach. */
 static int make_point(const struct bench *b, size_t bytes, struct point *p_p)
 {
-    const struct sketch *own = b->state;
+    struct sketch *own = b->state;
     int reached = 0;
 
     *p_p = (struct point){.args = {.in = own->in,
@@ -240,7 +215,7 @@ static iris_status_t run_sketch(struct bench *b, size_t op,
                                 struct bench_row *row_p)
 {
     struct bench_work work = {
-        .run = run, .max_reps = MAX_ENQUEUED, .references = 1};
+        .run = run_sketches, .max_reps = MAX_ENQUEUED, .references = 1};
     struct point p;
     double is_left_out;
     iris_status_t status;
@@ -255,7 +230,7 @@ static iris_status_t run_sketch(struct bench *b, size_t op,
         return status;
     }
     for (int reference = 0; reference < 2 && status == IRIS_OK; reference++) {
-        status = verify(b, &p, reference, &row_p->wrong);
+        status = verify_sketch(b, &p, reference, &row_p->wrong);
     }
     status = status == IRIS_OK ? bench_sum(b, &row_p->wrong) : status;
     work.arg = &p;

@@ -66,29 +66,30 @@ static void stream_close(struct bench *b)
     free(stream);
 }
 
-static iris_status_t enqueue(struct bench *b, const void *arg)
+static iris_status_t enqueue_copy(struct bench *b, const void *arg)
 {
     const struct stream_point *point = arg;
 
     return iris_memcpy(b->iris, point->dst, point->src, point->bytes, NULL);
 }
 
-static iris_status_t run(struct bench *b, const void *arg, uint32_t reps,
-                         int reference)
+static iris_status_t run_copies(struct bench *b, const void *arg, uint32_t reps,
+                                int reference)
 {
     (void)reference;
     return bench_peers_of(b, b->rank).count == 0
                ? IRIS_OK
-               : bench_enqueue(b, enqueue, arg, reps);
+               : bench_enqueue(b, enqueue_copy, arg, reps);
 }
 
-static unsigned char byte_of(int rank, size_t op, size_t i)
+static unsigned char stream_byte_of(int rank, size_t op, size_t i)
 {
     return (unsigned char)(i * 31 + i / 251 + (size_t)rank * 17 + op * 5 + 1);
 }
 
 /* Sets the operation's source and destination. */
-static iris_status_t aim(struct bench *b, size_t op, struct stream_point *point)
+static iris_status_t aim_copy(struct bench *b, size_t op,
+                              struct stream_point *point)
 {
     struct stream *stream = b->state;
     int peer = bench_peers_of(b, b->rank).first;
@@ -109,8 +110,9 @@ static iris_status_t aim(struct bench *b, size_t op, struct stream_point *point)
 }
 
 /* Copies once, fetches this rank's received data to the host, and compares it. */
-static iris_status_t verify(struct bench *b, size_t op,
-                            const struct stream_point *point, uint64_t *wrong_p)
+static iris_status_t verify_copy(struct bench *b, size_t op,
+                                 const struct stream_point *point,
+                                 uint64_t *wrong_p)
 {
     struct stream *stream = b->state;
     unsigned char *got = stream->host + stream->bytes;
@@ -121,11 +123,11 @@ static iris_status_t verify(struct bench *b, size_t op,
     iris_status_t status;
 
     for (size_t i = 0; i < point->bytes; i++) {
-        stream->host[i] = byte_of(b->rank, op, i);
+        stream->host[i] = stream_byte_of(b->rank, op, i);
     }
     status = bench_copy(b, stream->src, stream->host, point->bytes);
     status = status == IRIS_OK ? iris_barrier(b->iris, NULL, NULL) : status;
-    status = status == IRIS_OK ? run(b, point, 1, false) : status;
+    status = status == IRIS_OK ? run_copies(b, point, 1, false) : status;
     status = status == IRIS_OK ? iris_barrier(b->iris, NULL, NULL) : status;
     if (status == IRIS_OK && op != FROM_HEAP) {
         status = bench_copy(b, got, stream->dst, point->bytes);
@@ -133,7 +135,7 @@ static iris_status_t verify(struct bench *b, size_t op,
     for (size_t i = 0; i < point->bytes && status == IRIS_OK &&
                        bench_peers_of(b, writer).count != 0;
          i++) {
-        *wrong_p += got[i] != byte_of(source, op, i);
+        *wrong_p += got[i] != stream_byte_of(source, op, i);
     }
     return status == IRIS_OK ? bench_sum(b, wrong_p) : status;
 }
@@ -143,11 +145,11 @@ static iris_status_t run_stream(struct bench *b, size_t op,
 {
     struct stream_point point = {.bytes = row_p->bytes};
     struct bench_work work = {
-        .run = run, .arg = &point, .max_reps = MAX_ENQUEUED};
-    iris_status_t status = aim(b, op, &point);
+        .run = run_copies, .arg = &point, .max_reps = MAX_ENQUEUED};
+    iris_status_t status = aim_copy(b, op, &point);
 
     if (status == IRIS_OK) {
-        status = verify(b, op, &point, &row_p->wrong);
+        status = verify_copy(b, op, &point, &row_p->wrong);
     }
     if (status == IRIS_OK) {
         status = bench_measure(b, &work, row_p);

@@ -232,8 +232,8 @@ static iris_status_t run_kernel_barrier(struct bench *b, const void *arg,
     return status == IRIS_OK ? iris_stream_synchronize(b->iris, NULL) : status;
 }
 
-static iris_status_t mark(struct bench *b, struct mark_args *args, int announce,
-                          int check)
+static iris_status_t mark_turn(struct bench *b, struct mark_args *args,
+                               int announce, int check)
 {
     args->announce = announce;
     args->check = check;
@@ -242,14 +242,14 @@ static iris_status_t mark(struct bench *b, struct mark_args *args, int announce,
 }
 
 /* The barrier of `op`, which is between two calls of mark(). */
-static iris_status_t barrier(struct bench *b, size_t op)
+static iris_status_t run_barrier(struct bench *b, size_t op)
 {
     return op == DEVICE_BARRIER ? iris_device_barrier(b->iris, NULL, NULL)
                                 : iris_barrier(b->iris, NULL, NULL);
 }
 
 /* Each round: announce, barrier, check, barrier. */
-static iris_status_t verify(struct bench *b, size_t op, uint64_t *wrong_p)
+static iris_status_t verify_sync(struct bench *b, size_t op, uint64_t *wrong_p)
 {
     struct sync *sync = b->state;
     struct mark_args args = {.context = iris_device_context(b->iris),
@@ -261,13 +261,13 @@ static iris_status_t verify(struct bench *b, size_t op, uint64_t *wrong_p)
         args.round = i << 8 | op;
         if (op == KERNEL_BARRIER) {
             args.group = iris_group_device(b->iris, NULL);
-            status = mark(b, &args, 1, 1);
+            status = mark_turn(b, &args, 1, 1);
         } else {
-            status = mark(b, &args, 1, 0);
-            status = status == IRIS_OK ? barrier(b, op) : status;
-            status = status == IRIS_OK ? mark(b, &args, 0, 1) : status;
+            status = mark_turn(b, &args, 1, 0);
+            status = status == IRIS_OK ? run_barrier(b, op) : status;
+            status = status == IRIS_OK ? mark_turn(b, &args, 0, 1) : status;
         }
-        status = status == IRIS_OK ? barrier(b, op) : status;
+        status = status == IRIS_OK ? run_barrier(b, op) : status;
     }
     if (status == IRIS_OK) {
         status = iris_barrier(b->iris, NULL, NULL);
@@ -307,7 +307,7 @@ static iris_status_t run_sync(struct bench *b, size_t op,
         return IRIS_OK;
     }
     if (op > FLAG) {
-        status = verify(b, op, &row_p->wrong);
+        status = verify_sync(b, op, &row_p->wrong);
     }
     if (status == IRIS_OK) {
         status = bench_measure(b, &works[op], row_p);

@@ -39,7 +39,7 @@ void bench_table_begin(struct bench *b)
             about->cpu, about->cores, about->compiler, about->date);
 }
 
-static bool same(const char *a, const char *b)
+static bool is_same(const char *a, const char *b)
 {
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
@@ -48,7 +48,7 @@ static void print_group(struct bench_report *report,
                         const struct bench_row *row)
 {
     for (size_t g = 0; bench_groups[g] != NULL; g++) {
-        if (same(bench_groups[g]->name, row->group)) {
+        if (is_same(bench_groups[g]->name, row->group)) {
             fprintf(report->out, "\n%s, %s: %s\n", row->group,
                     bench_pairs_names[row->pairs], bench_groups[g]->text);
         }
@@ -61,10 +61,10 @@ static void print_head(struct bench_report *report, const struct bench_row *row)
     const struct bench_row *last = &report->last;
     char rate[32] = "", reference[32] = "";
     bool same_group =
-        same(last->group, row->group) && last->pairs == row->pairs;
+        is_same(last->group, row->group) && last->pairs == row->pairs;
 
-    if (same_group && same(last->rate_unit, row->rate_unit) &&
-        (row->bytes == 0 || same(last->op, row->op))) {
+    if (same_group && is_same(last->rate_unit, row->rate_unit) &&
+        (row->bytes == 0 || is_same(last->op, row->op))) {
         return;
     }
     if (!same_group) {
@@ -92,13 +92,13 @@ static void print_head(struct bench_report *report, const struct bench_row *row)
 
 /* Collectives compare times, not rates. The last columns are the peer's time,
  * and this library's time divided by it. */
-static void print_collective(struct bench_report *report,
-                             const struct bench_row *row)
+static void print_collective_row(struct bench_report *report,
+                                 const struct bench_row *row)
 {
     const struct bench_row *last = &report->last;
     char bytes[24], how[64], peer[48];
 
-    if (!same(last->op, row->op) || last->calls == NULL) {
+    if (!is_same(last->op, row->op) || last->calls == NULL) {
         snprintf(peer, sizeof peer, "%s us",
                  row->reference != NULL ? row->reference : "");
         fprintf(report->out, "\n%-14s %-34s %8s %11s %11s %11s %9s %9s",
@@ -119,13 +119,13 @@ static void print_collective(struct bench_report *report,
 }
 
 /* Prints the times of one call: its parts, the parts in sequence, and fused. */
-static void print_fused(struct bench_report *report,
-                        const struct bench_row *row)
+static void print_fused_row(struct bench_report *report,
+                            const struct bench_row *row)
 {
     const double *others_us = row->references_us;
     char what[64];
 
-    if (!same(report->last.op, row->op)) {
+    if (!is_same(report->last.op, row->op)) {
         fprintf(report->out, "\n%-21s %-24s %11s %13s %11s %11s %7s %8s %8s",
                 "operation", "MxNxK, type", "product us", "collective us",
                 "unfused us", "fused us", "time x", "of bound", "GFLOP/s");
@@ -169,8 +169,8 @@ void bench_table_row(struct bench *b, const struct bench_row *row)
     struct bench_report *report = b->report;
 
     print_head(report, row);
-    (row->calls != NULL   ? print_collective
-     : row->shape != NULL ? print_fused
+    (row->calls != NULL   ? print_collective_row
+     : row->shape != NULL ? print_fused_row
                           : print_other)(report, row);
     if (row->wrong != 0) {
         fprintf(report->out, "  %llu VALUES WRONG",

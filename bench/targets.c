@@ -83,8 +83,8 @@ static void keep_worst(struct bench *b, const struct bench_row *row)
     bench_report_row(b, row);
 }
 
-static void judge(struct bench *b, const struct target *target,
-                  const struct bench_row *row)
+static void judge_target(struct bench *b, const struct target *target,
+                         const struct bench_row *row)
 {
     static const char *const units[] = {[RATIO] = "",
                                         [MEDIAN_US] = " us",
@@ -164,7 +164,7 @@ iris_status_t bench_run_targets(struct bench *b)
     bench_progress(b, NULL);
     for (size_t i = 0; i < NUM_TARGETS && status == IRIS_OK; i++) {
         if (found[i].rows > 0) {
-            judge(b, &targets[i], &found[i].row);
+            judge_target(b, &targets[i], &found[i].row);
         }
     }
     return status;

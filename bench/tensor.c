@@ -48,8 +48,8 @@ iris_status_t bench_tensor_memset(struct bench *b, const void *arg)
                        iris_tensor_bytes(&point->out), NULL);
 }
 
-static iris_status_t run(struct bench *b, const void *arg, uint32_t reps,
-                         int reference)
+static iris_status_t run_tensor(struct bench *b, const void *arg, uint32_t reps,
+                                int reference)
 {
     const struct bench_tensor_point *point = arg;
 
@@ -64,7 +64,7 @@ iris_status_t bench_tensor_run(struct bench *b,
     const struct bench_tensor *state = b->state;
     struct bench_tensor_point point = {
         .kind = kind, .what = kind->ops[op].what, .out = state->memory};
-    struct bench_work work = {.run = run,
+    struct bench_work work = {.run = run_tensor,
                               .arg = &point,
                               .max_reps = kind->max_enqueued,
                               .references = 1};

@@ -154,7 +154,7 @@ static void set_element(char *to, iris_dtype_t dtype, size_t i, int value)
     }
 }
 
-static iris_status_t fill(struct bench *b, iris_dtype_t dtype)
+static iris_status_t fill_tiles(struct bench *b, iris_dtype_t dtype)
 {
     struct products *own = b->state;
 
@@ -170,7 +170,7 @@ static iris_status_t fill(struct bench *b, iris_dtype_t dtype)
     return bench_copy(b, own->memory, own->host, A_BYTES + B_BYTES);
 }
 
-static uint64_t count_wrong(const float *sums, uint32_t rounds)
+static uint64_t count_wrong_products(const float *sums, uint32_t rounds)
 {
     uint64_t wrong = 0;
 
@@ -188,37 +188,37 @@ static uint64_t count_wrong(const float *sums, uint32_t rounds)
 
 /* ---- Measuring ---- */
 
-static iris_status_t launch(struct bench *b, const struct point *p,
-                            const struct tile_products_args *args)
+static iris_status_t launch_products(struct bench *b, const struct point *p,
+                                     const struct tile_products_args *args)
 {
     return iris_launch(b->iris, p->op->kernel, p->grid, p->block, args,
                        sizeof *args, NULL);
 }
 
-static iris_status_t enqueue_product(struct bench *b, const void *arg)
+static iris_status_t enqueue_tile_product(struct bench *b, const void *arg)
 {
     const struct point *p = arg;
 
-    return launch(b, p, &p->args[0]);
+    return launch_products(b, p, &p->args[0]);
 }
 
 static iris_status_t enqueue_in_order(struct bench *b, const void *arg)
 {
     const struct point *p = arg;
 
-    return launch(b, p, &p->args[1]);
+    return launch_products(b, p, &p->args[1]);
 }
 
-static iris_status_t run(struct bench *b, const void *arg, uint32_t reps,
-                         int reference)
+static iris_status_t run_batch_of_products(struct bench *b, const void *arg,
+                                           uint32_t reps, int reference)
 {
-    return bench_enqueue(b, reference ? enqueue_in_order : enqueue_product, arg,
-                         reps);
+    return bench_enqueue(b, reference ? enqueue_in_order : enqueue_tile_product,
+                         arg, reps);
 }
 
 /* Runs each way once, and checks the sums that each workgroup left. */
-static iris_status_t verify(struct bench *b, const struct point *p,
-                            int reference, uint64_t *wrong_p)
+static iris_status_t verify_products(struct bench *b, const struct point *p,
+                                     int reference, uint64_t *wrong_p)
 {
     struct products *own = b->state;
     char *seen = own->host + A_BYTES + B_BYTES;
@@ -226,18 +226,19 @@ static iris_status_t verify(struct bench *b, const struct point *p,
     iris_status_t status =
         iris_memset(b->iris, p->args[0].c, 0xff, bytes, NULL);
 
-    status = status == IRIS_OK ? run(b, p, 1, reference) : status;
+    status =
+        status == IRIS_OK ? run_batch_of_products(b, p, 1, reference) : status;
     if (status == IRIS_OK) {
         status = bench_copy(b, seen, p->args[0].c, bytes);
     }
     for (unsigned w = 0; w < p->grid && status == IRIS_OK; w++) {
-        *wrong_p += count_wrong((float *)(void *)seen + (size_t)w * C_COUNT,
-                                p->args[0].rounds);
+        *wrong_p += count_wrong_products(
+            (float *)(void *)seen + (size_t)w * C_COUNT, p->args[0].rounds);
     }
     return status;
 }
 
-static struct point point_of(struct bench *b, size_t op, unsigned grid)
+static struct point product_point_of(struct bench *b, size_t op, unsigned grid)
 {
     const struct products *own = b->state;
     unsigned block = b->options.block;
@@ -260,19 +261,19 @@ static struct point point_of(struct bench *b, size_t op, unsigned grid)
 static iris_status_t run_products(struct bench *b, size_t op,
                                   struct bench_row *row_p)
 {
-    struct point p = point_of(b, op, row_p->grid);
-    struct bench_work work = {.run = run,
+    struct point p = product_point_of(b, op, row_p->grid);
+    struct bench_work work = {.run = run_batch_of_products,
                               .arg = &p,
                               .max_reps = MAX_ENQUEUED,
                               .per_rep = p.args[0].rounds,
                               .references = 1};
     double giga = 2e-3 * C_COUNT * DEPTH * p.grid; /* per microsecond */
-    iris_status_t status = fill(b, p.op->dtype);
+    iris_status_t status = fill_tiles(b, p.op->dtype);
 
     row_p->bytes = 0;
     b->no_graph = true; /* launches are long */
     for (int way = 0; way < 2 && status == IRIS_OK; way++) {
-        status = verify(b, &p, way, &row_p->wrong);
+        status = verify_products(b, &p, way, &row_p->wrong);
     }
     status = status == IRIS_OK ? bench_sum(b, &row_p->wrong) : status;
     status = status == IRIS_OK ? bench_measure(b, &work, row_p) : status;

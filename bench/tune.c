@@ -86,7 +86,7 @@ static void begin_part(struct tuning *tuning)
     tuning->parts_left--;
 }
 
-static size_t count_points(const struct bench_options *options, int ops)
+static size_t count_measurements(const struct bench_options *options, int ops)
 {
     size_t sizes = 0;
 
@@ -111,11 +111,11 @@ static void share_time(struct bench *b, struct tuning *tuning)
         ops += bench_selected(options->ops, &bench_collectives,
                               bench_collectives.ops[op]);
     }
-    while (time / (double)count_points(options, ops) < LEAST_SECONDS &&
+    while (time / (double)count_measurements(options, ops) < LEAST_SECONDS &&
            options->size_shift < MOST_SHIFT) {
         options->size_shift++;
     }
-    options->seconds = time / (double)count_points(options, ops);
+    options->seconds = time / (double)count_measurements(options, ops);
     options->seconds = options->seconds < most ? options->seconds : most;
     tuning->end_ns = bench_now_ns() + (int64_t)(1e9 * options->tune_seconds);
     tuning->parts_left = ops;
@@ -123,7 +123,7 @@ static void share_time(struct bench *b, struct tuning *tuning)
         fprintf(stderr,
                 "iris bench: --tune: at most %zu measurements of %.0f ms, "
                 "each size %d times the last; ends within about %.0f s\n",
-                count_points(options, ops), 1e3 * options->seconds,
+                count_measurements(options, ops), 1e3 * options->seconds,
                 1 << options->size_shift, options->tune_seconds);
     }
 }
@@ -132,8 +132,9 @@ static void share_time(struct bench *b, struct tuning *tuning)
 
 /* Measures one variant once. Skips one that the library refuses: it refuses on
  * all ranks alike. */
-static iris_status_t measure(void *arg, int op, iris_ccl_variant_t variant,
-                             size_t bytes, double *us_p)
+static iris_status_t measure_variant(void *arg, int op,
+                                     iris_ccl_variant_t variant, size_t bytes,
+                                     double *us_p)
 {
     struct tuning *tuning = arg;
     struct bench *b = tuning->b;
@@ -250,7 +251,7 @@ static int close_file(struct tuning *tuning, bool keep)
 }
 
 /* Gives all ranks the result of rank 0. */
-static iris_status_t agree(struct bench *b, int ret)
+static iris_status_t agree_on_errno(struct bench *b, int ret)
 {
     double failed = ret;
     iris_status_t status = bench_max(b, &failed, 1);
@@ -274,7 +275,7 @@ static void init_chooser(struct bench *b, struct tuning *tuning)
         .max_bytes = options->max_bytes,
         .size_shift = options->size_shift,
         .spread = options->spread,
-        .measure = measure,
+        .measure = measure_variant,
         .arg = tuning};
 }
 
@@ -292,7 +293,7 @@ iris_status_t bench_tune(struct bench *b)
     if (ret == 0 && b->rank == 0) {
         ret = open_file(b, tuning);
     }
-    status = agree(b, ret);
+    status = agree_on_errno(b, ret);
     for (int op = 0; bench_collectives.ops[op] != NULL && status == IRIS_OK;
          op++) {
         if (bench_selected(b->options.ops, &bench_collectives,
@@ -307,7 +308,7 @@ iris_status_t bench_tune(struct bench *b)
         ret = close_file(tuning, is_whole);
     }
     if (status == IRIS_OK) {
-        status = is_whole ? agree(b, ret)
+        status = is_whole ? agree_on_errno(b, ret)
                           : iris_i_fail(NULL, IRIS_ERR_SYSTEM,
                                         "repeated measurements disagree");
     }

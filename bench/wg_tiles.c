@@ -139,23 +139,23 @@ static iris_status_t enqueue_tiles(struct bench *b, const void *arg)
                        &p->args, sizeof p->args, NULL);
 }
 
-static iris_status_t enqueue_whole(struct bench *b, const void *arg)
+static iris_status_t enqueue_all_reduce(struct bench *b, const void *arg)
 {
     const struct point *p = arg;
 
     return bench_ccl_enqueue(b, &p->whole);
 }
 
-static iris_status_t run(struct bench *b, const void *arg, uint32_t reps,
-                         int reference)
+static iris_status_t run_batch_of_tiles(struct bench *b, const void *arg,
+                                        uint32_t reps, int reference)
 {
-    return bench_enqueue(b, reference ? enqueue_whole : enqueue_tiles, arg,
+    return bench_enqueue(b, reference ? enqueue_all_reduce : enqueue_tiles, arg,
                          reps);
 }
 
 /* Runs each way once, and checks `out`. */
-static iris_status_t verify(struct bench *b, const struct point *p,
-                            int reference, uint64_t *wrong_p)
+static iris_status_t verify_tiles(struct bench *b, const struct point *p,
+                                  int reference, uint64_t *wrong_p)
 {
     struct tiles *own = b->state;
     iris_status_t status =
@@ -165,7 +165,8 @@ static iris_status_t verify(struct bench *b, const struct point *p,
         status = bench_ccl_fill(b, &p->whole, own->host);
     }
     status = status == IRIS_OK ? iris_barrier(b->iris, NULL, NULL) : status;
-    status = status == IRIS_OK ? run(b, p, 1, reference) : status;
+    status =
+        status == IRIS_OK ? run_batch_of_tiles(b, p, 1, reference) : status;
     return status == IRIS_OK ? bench_ccl_check(b, &p->whole, own->host, wrong_p)
                              : status;
 }
@@ -206,12 +207,14 @@ static iris_status_t run_tiles(struct bench *b, size_t op,
                                struct bench_row *row_p)
 {
     struct point p = point_of(b, op, row_p);
-    struct bench_work work = {
-        .run = run, .arg = &p, .max_reps = MAX_ENQUEUED, .references = 1};
-    iris_status_t status = verify(b, &p, false, &row_p->wrong);
+    struct bench_work work = {.run = run_batch_of_tiles,
+                              .arg = &p,
+                              .max_reps = MAX_ENQUEUED,
+                              .references = 1};
+    iris_status_t status = verify_tiles(b, &p, false, &row_p->wrong);
 
     if (status == IRIS_OK) {
-        status = verify(b, &p, true, &row_p->wrong);
+        status = verify_tiles(b, &p, true, &row_p->wrong);
     }
     status = status == IRIS_OK ? bench_sum(b, &row_p->wrong) : status;
     b->graph_ops = GRAPH_OPS;

@@ -199,7 +199,7 @@ check_names() {
         }
         /^}|[;}]$|^[ \t]*[\/#*]|^$/ { head = ""; next }
         { line = head == "" ? FNR : line; head = head " " $0 }' \
-        $(sources src | grep '\.c$')
+        $(sources src tools bench | grep "[.]c$")
 }
 
 check_words() {

@@ -100,13 +100,6 @@ check_from_iris() {
             *) grep -q "\"${name#*.}\"" python/iris_c/__init__.py ;;
             esac || echo "$page: the Python package has no $name"
         done
-    # The first column has what upstream offers.
-    column 2 >"$found.upstream"
-    grep -v '^#' scripts/upstream-names | while read -r name; do
-        [ -z "$name" ] || grep -qF "\`$name\`" "$found.upstream" ||
-            grep -qF "\`$name(" "$found.upstream" ||
-            echo "$page: the first column lacks $name of upstream's"
-    done
 }
 
 # docs/api.md has every call of the headers, with the words of its comment.

@@ -426,7 +426,7 @@ static iris_status_t verify_atomics(struct probe *probe,
 
 /* Copies from host memory to this rank's, from there to the peer's, and sets
  * the peer's flag, all on the context's own stream. */
-static iris_status_t send(struct probe *probe, const uint64_t *words)
+static iris_status_t send_copy(struct probe *probe, const uint64_t *words)
 {
     struct probe_args *args = &probe->args;
     struct probe_board *board = args->board;
@@ -445,7 +445,7 @@ static iris_status_t send(struct probe *probe, const uint64_t *words)
                              : status;
 }
 
-static void fill(uint64_t *words, int from, uint64_t salt)
+static void fill_words(uint64_t *words, int from, uint64_t salt)
 {
     for (size_t i = 0; i < COPIED_BYTES / sizeof *words; i++) {
         words[i] = probe_pattern(from, salt, i);
@@ -462,11 +462,11 @@ static iris_status_t run_copy(struct probe *probe, struct probe_found *found_p)
 
     (void)found_p;
     if (words != NULL) {
-        fill(words, args->rank, args->salt);
+        fill_words(words, args->rank, args->salt);
         status = iris_launch(probe->iris, probe_hold, 1, LANES, args,
                              sizeof *args, probe->stream);
     }
-    status = status == IRIS_OK ? send(probe, words) : status;
+    status = status == IRIS_OK ? send_copy(probe, words) : status;
     if (status == IRIS_OK) {
         status = iris_stream_synchronize(probe->iris, probe->stream);
     }
@@ -483,7 +483,7 @@ static iris_status_t verify_copy(struct probe *probe,
     size_t count = COPIED_BYTES / sizeof *words, i = 0;
 
     if (words != NULL) {
-        fill(words, args->peer, args->salt);
+        fill_words(words, args->peer, args->salt);
         status = iris_memcpy_sync(probe->iris, words + count, args->board->in,
                                   COPIED_BYTES);
     }

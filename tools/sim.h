@@ -124,12 +124,11 @@ enum sim_kind { SIM_CALC, SIM_SEND, SIM_RECV };
 
 #define SIM_NO_STEP SIZE_MAX
 
-/* Steps of a rank are next to each other, in the order of its labels. */
+/* Steps of a rank are next to each other. */
 struct sim_step {
     enum sim_kind kind;
     int rank;
     int peer;        /* for a calc, the peer of its round */
-    uint64_t label;  /* the number behind "l" */
     uint64_t amount; /* ns of calc, else bytes */
     uint64_t tag;
     int is_release, is_round, is_copy;
@@ -150,14 +149,11 @@ struct sim_schedule {
     size_t num_arrows;
 };
 
-/* Returns 0, or -1 after printing a message, which contains `name`. */
-int sim_schedule_read(struct sim_schedule *schedule_p, FILE *file,
-                      const char *name);
+/* Sorts the items, and makes their schedule. Returns 0, or -1 after printing a
+ * message. */
+int sim_schedule_make(struct sim_items *items, int num_ranks,
+                      struct sim_schedule *schedule_p);
 void sim_schedule_free(struct sim_schedule *schedule);
-
-/* Sorts the items and writes them as a schedule. Returns 0, or -1 after printing
- * a message. */
-int sim_schedule_write(struct sim_items *items, int num_ranks, FILE *file);
 
 /* ---- sim_collective.c ---- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris sim run: runs a trace or a schedule on a platform, event by event.
+ * iris sim run: runs a trace's schedule on a platform, event by event.
  *
  * A send occupies its rank's way out and the receiver's way in for the time that
  * its bytes take, after all sends that were ready before it. The rank itself
@@ -344,122 +344,18 @@ static int run_schedule(const struct sim_schedule *schedule,
 
 /* ---- The command ---- */
 
-#define MOST_STUCK 16 /* steps of a deadlock to print */
-
 static const char *const kinds[] = {"compute", "send", "wait"};
-
-/* ---- Reading ---- */
-
-/* Whether the file is a schedule, not a trace. */
-static int is_schedule(FILE *file)
-{
-    char text[16] = "";
-    size_t count = fread(text, 1, sizeof text - 1, file);
-
-    rewind(file);
-    return count > 9 && strncmp(text, "num_ranks", 9) == 0;
-}
-
-/* Writes the schedule of a trace to a temporary file. Returns NULL after printing
- * a message. */
-static FILE *convert_trace(const char *path)
-{
-    struct sim_items items = {0};
-    FILE *file = NULL;
-    int num_ranks;
-    int ret = sim_messages_read(path, &items, &num_ranks);
-
-    if (ret == 0 && (file = tmpfile()) == NULL) {
-        perror("iris sim: a temporary file");
-    }
-    if (file != NULL && sim_schedule_write(&items, num_ranks, file) != 0) {
-        fclose(file);
-        file = NULL;
-    }
-    free(items.items);
-    if (file != NULL) {
-        rewind(file);
-    }
-    return file;
-}
 
 static int read_schedule(const char *path, struct sim_schedule *schedule_p)
 {
-    FILE *file = fopen(path, "re");
-    int ret = -1;
+    struct sim_items items = {0};
+    int num_ranks, ret = sim_messages_read(path, &items, &num_ranks);
 
-    if (file == NULL) {
-        fprintf(stderr, "iris sim: %s: %s\n", path, strerror(errno));
-        return -1;
+    if (ret == 0) {
+        ret = sim_schedule_make(&items, num_ranks, schedule_p);
     }
-    if (!is_schedule(file)) {
-        fclose(file);
-        file = convert_trace(path);
-    }
-    if (file != NULL) {
-        ret = sim_schedule_read(schedule_p, file, path);
-        fclose(file);
-    }
+    free(items.items);
     return ret;
-}
-
-/* ---- Deadlocks ---- */
-
-static void tell_stuck(const struct sim_schedule *schedule,
-                       const struct sim_run *run, size_t i)
-{
-    const struct sim_step *step = &schedule->steps[i];
-    unsigned long long tag = step->tag, label = step->label;
-
-    if (step->kind != SIM_RECV) {
-        fprintf(stderr, "  rank %d: l%llu requires itself\n", step->rank,
-                label);
-    } else if (step->partner == SIM_NO_STEP) {
-        fprintf(stderr,
-                "  rank %d waits in l%llu for %llu bytes of rank %d, tag %llu: "
-                "that rank never sends them\n",
-                step->rank, label, (unsigned long long)step->amount, step->peer,
-                tag);
-    } else if (!run->times[step->partner].is_done) {
-        fprintf(stderr,
-                "  rank %d waits in l%llu for %llu bytes of rank %d, tag %llu: "
-                "that rank sends them in l%llu, which it never reaches\n",
-                step->rank, label, (unsigned long long)step->amount, step->peer,
-                tag, (unsigned long long)schedule->steps[step->partner].label);
-    }
-}
-
-/* Whether all steps that the step requires are done. */
-static int is_reached(const struct sim_schedule *schedule,
-                      const struct sim_run *run, size_t i)
-{
-    for (size_t k = 0; k < schedule->num_arrows; k++) {
-        if (schedule->arrows[k].after == i &&
-            !run->times[schedule->arrows[k].before].is_done) {
-            return 0;
-        }
-    }
-    return 1;
-}
-
-/* Prints the waits of the ranks; without waits, prints steps that require each
- * other. */
-static void tell_deadlock(const struct sim_schedule *schedule,
-                          const struct sim_run *run)
-{
-    int told = 0;
-
-    fprintf(stderr, "iris sim: a deadlock: %zu of %zu steps never run\n",
-            run->num_stuck, schedule->num_steps);
-    for (int reached = 1; reached >= 0 && told == 0; reached--) {
-        for (size_t i = 0; i < schedule->num_steps && told < MOST_STUCK; i++) {
-            if (!run->times[i].is_done &&
-                is_reached(schedule, run, i) == reached) {
-                tell_stuck(schedule, run, i);
-                told++;
-            }
-        }
-    }
 }
 
 /* ---- Results ---- */
@@ -597,7 +493,10 @@ int sim_run_part(char **words, int num_words)
         return 1;
     }
     if (run.num_stuck > 0) {
-        tell_deadlock(&schedule, &run);
+        fprintf(stderr,
+                "iris sim: %s: messages wait for each other: %zu of %zu steps "
+                "never run\n",
+                words[0], run.num_stuck, schedule.num_steps);
     } else {
         (sim_options.json ? print_run_json : print_run_table)(&schedule, &run);
         ret =

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Schedules in the GOAL language of LogGOPSim (Hoefler, Siebert and Lumsdaine,
- * ICPP 2009): each rank's computations, sends and receives, and their
- * dependencies. Reads schedules, joins sends with receives, and writes the
- * messages of a trace as a schedule. A line may end with a word of our own:
- *
- *     calc 100 release      then its rank waits for its writes' arrival
- *     calc 100 round 1      then for results of atomics at rank 1
- *     send 8b to 1 tag 1 round   its rank goes on with the result of this atomic
- *     send 8b to 1 tag 1 copy    a copy engine sends
+ * Makes the schedule of a trace's messages: each rank's computations, sends and
+ * receives, and their dependencies. Hoefler, Siebert and Lumsdaine described such
+ * schedules (GOAL, ICPP 2009).
  */
 #include "config.h"
 
@@ -18,152 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- Reading ---- */
-
-#define MOST_RANKS 65536
-
-/* The state while a file is read. */
-struct reading {
-    struct sim_schedule *schedule;
-    const char *name;
-    unsigned long line;
-    int rank;     /* -1: outside a rank's part */
-    size_t first; /* step of this rank */
-};
-
-static int complain_of_line(const struct reading *reading, const char *what)
-{
-    fprintf(stderr, "iris sim: %s:%lu: %s\n", reading->name, reading->line,
-            what);
-    return -1;
-}
-
-static int compare_label(const void *left, const void *right)
-{
-    const struct sim_step *a = left, *b = right;
-
-    return (a->label > b->label) - (a->label < b->label);
-}
-
-/* The step of this rank with that label, or NULL. */
-static struct sim_step *find_step(const struct reading *reading, uint64_t label)
-{
-    const struct sim_schedule *schedule = reading->schedule;
-    struct sim_step key = {.label = label};
-
-    return reading->first == schedule->num_steps
-               ? NULL
-               : bsearch(&key, schedule->steps + reading->first,
-                         schedule->num_steps - reading->first, sizeof key,
-                         compare_label);
-}
-
-static int add_step(struct reading *reading, const struct sim_step *step)
-{
-    struct sim_schedule *schedule = reading->schedule;
-    size_t count = schedule->num_steps;
-    void *more = iris_i_grow(schedule->steps, count, sizeof *step);
-
-    if (more == NULL) {
-        return complain_of_line(reading, "no memory");
-    }
-    schedule->steps = more;
-    if (count > reading->first &&
-        schedule->steps[count - 1].label >= step->label) {
-        return complain_of_line(reading, "labels of a rank must grow");
-    }
-    schedule->steps[schedule->num_steps++] = *step;
-    return 0;
-}
-
-/* Adds "l3 requires l1", if both steps exist already. */
-static int add_arrow(struct reading *reading, uint64_t after, uint64_t before)
-{
-    struct sim_schedule *schedule = reading->schedule;
-    struct sim_step *to = find_step(reading, after),
-                    *from = find_step(reading, before);
-    void *more = iris_i_grow(schedule->arrows, schedule->num_arrows,
-                             sizeof *schedule->arrows);
-
-    if (to == NULL || from == NULL) {
-        return complain_of_line(reading, "requires a label that is not above");
-    }
-    if (more == NULL) {
-        return complain_of_line(reading, "no memory");
-    }
-    schedule->arrows = more;
-    schedule->arrows[schedule->num_arrows++] = (struct sim_arrow){
-        (size_t)(from - schedule->steps), (size_t)(to - schedule->steps)};
-    to->num_before++;
-    return 0;
-}
-
-static int begin_rank(struct reading *reading, const char *line)
-{
-    int rank;
-
-    if (sscanf(line, "rank %d {", &rank) != 1 || rank != reading->rank + 1 ||
-        rank >= reading->schedule->num_ranks) {
-        return complain_of_line(reading, "ranks are not in order");
-    }
-    reading->rank = rank;
-    reading->first = reading->schedule->num_steps;
-    return 0;
-}
-
-/* Reads the words behind a step. Returns 0, or -1 after printing a message. */
-static int parse_words(const struct reading *reading, const char *line,
-                       struct sim_step *step)
-{
-    const char *round = strstr(line, " round");
-
-    step->is_release = strstr(line, " release") != NULL;
-    step->is_copy = strstr(line, " copy") != NULL;
-    step->is_round = round != NULL;
-    if (round != NULL && step->kind == SIM_CALC &&
-        sscanf(round, " round %d", &step->peer) != 1) {
-        step->peer = -1;
-    }
-    return step->peer >= 0 && step->peer < reading->schedule->num_ranks
-               ? 0
-               : complain_of_line(reading, "a peer that is no rank");
-}
-
-static int parse_line(struct reading *reading, const char *line)
-{
-    struct sim_step step = {.rank = reading->rank, .partner = SIM_NO_STEP};
-    unsigned long long label, other, amount, tag = 0;
-
-    if (line[0] == '\n' || line[0] == '}') {
-        return 0;
-    }
-    if (strncmp(line, "rank ", 5) == 0) {
-        return begin_rank(reading, line);
-    }
-    if (reading->rank < 0) {
-        return complain_of_line(reading, "a step outside of a rank");
-    }
-    if (sscanf(line, "l%llu requires l%llu", &label, &other) == 2) {
-        return add_arrow(reading, label, other);
-    }
-    if (sscanf(line, "l%llu: calc %llu", &label, &amount) == 2) {
-        step.kind = SIM_CALC;
-    } else if (sscanf(line, "l%llu: send %llub to %d tag %llu", &label, &amount,
-                      &step.peer, &tag) == 4 ||
-               sscanf(line, "l%llu: recv %llub from %d tag %llu", &label,
-                      &amount, &step.peer, &tag) == 4) {
-        step.kind = strstr(line, ": send ") != NULL ? SIM_SEND : SIM_RECV;
-    } else {
-        return complain_of_line(reading,
-                                "neither calc, send, recv nor requires");
-    }
-    step.label = label;
-    step.amount = amount;
-    step.tag = tag;
-    return parse_words(reading, line, &step) != 0 ? -1
-                                                  : add_step(reading, &step);
-}
 
 /* ---- Joining ---- */
 
@@ -265,46 +113,13 @@ static void sort_arrows(struct sim_schedule *schedule)
     }
 }
 
-int sim_schedule_read(struct sim_schedule *schedule_p, FILE *file,
-                      const char *name)
-{
-    struct sim_schedule schedule = {0};
-    struct reading reading = {.schedule = &schedule, .name = name, .rank = -1};
-    char *line = NULL;
-    size_t capacity = 0;
-    int ret = 0;
-
-    while (ret == 0 && getline(&line, &capacity, file) > 0) {
-        reading.line++;
-        if (schedule.num_ranks > 0) {
-            ret = parse_line(&reading, line);
-        } else if (sscanf(line, "num_ranks %d", &schedule.num_ranks) != 1 ||
-                   schedule.num_ranks < 1 || schedule.num_ranks > MOST_RANKS) {
-            ret =
-                complain_of_line(&reading, "no schedule: num_ranks is missing");
-        }
-    }
-    free(line);
-    if (ret == 0 && (schedule.num_ranks == 0 || join_ends(&schedule) != 0)) {
-        ret = complain_of_line(&reading, schedule.num_ranks == 0 ? "is empty"
-                                                                 : "no memory");
-    }
-    if (ret != 0) {
-        sim_schedule_free(&schedule);
-        return -1;
-    }
-    sort_arrows(&schedule);
-    *schedule_p = schedule;
-    return 0;
-}
-
 void sim_schedule_free(struct sim_schedule *schedule)
 {
     free(schedule->steps);
     free(schedule->arrows);
 }
 
-/* ---- Writing ---- */
+/* ---- Steps ---- */
 
 static int compare_items(const void *left, const void *right)
 {
@@ -321,11 +136,11 @@ static int compare_items(const void *left, const void *right)
 
 /* One rank's part of the items, in the order of time. */
 struct rank_part {
-    FILE *file;
+    struct sim_schedule *schedule;
     const struct sim_item *items;
-    long count;
     long *previous; /* of each item: the one before on its track, or -1 */
-    long *begin;    /* the first item of its step */
+    size_t *begin;  /* the calc of its step */
+    size_t *steps;  /* its message */
     long *latest;   /* the last item of each track */
     long num_tracks;
 };
@@ -352,16 +167,20 @@ static long append_item(struct rank_part *part, long i)
     return part->previous[i];
 }
 
-/* The interval before item i waits for item `last` and for all that is one step
- * with that. */
-static void print_requires(const struct rank_part *part, long i, long last)
+static size_t add_step(struct sim_schedule *schedule,
+                       const struct sim_step *step)
 {
-    const struct sim_item *step = &part->items[last];
+    schedule->steps[schedule->num_steps] = *step;
+    schedule->steps[schedule->num_steps].partner = SIM_NO_STEP;
+    return schedule->num_steps++;
+}
 
-    for (long k = last; k >= 0 && is_same_step(step, &part->items[k]);
-         k = part->previous[k]) {
-        fprintf(part->file, "l%ld requires l%ld\n", 2 * i, 2 * k + 1);
-    }
+static void add_arrow(struct sim_schedule *schedule, size_t before,
+                      size_t after)
+{
+    schedule->arrows[schedule->num_arrows++] =
+        (struct sim_arrow){before, after};
+    schedule->steps[after].num_before++;
 }
 
 /* The part of the interval before item i (after `last`, unless that is -1) that
@@ -378,101 +197,127 @@ static int64_t find_interval(const struct rank_part *part, long i, long last)
     return ns > 0 ? ns : 0;
 }
 
-static void print_calc(const struct rank_part *part, long i, long last)
-{
-    const struct sim_item_cost *cost = &part->items[i].cost;
-
-    fprintf(part->file, "l%ld: calc %lld", 2 * i,
-            (long long)find_interval(part, i, last));
-    if (cost->is_release) {
-        fprintf(part->file, " release");
-    }
-    if (cost->waits_before) {
-        fprintf(part->file, " round %d", part->items[i].peer);
-    }
-    fprintf(part->file, "\n");
-}
-
-static void print_message(const struct rank_part *part, long i)
+/* The interval before item i, which waits for item `last` and for all that is
+ * one step with that. */
+static size_t add_calc(struct rank_part *part, long i, long last)
 {
     const struct sim_item *item = &part->items[i];
+    struct sim_step calc = {.kind = SIM_CALC,
+                            .rank = item->rank,
+                            .peer = item->peer,
+                            .amount = (uint64_t)find_interval(part, i, last),
+                            .is_release = item->cost.is_release,
+                            .is_round = item->cost.waits_before};
+    size_t step = add_step(part->schedule, &calc);
 
-    fprintf(part->file, "l%ld: %s %llub %s %d tag %llu%s%s\n", 2 * i + 1,
-            item->is_send ? "send" : "recv", (unsigned long long)item->bytes,
-            item->is_send ? "to" : "from", item->peer,
-            (unsigned long long)item->tag, item->cost.is_copy ? " copy" : "",
-            item->cost.waits_itself ? " round" : "");
+    for (long k = last;
+         k >= 0 && is_same_step(&part->items[last], &part->items[k]);
+         k = part->previous[k]) {
+        add_arrow(part->schedule, part->steps[k], step);
+    }
+    return step;
 }
 
-/* Labels: l<2 * i> is the interval before item i, if that begins a step, and
- * l<2 * i + 1> the item itself. The interval ends where a wait begins, so it
- * has no time spent waiting. An item without a track is done by the network: it
- * waits for nothing. */
-static void print_item(struct rank_part *part, long i)
+/* The interval before a step ends where its wait begins, so it has no time
+ * spent waiting. An item without a track is done by the network: it waits for
+ * nothing. */
+static void add_item(struct rank_part *part, long i)
 {
     const struct sim_item *item = &part->items[i];
     long last = item->tid[0] == '\0' ? -1 : append_item(part, i);
     int begins = last < 0 || !is_same_step(item, &part->items[last]);
+    struct sim_step message = {.kind = item->is_send ? SIM_SEND : SIM_RECV,
+                               .rank = item->rank,
+                               .peer = item->peer,
+                               .amount = item->bytes,
+                               .tag = item->tag,
+                               .is_copy = item->cost.is_copy,
+                               .is_round = item->cost.waits_itself};
 
-    part->begin[i] = begins ? i : part->begin[last];
-    if (begins) {
-        print_calc(part, i, last);
-    }
-    print_message(part, i);
-    fprintf(part->file, "l%ld requires l%ld\n", 2 * i + 1, 2 * part->begin[i]);
-    if (begins && last >= 0) {
-        print_requires(part, i, last);
-    }
+    part->begin[i] = begins ? add_calc(part, i, last) : part->begin[last];
+    part->steps[i] = add_step(part->schedule, &message);
+    add_arrow(part->schedule, part->begin[i], part->steps[i]);
 }
 
-static int print_rank(FILE *file, const struct sim_item *items, long count)
+static int add_rank(struct sim_schedule *schedule, const struct sim_item *items,
+                    size_t count)
 {
-    struct rank_part part = {.file = file, .items = items, .count = count};
+    struct rank_part part = {.schedule = schedule, .items = items};
+    int ret = -1;
 
-    part.previous = calloc((size_t)count + 1, sizeof *part.previous);
-    part.begin = calloc((size_t)count + 1, sizeof *part.begin);
-    part.latest = calloc((size_t)count + 1, sizeof *part.latest);
-    if (part.previous != NULL && part.begin != NULL && part.latest != NULL) {
-        for (long i = 0; i < count; i++) {
-            print_item(&part, i);
+    part.previous = calloc(count + 1, sizeof *part.previous);
+    part.begin = calloc(count + 1, sizeof *part.begin);
+    part.steps = calloc(count + 1, sizeof *part.steps);
+    part.latest = calloc(count + 1, sizeof *part.latest);
+    if (part.previous != NULL && part.begin != NULL && part.steps != NULL &&
+        part.latest != NULL) {
+        for (size_t i = 0; i < count; i++) {
+            add_item(&part, (long)i);
         }
+        ret = 0;
     }
     free(part.previous);
     free(part.begin);
+    free(part.steps);
     free(part.latest);
-    return part.previous == NULL || part.begin == NULL || part.latest == NULL
-               ? -1
-               : 0;
+    return ret;
 }
 
-static int print_schedule(FILE *file, const struct sim_items *items,
-                          int num_ranks)
+/* Whether all items are between ranks. */
+static int has_known_ranks(const struct sim_items *items, int num_ranks)
+{
+    for (size_t i = 0; i < items->count; i++) {
+        const struct sim_item *item = &items->items[i];
+
+        if (item->rank < 0 || item->rank >= num_ranks || item->peer < 0 ||
+            item->peer >= num_ranks) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static int add_ranks(struct sim_schedule *schedule,
+                     const struct sim_items *items)
 {
     size_t first = 0, end = 0;
 
-    fprintf(file, "num_ranks %d\n", num_ranks);
-    for (int rank = 0; rank < num_ranks; rank++) {
+    schedule->steps = calloc(2 * items->count + 1, sizeof *schedule->steps);
+    schedule->arrows = calloc(2 * items->count + 1, sizeof *schedule->arrows);
+    if (schedule->steps == NULL || schedule->arrows == NULL) {
+        return -1;
+    }
+    for (int rank = 0; rank < schedule->num_ranks; rank++, first = end) {
         while (end < items->count && items->items[end].rank == rank) {
             end++;
         }
-        fprintf(file, "\nrank %d {\n", rank);
-        if (print_rank(file, items->items + first, (long)(end - first)) != 0) {
+        if (add_rank(schedule, items->items + first, end - first) != 0) {
             return -1;
         }
-        fprintf(file, first == end ? "l0: calc 0\n}\n" : "}\n");
-        first = end;
     }
-    return 0;
+    sort_arrows(schedule);
+    return join_ends(schedule);
 }
 
-int sim_schedule_write(struct sim_items *items, int num_ranks, FILE *file)
+int sim_schedule_make(struct sim_items *items, int num_ranks,
+                      struct sim_schedule *schedule_p)
 {
-    if (items->count > 1) {
-        qsort(items->items, items->count, sizeof *items->items, compare_items);
+    struct sim_schedule schedule = {.num_ranks = num_ranks};
+    const char *why = "no memory";
+
+    if (num_ranks < 1 || !has_known_ranks(items, num_ranks)) {
+        why = "it has messages of ranks that it does not have";
+    } else {
+        if (items->count > 1) {
+            qsort(items->items, items->count, sizeof *items->items,
+                  compare_items);
+        }
+        if (add_ranks(&schedule, items) == 0) {
+            *schedule_p = schedule;
+            return 0;
+        }
     }
-    if (print_schedule(file, items, num_ranks) == 0) {
-        return 0;
-    }
-    fprintf(stderr, "iris sim: a schedule of %d ranks: no memory\n", num_ranks);
+    sim_schedule_free(&schedule);
+    fprintf(stderr, "iris sim: a trace of %d ranks: %s\n", num_ranks, why);
     return -1;
 }

@@ -68,7 +68,7 @@ static void print_pids(const struct iris_report *report)
     printf("%s\n", count > MAX_PIDS ? ",..." : "");
 }
 
-static void print_job(const struct iris_report *report)
+static void print_summary(const struct iris_report *report)
 {
     const char *id = report->ranks[0].job;
     char name[IRIS_REPORT_NAME];
@@ -88,7 +88,7 @@ static void visit_job(struct visit *visit, int fd)
     if (iris_i_report_is_new(&visit->seen, fd) &&
         iris_i_report_read(fd, &report) == IRIS_OK) {
         if (visit->name == NULL) {
-            print_job(report);
+            print_summary(report);
         } else if (visit->fd < 0 && is_wanted(visit, report)) {
             visit->fd = dup(fd);
         }
@@ -277,8 +277,8 @@ static struct table_row *find_row(struct table *table,
     return &table->rows[table->count++];
 }
 
-static void add_rank(struct table *table, const struct iris_report *report,
-                     const struct iris_report *before, int i)
+static void add_rank_row(struct table *table, const struct iris_report *report,
+                         const struct iris_report *before, int i)
 {
     const struct iris_report_rank *rank = &report->ranks[i];
     double seconds = (double)(report->now_ns - before->now_ns) / 1e9;
@@ -388,7 +388,7 @@ static int draw_table(const struct iris_report *report,
 
     if (ret == 0) {
         for (int i = 0; i < report->num_ranks; i++) {
-            add_rank(&table, report, before, i);
+            add_rank_row(&table, report, before, i);
         }
         qsort(table.rows, (size_t)table.count, sizeof *table.rows,
               compare_table_rows);
@@ -508,7 +508,7 @@ static int open_job(const char *name)
     return fd;
 }
 
-static int print_report(int fd, int json)
+static int print_job(int fd, int json)
 {
     struct iris_report *report;
     int status;
@@ -644,7 +644,7 @@ int tool_top(int argc, char **argv)
     }
     status = options.mode == 'l'   ? follow_job(fd)
              : options.mode == 'c' ? print_calls(fd)
-                                   : print_report(fd, options.mode == 'j');
+                                   : print_job(fd, options.mode == 'j');
     close(fd);
     return status;
 }

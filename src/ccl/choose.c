@@ -156,8 +156,8 @@ iris_ccl_variant_t iris_i_ccl_set_variant(const iris_t *iris,
 }
 
 /* The variant that the call asks for, else the setting's. */
-static iris_ccl_variant_t asked(const iris_t *iris,
-                                const struct iris_ccl_call *call)
+static iris_ccl_variant_t find_asked(const iris_t *iris,
+                                     const struct iris_ccl_call *call)
 {
     const struct iris_ccl_options *options = &call->options;
     const iris_ccl_variant_t of[IRIS_CCL_NUM_OPS] = {
@@ -170,7 +170,7 @@ static iris_ccl_variant_t asked(const iris_t *iris,
 
 /* The variant's requirements on buffers; -1: the collective has no such
  * variant. */
-static int needs(enum iris_ccl_op op, iris_ccl_variant_t variant)
+static int find_needs(enum iris_ccl_op op, iris_ccl_variant_t variant)
 {
     const struct iris_ccl_kind *kind = &iris_i_ccl_kinds[op];
 
@@ -210,7 +210,7 @@ iris_ccl_variant_t iris_i_ccl_find_variant(enum iris_ccl_op op,
 
 /* Whether input off the heap is copied through workspaces. A single member on
  * the CPU needs no workspace, and accepts the same buffers as larger groups. */
-static int stages(const iris_t *iris, const struct iris_ccl_call *call)
+static int may_stage(const iris_t *iris, const struct iris_ccl_call *call)
 {
     return call->options.rows == 0 &&
            (call->workspace == NULL ? !on_gpu(iris)
@@ -229,7 +229,7 @@ static int rounds_once(const struct iris_ccl_call *call)
            is_float8(call);
 }
 
-static int can(const struct iris_ccl_call *call, int needs)
+static int meets_needs(const struct iris_ccl_call *call, int needs)
 {
     if ((needs & IRIS_CCL_STAGES) && call->stages) {
         return 1;
@@ -244,7 +244,7 @@ static int can(const struct iris_ccl_call *call, int needs)
 }
 
 /* A variant of the collective that accepts any buffers. */
-static iris_ccl_variant_t fallback(enum iris_ccl_op op)
+static iris_ccl_variant_t choose_last(enum iris_ccl_op op)
 {
     return op == IRIS_CCL_ALL_REDUCE || op == IRIS_CCL_REDUCE
                ? IRIS_CCL_TWO_SHOT_PACKET
@@ -261,8 +261,8 @@ static int is_for(const struct iris_ccl_rule *rule, enum iris_ccl_op op,
            rule->bytes >= bytes;
 }
 
-static int fits(const iris_t *iris, const struct iris_ccl_call *call,
-                const struct iris_ccl_rule *rule)
+static int fits_call(const iris_t *iris, const struct iris_ccl_call *call,
+                     const struct iris_ccl_rule *rule)
 {
     return is_for(rule, ruled_as(call), on_gpu(iris),
                   call->group->members.count,
@@ -277,44 +277,51 @@ iris_ccl_variant_t iris_i_ccl_table_variant(enum iris_ccl_op op, int gpu,
             return table[i].variant;
         }
     }
-    return fallback(op);
+    return choose_last(op);
 }
 
 /* Whether a rule's variant can do the call. Members' buffers may differ, but
  * their variants may not. So on a CPU, variants that need the heap are used
  * only on request. */
-static int serves(const iris_t *iris, const struct iris_ccl_call *call,
-                  iris_ccl_variant_t variant)
+static int serves_call(const iris_t *iris, const struct iris_ccl_call *call,
+                       iris_ccl_variant_t variant)
 {
-    int needed = needs(call->op, variant);
+    int needed = find_needs(call->op, variant);
 
-    return can(call, needed) &&
+    return meets_needs(call, needed) &&
            (on_gpu(iris) || !(needed & IRIS_CCL_ON_HEAP) ||
             (needed & IRIS_CCL_STAGES) || call->options.rows != 0);
 }
 
-/* The tuning file's rule. NULL: there is no rule for this call and its buffers,
- * or the rule refers to the table. */
-static const struct iris_ccl_rule *tuned(const iris_t *iris,
-                                         const struct iris_ccl_call *call)
+/* The first rule whose variant can do the call, or that refers to the table;
+ * NULL: none. */
+static const struct iris_ccl_rule *find_rule(const iris_t *iris,
+                                             const struct iris_ccl_call *call,
+                                             const struct iris_ccl_rule *rules,
+                                             size_t count)
 {
-    const struct iris_ccl *ccl = iris_i_ccl_of(iris);
-    const struct iris_ccl_tuning *tuning = ccl == NULL ? NULL : ccl->tuning;
-
-    for (size_t i = 0; tuning != NULL && i < tuning->count; i++) {
-        const struct iris_ccl_rule *rule = &tuning->rules[i];
-
-        if (!fits(iris, call, rule)) {
-            continue;
-        }
-        if (rule->variant == IRIS_CCL_AUTO) {
-            return NULL;
-        }
-        if (serves(iris, call, rule->variant)) {
-            return rule;
+    for (size_t i = 0; i < count; i++) {
+        if (fits_call(iris, call, &rules[i]) &&
+            (rules[i].variant == IRIS_CCL_AUTO ||
+             serves_call(iris, call, rules[i].variant))) {
+            return &rules[i];
         }
     }
     return NULL;
+}
+
+/* The tuning file's rule. NULL: there is no rule for this call and its buffers,
+ * or the rule refers to the table. */
+static const struct iris_ccl_rule *find_tuned(const iris_t *iris,
+                                              const struct iris_ccl_call *call)
+{
+    const struct iris_ccl *ccl = iris_i_ccl_of(iris);
+    const struct iris_ccl_tuning *tuning = ccl == NULL ? NULL : ccl->tuning;
+    const struct iris_ccl_rule *rule =
+        tuning == NULL ? NULL
+                       : find_rule(iris, call, tuning->rules, tuning->count);
+
+    return rule != NULL && rule->variant != IRIS_CCL_AUTO ? rule : NULL;
 }
 
 size_t iris_i_ccl_step_bytes(const struct iris_ccl_call *call,
@@ -328,15 +335,17 @@ size_t iris_i_ccl_step_bytes(const struct iris_ccl_call *call,
                : slot;
 }
 
-static iris_ccl_variant_t best(const iris_t *iris,
-                               const struct iris_ccl_call *call)
+static iris_ccl_variant_t choose_default(const iris_t *iris,
+                                         const struct iris_ccl_call *call)
 {
-    iris_ccl_variant_t variant = iris_i_ccl_table_variant(
-        ruled_as(call), on_gpu(iris), call->group->members.count,
-        call->options.rows == 0 ? call->bytes : ANY_BYTES);
+    const struct iris_ccl_rule *rule =
+        find_rule(iris, call, table, sizeof table / sizeof *table);
+    iris_ccl_variant_t variant =
+        rule != NULL ? rule->variant : choose_last(call->op);
 
-    if (call->options.rows != 0) {
-        return variant; /* the only variant, possible or not */
+    if (call->options.rows != 0) { /* the only variant, possible or not */
+        return iris_i_ccl_table_variant(ruled_as(call), on_gpu(iris),
+                                        call->group->members.count, ANY_BYTES);
     }
     /* Packets in several steps are the last resort: each step waits for all
      * members. */
@@ -345,7 +354,7 @@ static iris_ccl_variant_t best(const iris_t *iris,
         call->bytes > iris_i_ccl_step_bytes(call, variant)) {
         return IRIS_CCL_TWO_SHOT;
     }
-    return can(call, needs(call->op, variant)) ? variant : fallback(call->op);
+    return variant;
 }
 
 /* The most workgroups for a call. */
@@ -357,9 +366,9 @@ static int max_cus(const iris_t *iris, const struct iris_ccl_call *call)
 
 static void choose_best(const iris_t *iris, struct iris_ccl_call *call)
 {
-    const struct iris_ccl_rule *rule = tuned(iris, call);
+    const struct iris_ccl_rule *rule = find_tuned(iris, call);
 
-    call->variant = rule != NULL ? rule->variant : best(iris, call);
+    call->variant = rule != NULL ? rule->variant : choose_default(iris, call);
     if (rule != NULL && call->cus == 0) {
         call->cus =
             rule->cus < max_cus(iris, call) ? rule->cus : max_cus(iris, call);
@@ -383,20 +392,20 @@ static iris_status_t check_cus(const iris_t *iris,
 static iris_status_t choose_variant(const iris_t *iris,
                                     struct iris_ccl_call *call)
 {
-    iris_ccl_variant_t variant = asked(iris, call);
-    int needed = needs(call->op, variant);
+    iris_ccl_variant_t variant = find_asked(iris, call);
+    int needed = find_needs(call->op, variant);
 
-    call->stages = stages(iris, call);
+    call->stages = may_stage(iris, call);
     call->by_packets =
         on_gpu(iris) && iris_i_ccl_kinds[call->op].reduces && is_float8(call);
     if (call->op == IRIS_CCL_REDUCE && needed < 0 &&
-        needs(IRIS_CCL_ALL_REDUCE, variant) >= 0) {
+        find_needs(IRIS_CCL_ALL_REDUCE, variant) >= 0) {
         variant = IRIS_CCL_AUTO; /* a variant that does not keep the order */
     }
     if (variant == IRIS_CCL_AUTO) {
         choose_best(iris, call);
         variant = call->variant;
-        needed = needs(call->op, variant);
+        needed = find_needs(call->op, variant);
     }
     if (needed < 0) {
         return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
@@ -405,7 +414,7 @@ static iris_status_t choose_variant(const iris_t *iris,
                            call->name, iris_ccl_variant_name(variant),
                            (int)variant);
     }
-    if (!can(call, needed)) {
+    if (!meets_needs(call, needed)) {
         return iris_i_fail(
             iris_i_log(iris), IRIS_ERR_INVALID,
             "%s: variant %s needs %s; pass such, or IRIS_CCL_AUTO", call->name,
@@ -469,8 +478,8 @@ struct line {
     char fields[FIELDS + 1][FIELD_BYTES]; /* one more than allowed */
 };
 
-static iris_status_t reject(const iris_t *iris, const struct line *line,
-                            const char *field, const char *accepts)
+static iris_status_t reject_field(const iris_t *iris, const struct line *line,
+                                  const char *field, const char *accepts)
 {
     return iris_i_fail(iris_i_log(iris), IRIS_ERR_CONFIG,
                        "IRIS_CCL_TUNING: %s:%d: '%s' is not %s", line->path,
@@ -503,7 +512,8 @@ static iris_status_t parse_device(const iris_t *iris, const struct line *line,
     *on_gpu_p = strcmp(line->fields[1], "gpu") == 0;
     return *on_gpu_p || strcmp(line->fields[1], "cpu") == 0
                ? IRIS_OK
-               : reject(iris, line, line->fields[1], "a device: gpu or cpu");
+               : reject_field(iris, line, line->fields[1],
+                              "a device: gpu or cpu");
 }
 
 /* "=4": exactly four members. "4": one to four. */
@@ -515,9 +525,10 @@ static iris_status_t parse_members(const iris_t *iris, const struct line *line,
 
     if (!parse_number(text + (text[0] == '='), INT_MAX, &members) ||
         members == 0 || strcmp(text, "=any") == 0) {
-        return reject(iris, line, text,
-                      "a number of members: 1 or more, or any; with = ahead "
-                      "of it: no fewer");
+        return reject_field(
+            iris, line, text,
+            "a number of members: 1 or more, or any; with = ahead "
+            "of it: no fewer");
     }
     rule_p->members = text[0] == '=' ? -(int)members : (int)members;
     return IRIS_OK;
@@ -530,17 +541,18 @@ static iris_status_t parse_way(const iris_t *iris, const struct line *line,
     size_t cus;
 
     if (!parse_number(fields[3], SIZE_MAX, &rule_p->bytes)) {
-        return reject(iris, line, fields[3], "a number of bytes, or any");
+        return reject_field(iris, line, fields[3], "a number of bytes, or any");
     }
     rule_p->variant = iris_i_ccl_find_variant(rule_p->op, fields[4]);
     if (rule_p->variant == IRIS_CCL_AUTO && strcmp(fields[4], "auto") != 0) {
-        return reject(iris, line, fields[4],
-                      "auto, or a variant of it that keeps the order of "
-                      "addition (docs/collectives.md)");
+        return reject_field(iris, line, fields[4],
+                            "auto, or a variant of it that keeps the order of "
+                            "addition (docs/collectives.md)");
     }
     if (!parse_number(fields[5], INT_MAX, &cus) || cus == INT_MAX) {
-        return reject(iris, line, fields[5],
-                      "a number of workgroups, 0 for as many as are worth it");
+        return reject_field(
+            iris, line, fields[5],
+            "a number of workgroups, 0 for as many as are worth it");
     }
     rule_p->cus = (int)cus;
     return IRIS_OK;
@@ -553,10 +565,11 @@ static iris_status_t parse_rule(const iris_t *iris, const struct line *line,
     iris_status_t status;
 
     if (op < 0) {
-        return reject(iris, line, line->fields[0],
-                      "format or a collective: all_reduce, all_gather, "
-                      "reduce_scatter, all_to_all or broadcast; write the "
-                      "file anew with iris bench --tune");
+        return reject_field(
+            iris, line, line->fields[0],
+            "format or a collective: all_reduce, all_gather, "
+            "reduce_scatter, all_to_all or broadcast; write the "
+            "file anew with iris bench --tune");
     }
     rule_p->op = (enum iris_ccl_op)op;
     status = parse_device(iris, line, &rule_p->on_gpu);
@@ -566,8 +579,8 @@ static iris_status_t parse_rule(const iris_t *iris, const struct line *line,
     return status == IRIS_OK ? parse_way(iris, line, rule_p) : status;
 }
 
-static void mix(struct iris_ccl_tuning *tuning, const uint64_t *words,
-                size_t count)
+static void mix_hash(struct iris_ccl_tuning *tuning, const uint64_t *words,
+                     size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         tuning->hash = (tuning->hash ^ words[i]) * 0xd6e8feb86659fd93u;
@@ -591,7 +604,7 @@ static iris_status_t add_rule(const iris_t *iris,
     }
     rules[tuning->count++] = *rule;
     tuning->rules = rules;
-    mix(tuning, words, sizeof words / sizeof words[0]);
+    mix_hash(tuning, words, sizeof words / sizeof words[0]);
     return IRIS_OK;
 }
 

@@ -6,7 +6,8 @@
  * Protocol; a test's output is shown if it fails.
  *
  * Under a launcher this process is one rank of several, which run the same
- * tests in the same order: it forks nothing.
+ * tests in the same order: it forks nothing. Nor does it with --together, which
+ * scripts/gpu-test uses: a process takes seconds to open a GPU.
  */
 #include "config.h"
 
@@ -30,9 +31,10 @@ extern const struct harness_file *const __start_iris_tests[];
 extern const struct harness_file *const __stop_iris_tests[];
 
 static const char usage[] =
-    "usage: run [--list] [-v] [-k PATTERN] [FILE]...\n"
+    "usage: run [--list | --together] [-v] [-k PATTERN] [FILE]...\n"
     "Runs a folder's tests, or those of each FILE, such as test_alloc.\n"
     "  --list      print files with their kinds, and their tests\n"
+    "  --together  all in this process, which opens its GPUs once\n"
     "  -k PATTERN  only the tests that have PATTERN in their sentence\n"
     "  -v          show the output of each test, not of failed ones alone\n"
     "IRIS_TEST_TIMEOUT is the seconds that a test may take (default: 300).\n"
@@ -42,6 +44,7 @@ static const char usage[] =
 
 static struct {
     int is_list;
+    int is_together;
     int is_verbose;
     const char *pattern; /* NULL: every test */
     char **files;        /* none: every file */
@@ -323,11 +326,20 @@ static void filter_launched(void)
     }
 }
 
-/* As one rank of a launcher's. Left out is what runs nothing in this job. */
+/* In this process, as one rank of a launcher's. Left out is what runs nothing in this job. */
 static int run_launched(const struct harness_file *file, int *num_ended_p)
 {
-    int ret = file->run();
+    char *kept[1024] = {NULL}; /* a file's settings end with it */
+    int ret;
 
+    for (int i = 0; i < 1023 && environ[i] != NULL; i++) {
+        kept[i] = strdup(environ[i]);
+    }
+    ret = file->run();
+    clearenv();
+    for (int i = 0; kept[i] != NULL; i++) {
+        putenv(kept[i]);
+    }
     *num_ended_p += runner_orders->num_ended;
     runner_orders->num_ended = runner_orders->num_tests = 0;
     return ret == 77 ? 0 : ret;
@@ -340,6 +352,8 @@ static int parse(int argc, char **argv)
     for (; option < argc && argv[option][0] == '-'; option++) {
         if (strcmp(argv[option], "--list") == 0) {
             options.is_list = 1;
+        } else if (strcmp(argv[option], "--together") == 0) {
+            options.is_together = 1;
         } else if (strcmp(argv[option], "-v") == 0) {
             options.is_verbose = 1;
         } else if (strcmp(argv[option], "-k") == 0 && option + 1 < argc) {
@@ -412,7 +426,7 @@ int main(int argc, char **argv)
     if (!are_files_known()) {
         return 2;
     }
-    if (harness_launched() != 0 && !options.is_list) {
+    if ((options.is_together || harness_launched() != 0) && !options.is_list) {
         filter_launched();
         return run_all(1);
     }
