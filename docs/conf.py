@@ -11,6 +11,7 @@ extensions = ["myst_parser"]
 root_doc = "README"
 myst_heading_anchors = 4
 highlight_language = "none"
+exclude_patterns = ["device", "examples", "include"]  # sources that pages link to
 suppress_warnings = ["misc.highlighting_failure"]  # tables in comments are not C
 html_theme = "furo"
 html_title = f"{project} {version}"
