@@ -20,7 +20,8 @@ dist_guide_DATA = %D%/guide/01-first-program.md %D%/guide/02-kernels.md \
 	%D%/guide/kernels.svg %D%/guide/order.svg %D%/guide/rows.svg \
 	%D%/guide/signals.svg %D%/guide/translate.svg
 labdir = $(docsdir)/lab
-dist_lab_DATA = %D%/lab/amd-checks.md %D%/lab/performance.md
+dist_lab_DATA = %D%/lab/amd-checks.md %D%/lab/performance.md \
+	%D%/lab/timing.md %D%/lab/upstream.md
 picturesdir = $(docsdir)/pictures
 dist_pictures_DATA = %D%/pictures/guide.png %D%/pictures/reference.png \
 	%D%/pictures/report.png %D%/pictures/top.png
