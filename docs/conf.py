@@ -11,12 +11,14 @@ extensions = ["myst_parser"]
 root_doc = "README"
 myst_heading_anchors = 4
 highlight_language = "none"
+exclude_patterns = ["device", "examples", "include"]  # sources that pages link to
 suppress_warnings = ["misc.highlighting_failure"]  # tables in comments are not C
 html_theme = "furo"
 html_title = f"{project} {version}"
 html_show_copyright = False
 html_copy_source = False
-html_static_path = ["html.css"]
+html_static_path = ["html.css", "site.js"]
+html_js_files = ["site.js"]
 html_css_files = ["html.css"]
 # Debian's package of the theme has no dark colours of its own.
 html_theme_options = {

@@ -19,11 +19,14 @@ dist_guide_DATA = %D%/guide/01-first-program.md %D%/guide/02-kernels.md \
 	%D%/guide/devices.svg %D%/guide/first.svg %D%/guide/index.md \
 	%D%/guide/kernels.svg %D%/guide/order.svg %D%/guide/rows.svg \
 	%D%/guide/signals.svg %D%/guide/translate.svg
+labdir = $(docsdir)/lab
+dist_lab_DATA = %D%/lab/amd-checks.md %D%/lab/performance.md \
+	%D%/lab/timing.md %D%/lab/upstream.md
 picturesdir = $(docsdir)/pictures
 dist_pictures_DATA = %D%/pictures/guide.png %D%/pictures/reference.png \
 	%D%/pictures/report.png %D%/pictures/top.png
 # For `make html`, which makes html/index.html.
-EXTRA_DIST += %D%/conf.py %D%/html.css
+EXTRA_DIST += %D%/conf.py %D%/html.css %D%/site.js
 html-local:
 	$(srcdir)/scripts/html html
 clean-local: clean-html

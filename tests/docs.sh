@@ -14,7 +14,7 @@ trap 'rm -f "$found" "$found".*' EXIT
 # Relative links in pages, without the part behind '#'.
 check_links() {
     local page link
-    for page in *.md docs/*.md docs/guide/*.md python/*.md; do
+    for page in *.md docs/*.md docs/guide/*.md docs/lab/*.md python/*.md; do
         grep -o '](\([^)#:]*\)\(#[^)]*\)\?)' "$page" |
             sed 's/^](//; s/[#)].*//' | sort -u |
             while read -r link; do

@@ -23,7 +23,7 @@ fail() {
 
 # A copy, in which faults are planted.
 mkdir "$tmp/root"
-cp -r "$root"/*.md "$root/configure.ac" "$root/docs" "$root/device" "$root/examples" \
+cp -r "$root"/*.md "$root/src" "$root/configure.ac" "$root/docs" "$root/device" "$root/examples" \
     "$root/include" "$root/scripts" "$tmp/root/"
 cd "$tmp" || exit 99
 make_html() {
@@ -45,10 +45,14 @@ for page in "$root"/*.md "$root"/docs/*.md "$root"/docs/guide/*.md; do
     name=${page#"$root/"}
     [ -e "html/${name%.md}.html" ] || fail "no page for $name"
 done
-for call in iris_all_reduce iris_atomic_xor iris_dev_barrier; do
+for call in iris_all_reduce iris_atomic_add iris_dev_barrier; do
     grep -q "\<$call\>" html/searchindex.js || fail "the search does not find $call"
-    grep -rq "<h3>.*$call" html/reference || fail "the reference lacks $call"
+    [ -e "html/reference/$call.html" ] || fail "the reference lacks $call"
 done
+# The text of an error of src, too, and code can be copied.
+grep -q "ask for at least 1" html/reference/messages.html && grep -q '\<overflow' html/searchindex.js ||
+    fail "the search does not find messages"
+grep -q 'src="[^"]*site.js' html/README.html || fail "no copy buttons"
 links=$(check_links)
 [ -z "$links" ] || fail "links that lead nowhere: $links"
 

@@ -163,6 +163,22 @@ const char *iris_i_registry_at(size_t i, const char *module_dir,
     return NULL;
 }
 
+/* The backend that a name of something else probably means. */
+static const char *guess_backend(const char *name)
+{
+    static const char *const gpus[] = {"cuda", "nvidia", "amd", "rocm", "gpu"};
+
+    for (size_t i = 0; i < sizeof gpus / sizeof gpus[0]; i++) {
+        if (strcasecmp(gpus[i], name) == 0) {
+            return ". GPUs of AMD and of NVIDIA are IRIS_BACKEND=hip, several "
+                   "ranks on one GPU IRIS_BACKEND=sim IRIS_SIM_DEVICE=gpu";
+        }
+    }
+    return strcasecmp(name, "cpu") == 0
+               ? ". Ranks on CPUs are IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu"
+               : "";
+}
+
 iris_status_t iris_i_registry_find(const char *name, const char *module_dir,
                                    const struct iris_backend_type **type_p)
 {
@@ -179,8 +195,8 @@ iris_status_t iris_i_registry_find(const char *name, const char *module_dir,
     list_backends(known, sizeof known);
     return iris_i_fail(NULL, IRIS_ERR_BACKEND,
                        "backend \"%.60s\" (IRIS_BACKEND) is unknown; this "
-                       "build has: %s",
-                       name, known);
+                       "build has: %s%s",
+                       name, known, guess_backend(name));
 }
 
 iris_status_t iris_i_registry_add(const struct iris_backend_type *type)

@@ -88,6 +88,11 @@ static void init_passes_on_why_a_backend_cannot_run(void **state)
     struct iris_placement placement;
 
     refuse_init("quantum", NULL, "unknown");
+    refuse_init("cuda", NULL, "IRIS_BACKEND=hip");
+    refuse_init("NVIDIA", NULL, "IRIS_BACKEND=hip");
+    refuse_init("amd", NULL, "IRIS_BACKEND=hip");
+    refuse_init("rocm", NULL, "IRIS_BACKEND=hip");
+    refuse_init("cpu", NULL, "IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu");
     if (choose("hip", &placement) != IRIS_OK) {
         refuse_init("hip", NULL, "IRIS_BACKEND=sim");
         refuse_init("sim", "gpu", "IRIS_SIM_DEVICE=cpu");
