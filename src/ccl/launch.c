@@ -348,7 +348,7 @@ static unsigned lanes_for(const struct iris_ccl_call *call, unsigned grid)
 static iris_status_t refuse_call(iris_t *iris, const struct iris_ccl_call *call,
                                  iris_status_t status)
 {
-    const struct iris_compared own = compared(call);
+    const struct iris_compared own = describe_compared(call);
     const struct iris_compared failed = {
         .op = IRIS_COMPARED_FAILED,
         .sizes = {(uint64_t) - (int)status, iris_i_compared_pack(&own).what}};
