@@ -47,7 +47,7 @@ gpu=gfx942
 mutant "a hello at agent scope" scopes kernels/ccl_meet.h \
     "$(within iris_d_ccl_hello 's/SCOPE_SYSTEM/SCOPE_AGENT/')"
 kernel=ccl_spread mutant "a greeting at agent scope" scopes kernels/ccl_meet.h \
-    "$(within iris_d_ccl_greet 's/SCOPE_SYSTEM/SCOPE_AGENT/')"
+    "$(within iris_d_ccl_greet_ahead 's/SCOPE_SYSTEM/SCOPE_AGENT/')"
 mutant "a hello that is released at agent scope" meet kernels/ccl_meet.h \
     "$(within iris_d_ccl_hello 's/iris_d_release_ahead\(\);/iris_d_fence(iris_d_order(IRIS_RELEASE, IRIS_SCOPE_AGENT));/')"
 mutant "a hello whose high words are constants" meet kernels/ccl_meet.h \
