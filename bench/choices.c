@@ -78,6 +78,19 @@ static struct way *find_best(struct way *ways, int count,
     return best;
 }
 
+/* Whether a way whose times disagree may be faster than the best one: then
+ * nothing is known of the size. */
+static bool has_doubt(const struct way *ways, int count, const struct way *best)
+{
+    for (const struct way *way = ways; way < ways + count; way++) {
+        if (!way->is_steady && way->us[0] > 0 &&
+            way->us[0] < best->us[REPEATS / 2]) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Lists the variants that a rule may name. On a CPU the library ignores rules
  * whose variant needs all members' buffers on the heap. */
 static int list_ways(const struct bench_chooser *chooser, int op,
@@ -98,7 +111,8 @@ static int list_ways(const struct bench_chooser *chooser, int op,
     return count;
 }
 
-/* Chooses for one size. Leaves choice_p->us 0 if no variant's times agree. */
+/* Chooses for one size. Leaves choice_p->us 0 if the times do not tell the best
+ * variant. */
 static iris_status_t choose_size(struct bench_chooser *chooser, int op,
                                  size_t bytes, iris_ccl_variant_t last,
                                  struct choice *choice_p)
@@ -124,6 +138,9 @@ static iris_status_t choose_size(struct bench_chooser *chooser, int op,
         settle_way(chooser, &ways[i]);
     }
     best = find_best(ways, count, NULL);
+    if (best != NULL && has_doubt(ways, count, best)) {
+        best = NULL;
+    }
     for (int i = 0; i < count && best != NULL; i++) {
         if (ways[i].variant == last && ways[i].is_steady &&
             ways[i].us[REPEATS / 2] <= STAY * best->us[REPEATS / 2]) {

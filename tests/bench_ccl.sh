@@ -222,6 +222,17 @@ phase() { # GPUS PATTERN
     verdict "a table, last" $?
 }
 
+# What src/ccl/choices has, of each number of ranks, by processes.
+phase_tune() {
+    ends 0 "gpu-test --phase tune" env -u IRIS_BACKEND -u IRIS_SIM_DEVICE \
+        IRIS_GPU_BUILD="$build" IRIS_TEST_FAKE_GPUS=2 IRIS_TEST_LOGS="$tmp/logs" \
+        IRIS_TEST_TUNE="$few --spread 1000000000 --tune-seconds 10" \
+        "$here/../scripts/gpu-test" --phase tune
+    grep -q '^skipped: tune, 4 ranks' out && grep -q '(processes)' logs/choices-2 &&
+        grep -q '^all_gather gpu =2 ' logs/choices-2
+    verdict "choices of two ranks" $?
+}
+
 [ -x "$iris" ] || { echo "no $iris" && exit 1; }
 rows
 options
@@ -233,5 +244,6 @@ plot
 if [ -e "$build/.libs/libfakehip.so" ]; then
     phase 1 '^no peer: NCCL wants a GPU for each rank'
     phase 2 '^no peer: rank 0: neither RCCL nor NCCL'
+    phase_tune
 fi
 [ $failed = 0 ]

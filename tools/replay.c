@@ -52,29 +52,29 @@ void *replay_grow(void *items, size_t count, size_t bytes)
                    : items;
 }
 
-static char *read_text(const char *path, size_t *bytes_p)
+/* The file's text, or NULL if it cannot be read. */
+static char *read_text(const char *path)
 {
     FILE *file = fopen(path, "re");
-    size_t bytes = 0, got;
-    char *text = NULL;
+    size_t bytes = 0, got = file != NULL;
+    char *text = replay_alloc(NULL, 1);
 
-    if (file == NULL) {
-        fprintf(stderr, "iris replay: %s: %s\n", path, strerror(errno));
-        return NULL;
-    }
-    do {
+    while (got != 0) {
         text = replay_alloc(text, bytes + 65536 + 1);
         got = fread(text + bytes, 1, 65536, file);
         bytes += got;
-    } while (got != 0);
+    }
+    for (size_t i = 0; i < bytes; i++) { /* make binary output one string */
+        text[i] = text[i] == '\0' ? ' ' : text[i];
+    }
     text[bytes] = '\0';
-    *bytes_p = bytes;
-    if (ferror(file)) {
-        fprintf(stderr, "iris replay: %s: %s\n", path, strerror(errno));
+    if (file == NULL || ferror(file)) {
         free(text);
         text = NULL;
     }
-    fclose(file);
+    if (file != NULL) {
+        fclose(file);
+    }
     return text;
 }
 
@@ -197,10 +197,9 @@ static void close_schedule(struct replay_schedule *schedule)
 
 static int open_schedule(const char *path, struct replay_schedule *schedule)
 {
-    size_t bytes;
-
-    *schedule = (struct replay_schedule){.text = read_text(path, &bytes)};
+    *schedule = (struct replay_schedule){.text = read_text(path)};
     if (schedule->text == NULL) {
+        fprintf(stderr, "iris replay: %s: %s\n", path, strerror(errno));
         return -1;
     }
     if (parse_lines(path, schedule, schedule->text) != 0) {
@@ -386,24 +385,9 @@ static int wait_for_program(const struct replay_program *program, pid_t pid)
 
 static char *read_output(const struct replay_program *program)
 {
-    char path[300];
-    FILE *file = fopen(path_of(program, "output", path), "re");
-    size_t bytes = 0, got = 1;
-    char *text = replay_alloc(NULL, 1);
+    char path[300], *text = read_text(path_of(program, "output", path));
 
-    while (file != NULL && got != 0) {
-        text = replay_alloc(text, bytes + 65536 + 1);
-        got = fread(text + bytes, 1, 65536, file);
-        bytes += got;
-    }
-    if (file != NULL) {
-        fclose(file);
-    }
-    for (size_t i = 0; i < bytes; i++) { /* make binary output one string */
-        text[i] = text[i] == '\0' ? ' ' : text[i];
-    }
-    text[bytes] = '\0';
-    return text;
+    return text != NULL ? text : strcpy(replay_alloc(NULL, 1), "");
 }
 
 /* Finds the two accesses of the first race, in the report's words. */
