@@ -45,8 +45,8 @@ uint64_t iris_i_call_text(const char *text)
 }
 
 /* Fields of kind TEXT end in '$'. "iris_malloc(bytes, alignment, offset)" */
-static void sign(const struct iris_call_type *type,
-                 char signature[IRIS_SIGNATURE_BYTES + 1])
+static void write_signature(const struct iris_call_type *type,
+                            char signature[IRIS_SIGNATURE_BYTES + 1])
 {
     const size_t space = IRIS_SIGNATURE_BYTES + 1;
     size_t length = (size_t)snprintf(signature, space, "%s(", type->name);
@@ -73,7 +73,7 @@ static void draft_type(struct iris_draft *draft,
            type->fields[head.num_fields].name != NULL) {
         head.num_fields++;
     }
-    sign(type, signature);
+    write_signature(type, signature);
     head.signature_bytes = (uint16_t)strlen(signature);
     at = sizeof head + head.num_fields * sizeof(uint64_t);
     memcpy(draft->data, &head, sizeof head);
@@ -842,8 +842,8 @@ static int all_agree(const struct iris_members *members)
 
 /* The verdict depends only on the posts, and on the reasons that leaving
  * members gave before their posts. So every rank gets the same verdict. */
-static iris_status_t judge(const struct iris_members *members,
-                           const struct iris_call *call)
+static iris_status_t judge_calls(const struct iris_members *members,
+                                 const struct iris_call *call)
 {
     struct iris_posted_call theirs;
 
@@ -875,7 +875,7 @@ iris_status_t iris_i_agree(struct iris_members *members,
         post_call(members, call);
         status = wait_for_all(members, call);
         if (status == IRIS_OK) {
-            status = judge(members, call);
+            status = judge_calls(members, call);
         }
         control->own.busy = 0;
         iris_i_control_publish(control, IRIS_SHOW_BUSY, &control->own);

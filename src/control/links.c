@@ -217,7 +217,7 @@ static const char *find_objection(const struct iris_links *links,
                : NULL;
 }
 
-static const char *admit_rank(void *arg, const struct iris_proof_claims *theirs,
+static const char *admit_link(void *arg, const struct iris_proof_claims *theirs,
                               struct iris_proof_claims *own_p)
 {
     struct iris_rank_claims claims, own = {.rank = -1};
@@ -511,7 +511,7 @@ iris_status_t iris_i_links_open(const struct iris_links_params *params,
         status = iris_i_gate_open(&links->gate, params->listener, &key,
                                   links->count + STRANGERS);
     }
-    links->gate.admit = admit_rank;
+    links->gate.admit = admit_link;
     links->gate.arg = links;
     if (status == IRIS_OK &&
         !watch_socket(links, links->gate.poll, EPOLL_CTL_ADD, EPOLLIN)) {
