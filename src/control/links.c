@@ -266,7 +266,8 @@ static void refuse_rank(struct iris_links *links)
     if (links->spare >= 0) {
         close(links->spare);
         iris_i_gate_turn_away(&links->gate);
-        links->spare = fcntl(links->gate.listener, F_DUPFD_CLOEXEC, 0);
+        links->spare =
+            iris_i_fd_socket(fcntl(links->gate.listener, F_DUPFD_CLOEXEC, 3));
     }
 }
 
@@ -499,7 +500,8 @@ iris_status_t iris_i_links_open(const struct iris_links_params *params,
     *links = (struct iris_links){.log = params->log, .owner = *owner};
     links->kind = (enum iris_control_kind)params->rendezvous->hellos[0].control;
     links->gate.listener = params->listener;
-    links->spare = fcntl(params->listener, F_DUPFD_CLOEXEC, 3);
+    links->spare =
+        iris_i_fd_socket(fcntl(params->listener, F_DUPFD_CLOEXEC, 3));
     links->poll = iris_i_fd_above_stdio(epoll_create1(EPOLL_CLOEXEC));
     if (links->spare < 0 || links->poll < 0) {
         status = iris_i_fail_fd(errno, "cannot watch connections");

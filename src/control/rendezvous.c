@@ -81,7 +81,7 @@ static iris_status_t receive_root(struct iris_rendezvous *rendezvous,
         wait.deadline_ns = moment_ns;
     }
     status = iris_i_socket_receive(rendezvous->sock, data, bytes, &wait, fd_p);
-    error = errno;
+    error = rendezvous->end != 0 ? rendezvous->end - 1 : errno;
     iris_i_rendezvous_wait_end(rendezvous, &wait, status);
     if (status == IRIS_ERR_PEER_LOST) {
         return iris_i_fail(NULL, status, "rank 0 %s during init (job \"%s\")",
@@ -199,6 +199,10 @@ static iris_status_t agree_as_peer(struct iris_rendezvous *rendezvous,
 
     if (own->status != IRIS_OK && rendezvous->hellos != NULL) {
         joint.stopped = iris_i_rendezvous_find_stopped(rendezvous) + 1;
+    }
+    /* The system tells an error once, and would tell it to the send. */
+    if (iris_i_socket_has_ended(rendezvous->sock)) {
+        rendezvous->end = 1 + errno;
     }
     iris_i_rendezvous_send(rendezvous->sock, &joint, -1);
     do {

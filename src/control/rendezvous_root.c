@@ -752,21 +752,27 @@ static iris_status_t fail_ended(const struct iris_rendezvous *rendezvous,
                        rendezvous->hellos[rank].pid, iris_i_socket_end(error));
 }
 
+/* Whether a rank's connection has ended: 1 + an errno, or 0. The system tells an
+ * error once, to whatever call comes first. */
+static int note_end(const struct iris_rendezvous *rendezvous, int rank)
+{
+    int32_t *end = &rendezvous->hellos[rank].end;
+
+    if (*end == 0 && iris_i_socket_has_ended(rendezvous->socks[rank])) {
+        *end = 1 + errno;
+    }
+    return *end;
+}
+
 /* Ranks whose final status has come may have closed their connections. */
 static iris_status_t check_from(const struct iris_rendezvous *rendezvous,
                                 int rank)
 {
     for (; rank < rendezvous->num_ranks; rank++) {
-        int32_t *end = &rendezvous->hellos[rank].end;
-
-        if (rendezvous->socks == NULL || rendezvous->socks[rank] < 0) {
-            continue;
-        }
-        if (*end == 0 && iris_i_socket_has_ended(rendezvous->socks[rank])) {
-            *end = 1 + errno; /* the system tells it once */
-        }
-        if (*end != 0) {
-            return fail_ended(rendezvous, rank, *end - 1);
+        if (rendezvous->socks != NULL && rendezvous->socks[rank] >= 0 &&
+            note_end(rendezvous, rank) != 0) {
+            return fail_ended(rendezvous, rank,
+                              rendezvous->hellos[rank].end - 1);
         }
     }
     return IRIS_OK;
@@ -811,6 +817,7 @@ static void tell_ending(const struct iris_rendezvous *rendezvous, int rank,
     for (; rank < rendezvous->num_ranks; rank++) {
         if (!iris_i_hello_same_process(&rendezvous->hellos[0],
                                        &rendezvous->hellos[rank])) {
+            (void)note_end(rendezvous, rank);
             iris_i_rendezvous_send(rendezvous->socks[rank], &ending, -1);
         }
     }
@@ -842,7 +849,8 @@ static iris_status_t receive_last(struct iris_rendezvous *rendezvous, int rank,
     }
     status = iris_i_socket_receive(rendezvous->socks[rank], last_p,
                                    sizeof *last_p, &wait, &fd);
-    error = errno;
+    error = rendezvous->hellos[rank].end != 0 ? rendezvous->hellos[rank].end - 1
+                                              : errno;
     if (status == IRIS_ERR_TIMEOUT &&
         iris_i_stream_is_silent(rendezvous->socks[rank])) {
         status = IRIS_ERR_PEER_LOST;
