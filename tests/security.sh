@@ -183,9 +183,23 @@ start 0 2 tcp IRIS_TRANSPORT=none IRIS_NODES=2 IRIS_ROOT=127.0.0.1:$port && firs
 start 1 2 tcp IRIS_TRANSPORT=none IRIS_NODES=2 IRIS_ROOT=127.0.0.1:$port
 exec 7>"$tmp/tcp.0.in" 8>"$tmp/tcp.1.in"
 ok "a job of two nodes by TCP" ready "$tmp/tcp.0.out"
-# Without a transport, which listens for connections that were cut.
-never "no listener is left once all nodes have come" sh -c \
-    "awk -v u=$owner '\$4 == \"0A\" && \$8 == u' /proc/net/tcp /proc/net/tcp6 | grep ."
+# Leaders listen for links that were cut.
+left=$(awk -v u="$owner" '$4 == "0A" && $8 == u { sub(/.*:/, "", $2); print $2 }' /proc/net/tcp)
+# shellcheck disable=SC2086 # ports
+ok "each listener that is left refuses who has no proof" /usr/bin/python3 -c "
+import os, socket, sys
+for port in sys.argv[1:]:
+    with socket.create_connection(('127.0.0.1', int(port, 16)), timeout=20) as s:
+        greeting = s.recv(40, socket.MSG_WAITALL)
+        s.sendall(b'irisprf1' + os.urandom(129))
+        try:
+            answer = s.recv(98, socket.MSG_WAITALL)
+        except ConnectionResetError:
+            answer = b''
+        if greeting[:8] != b'irisprf1' or answer.strip(b'\0') != b'':
+            sys.exit('port %s: %r, %r' % (port, greeting, answer))
+if len(sys.argv) < 3:
+    sys.exit('there are no listeners')" $left
 echo >&7 && echo >&8
 ok "and ends well" wait "$first"
 exit $failed

@@ -343,8 +343,8 @@ struct iris_ccl_pairs_args {
     uint32_t empty_to;   /* not 0: the route with a message of 0 bytes */
     uint32_t empty_from; /* the route from which such a message arrives */
     int32_t reads;       /* 1: receivers may read `in` in place */
-    int32_t fails;       /* 1: this member's call, start.what, has failed: it
-                          * refuses the routes' messages */
+    int32_t fails;       /* 1: this member's call has failed; it refuses the
+                          * messages of the routes */
     struct iris_ccl_route routes[IRIS_CCL_ROUTES];
 };
 

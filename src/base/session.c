@@ -299,7 +299,7 @@ int iris_i_session_send(struct iris_session *session)
 }
 
 /* The other side has all bytes before `at`. */
-static void forget(struct iris_session *session, uint64_t at)
+static void forget_acked(struct iris_session *session, uint64_t at)
 {
     session->acked = at;
     if (session->acked == session->end) {
@@ -311,7 +311,7 @@ void iris_i_session_abandon(struct iris_session *session)
 {
     session->sent = session->end;
     session->is_stuck = 0;
-    forget(session, session->end);
+    forget_acked(session, session->end);
 }
 
 /* ---- Receiving ---- */
@@ -344,7 +344,7 @@ int iris_i_session_receive(struct iris_session *session)
 
 /* An acknowledgement may be older than the resumption, which told more. 0:
  * nonsense. */
-static int hear(struct iris_session *session, uint32_t ack)
+static int hear_ack(struct iris_session *session, uint32_t ack)
 {
     uint32_t more = ack - (uint32_t)session->acked;
 
@@ -354,7 +354,7 @@ static int hear(struct iris_session *session, uint32_t ack)
     if (more > session->sent - session->acked) {
         return 0;
     }
-    forget(session, session->acked + more);
+    forget_acked(session, session->acked + more);
     return 1;
 }
 
@@ -380,7 +380,7 @@ enum iris_session_taken iris_i_session_take(struct iris_session *session,
         }
         session->in_at += sizeof record + payload;
         session->applied += sizeof record + payload;
-        if (!hear(session, record.ack)) {
+        if (!hear_ack(session, record.ack)) {
             return IRIS_SESSION_NONSENSE;
         }
         if (record.bytes == END) {
@@ -400,7 +400,7 @@ int iris_i_session_resume(struct iris_session *session, int sock,
     if (theirs < session->acked || theirs > session->high) {
         return 0;
     }
-    forget(session, theirs);
+    forget_acked(session, theirs);
     session->sent = theirs;
     session->sock = sock;
     session->is_stuck = session->sent != session->end;

@@ -45,8 +45,8 @@ uint64_t iris_i_call_text(const char *text)
 }
 
 /* Fields of kind TEXT end in '$'. "iris_malloc(bytes, alignment, offset)" */
-static void sign(const struct iris_call_type *type,
-                 char signature[IRIS_SIGNATURE_BYTES + 1])
+static void write_signature(const struct iris_call_type *type,
+                            char signature[IRIS_SIGNATURE_BYTES + 1])
 {
     const size_t space = IRIS_SIGNATURE_BYTES + 1;
     size_t length = (size_t)snprintf(signature, space, "%s(", type->name);
@@ -73,7 +73,7 @@ static void draft_type(struct iris_draft *draft,
            type->fields[head.num_fields].name != NULL) {
         head.num_fields++;
     }
-    sign(type, signature);
+    write_signature(type, signature);
     head.signature_bytes = (uint16_t)strlen(signature);
     at = sizeof head + head.num_fields * sizeof(uint64_t);
     memcpy(draft->data, &head, sizeof head);
@@ -507,6 +507,21 @@ static int given_up_on(const struct iris_members *members,
     return (int)(mark & 0xffff) - 1;
 }
 
+/* A member has lost a rank that has not died, and the news has not come here. */
+static iris_status_t fail_unreachable(struct iris_control *control, int rank)
+{
+    char name[IRIS_RANK_NAME_BYTES];
+    int nobody = 0;
+
+    atomic_compare_exchange_strong(&control->lost, &nobody, rank + 1);
+    iris_i_control_name(control, rank, name);
+    return iris_i_fail(control->log, IRIS_ERR_PEER_LOST,
+                       "another rank has found that %s left the job, or that "
+                       "its host does not answer; see the output of the other "
+                       "ranks, then restart the job",
+                       name);
+}
+
 /* Once one member has given up, the group's posts no longer match. */
 static iris_status_t check_gave_up(const struct iris_members *members)
 {
@@ -521,6 +536,11 @@ static iris_status_t check_gave_up(const struct iris_members *members)
         return iris_i_peers_check(control, rank) != IRIS_OK
                    ? status
                    : iris_i_peers_fail_ended(control, rank);
+    }
+    if (status == IRIS_ERR_UNREACHABLE && rank < control->num_ranks) {
+        return iris_i_peers_check(control, rank) != IRIS_OK
+                   ? IRIS_ERR_PEER_LOST
+                   : fail_unreachable(control, rank);
     }
     if (status == IRIS_ERR_INTERRUPTED) {
         return iris_i_fail(control->log, status,
@@ -547,6 +567,20 @@ static iris_status_t give_up(const struct iris_members *members, int rank,
     iris_i_control_fail(members->control, members->place,
                         ((unsigned)-status << 16) | ((unsigned)rank + 1));
     return status;
+}
+
+/* The mark tells whether the rank has died. */
+static iris_status_t give_up_lost(const struct iris_members *members, int rank)
+{
+    struct iris_shown shown = {.state = IRIS_RANK_JOINING};
+
+    if (rank >= 0) {
+        iris_i_control_read(members->control, rank, IRIS_SHOW_STATE, &shown);
+    }
+    (void)give_up(members, rank,
+                  shown.state == IRIS_RANK_LEFT ? IRIS_ERR_UNREACHABLE
+                                                : IRIS_ERR_PEER_LOST);
+    return IRIS_ERR_PEER_LOST;
 }
 
 /* Text such as "after 3 collective calls it is busy in iris_barrier". */
@@ -646,7 +680,7 @@ static iris_status_t find_fate(void *arg)
         return check_gave_up(members);
     }
     if (lost) {
-        return give_up(members, iris_i_peers_lost(control), IRIS_ERR_PEER_LOST);
+        return give_up_lost(members, iris_i_peers_lost(control));
     }
     absent = first_absent(waiting);
     if (absent < 0) {
@@ -842,8 +876,8 @@ static int all_agree(const struct iris_members *members)
 
 /* The verdict depends only on the posts, and on the reasons that leaving
  * members gave before their posts. So every rank gets the same verdict. */
-static iris_status_t judge(const struct iris_members *members,
-                           const struct iris_call *call)
+static iris_status_t judge_calls(const struct iris_members *members,
+                                 const struct iris_call *call)
 {
     struct iris_posted_call theirs;
 
@@ -875,7 +909,7 @@ iris_status_t iris_i_agree(struct iris_members *members,
         post_call(members, call);
         status = wait_for_all(members, call);
         if (status == IRIS_OK) {
-            status = judge(members, call);
+            status = judge_calls(members, call);
         }
         control->own.busy = 0;
         iris_i_control_publish(control, IRIS_SHOW_BUSY, &control->own);

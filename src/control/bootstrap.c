@@ -178,7 +178,7 @@ static const struct launcher *find_launcher(void)
     return NULL;
 }
 
-static iris_status_t parse(const char *name, int least, int *number_p)
+static iris_status_t parse_number(const char *name, int least, int *number_p)
 {
     const char *text = getenv(name);
     char *end;
@@ -259,11 +259,11 @@ static iris_status_t find_others(const struct launcher *launcher, int num_ranks,
     iris_status_t status = IRIS_OK;
 
     if (launcher->num_local != NULL && getenv(launcher->num_local) != NULL) {
-        status = parse(launcher->num_local, 1, &num_local);
+        status = parse_number(launcher->num_local, 1, &num_local);
     }
     if (status == IRIS_OK && launcher->num_hosts != NULL &&
         getenv(launcher->num_hosts) != NULL) {
-        status = parse(launcher->num_hosts, 1, &num_hosts);
+        status = parse_number(launcher->num_hosts, 1, &num_hosts);
     }
     *others_p = num_local != num_ranks || num_hosts != 1;
     return status;
@@ -284,7 +284,7 @@ static iris_status_t name_root(const struct launcher *launcher, char *root,
                            "such as node0:29400, alike on all ranks",
                            launcher->name);
     }
-    if (parse("MASTER_PORT", 1, &port) != IRIS_OK) {
+    if (parse_number("MASTER_PORT", 1, &port) != IRIS_OK) {
         return IRIS_ERR_CONFIG;
     }
     snprintf(root, bytes, strchr(host, ':') == NULL ? "%s:%d" : "[%s]:%d", host,
@@ -330,13 +330,13 @@ static iris_status_t read_ranks(const struct iris_settings *settings,
         bootstrap->local_rank = bootstrap->rank;
         return IRIS_OK;
     }
-    status = parse(launcher->rank, 0, &bootstrap->rank);
+    status = parse_number(launcher->rank, 0, &bootstrap->rank);
     if (status == IRIS_OK) {
-        status = parse(launcher->num_ranks, 1, &bootstrap->num_ranks);
+        status = parse_number(launcher->num_ranks, 1, &bootstrap->num_ranks);
     }
     bootstrap->local_rank = bootstrap->rank;
     if (status == IRIS_OK && getenv(launcher->local_rank) != NULL) {
-        status = parse(launcher->local_rank, 0, &bootstrap->local_rank);
+        status = parse_number(launcher->local_rank, 0, &bootstrap->local_rank);
     }
     return status;
 }
@@ -385,7 +385,7 @@ iris_status_t iris_i_bootstrap_check(int num_ranks)
                        num_ranks, IRIS_RANKS_MAX);
 }
 
-static iris_status_t alone(struct iris_bootstrap *bootstrap_p)
+static iris_status_t stay_alone(struct iris_bootstrap *bootstrap_p)
 {
     char key[IRIS_KEY_BYTES];
     iris_status_t status = iris_i_bootstrap_random_key(key);
@@ -437,7 +437,7 @@ static iris_status_t find_out(const struct iris_settings *settings,
             (long long)settings->num_ranks.number,
             (long long)settings->num_ranks.number);
     }
-    return alone(bootstrap_p);
+    return stay_alone(bootstrap_p);
 }
 
 iris_status_t iris_i_bootstrap(const struct iris_settings *settings,

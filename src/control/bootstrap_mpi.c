@@ -133,7 +133,7 @@ static void describe_world(void *arg, char *text, size_t bytes)
     snprintf(text, bytes, "the other ranks of MPI_COMM_WORLD");
 }
 
-static iris_status_t fail_late(const struct iris_wait *wait)
+static iris_status_t fail_late_mpi(const struct iris_wait *wait)
 {
     return iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
                        "not every rank of MPI_COMM_WORLD has come to iris_init "
@@ -144,10 +144,11 @@ static iris_status_t fail_late(const struct iris_wait *wait)
 
 /* MPI's own calls wait without limit for a missing rank. After this meeting all
  * ranks are present, so the following calls are short. */
-static iris_status_t meet(const struct iris_settings *settings)
+static iris_status_t meet_ranks(const struct iris_settings *settings)
 {
-    static const struct iris_wait_type for_world = {
-        .pace = IRIS_PACE_MPI, .describe = describe_world, .late = fail_late};
+    static const struct iris_wait_type for_world = {.pace = IRIS_PACE_MPI,
+                                                    .describe = describe_world,
+                                                    .late = fail_late_mpi};
     const struct iris_waiter waiter = {.timeout_ms =
                                            settings->timeout_ms.number,
                                        .warn_ms = settings->warn_ms.number};
@@ -251,7 +252,7 @@ static iris_status_t bootstrap_mpi(const struct iris_settings *settings,
     int local_ranks;
 
     if (status == IRIS_OK) {
-        status = meet(settings);
+        status = meet_ranks(settings);
     }
     if (status != IRIS_OK) {
         return status;

@@ -464,6 +464,7 @@ struct iris_rendezvous {
                    * -1: alone */
     int far_sock; /* rank 0: the listener for ranks of other hosts; -1 */
     int is_far;   /* others: rank 0 is on another host */
+    int end;      /* others: 1 + the errno that ended `sock`, or 0 */
     int spare; /* rank 0: a reserved descriptor, to tell peers that no others are left */
     struct iris_arrivals arrivals; /* rank 0: connections without a hello */
     int *socks; /* rank 0: connections to the peers, or -1; others: NULL */

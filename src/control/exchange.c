@@ -54,7 +54,7 @@ struct state {
     char text[IRIS_MESSAGE_BYTES];
 };
 
-static void note(struct state *x, iris_status_t status)
+static void note_failure(struct state *x, iris_status_t status)
 {
     if (status != IRIS_OK && x->first == IRIS_OK) {
         x->first = status;
@@ -83,28 +83,29 @@ static iris_status_t fail_send(const struct state *x, int rank, int errno_value)
 
 /* A peer to which nothing can ever be sent. Notes the reason, and removes the
  * peer from the remaining work, for the sake of the others. */
-static void give_up(struct state *x, int rank, int errno_value)
+static void give_up_rank(struct state *x, int rank, int errno_value)
 {
     struct peer *peer = &x->peers[rank];
     char name[IRIS_RANK_NAME_BYTES];
 
     peer->sent = x->exchange->num_offers;
     if (peer->ending == 0) {
-        note(x, fail_send(x, rank, errno_value));
+        note_failure(x, fail_send(x, rank, errno_value));
         return;
     }
     peer->received = x->exchange->num_offers;
-    note(x, iris_i_peers_check(x->control, rank));
+    note_failure(x, iris_i_peers_check(x->control, rank));
     iris_i_control_name(x->control, rank, name);
-    note(x, iris_i_fail_errno(
-                x->control->log, IRIS_ERR_PEER_LOST, errno_value,
-                "%s has closed the socket by which it is offered "
-                "new memory; the job cannot go on: finalize and restart it",
-                name));
+    note_failure(
+        x, iris_i_fail_errno(
+               x->control->log, IRIS_ERR_PEER_LOST, errno_value,
+               "%s has closed the socket by which it is offered "
+               "new memory; the job cannot go on: finalize and restart it",
+               name));
 }
 
 /* Handles the failure to send a message. */
-static void judge(struct state *x, int rank, int errno_value)
+static void judge_rank(struct state *x, int rank, int errno_value)
 {
     struct peer *peer = &x->peers[rank];
 
@@ -122,16 +123,16 @@ static void judge(struct state *x, int rank, int errno_value)
         if (peer->ending == 0) {
             peer->ending = iris_i_now_ns();
         } else if (iris_i_now_ns() - peer->ending > ENDING_NS) {
-            give_up(x, rank, errno_value);
+            give_up_rank(x, rank, errno_value);
         }
         break;
     default: /* perhaps the offer's descriptor: the next message has no descriptor */
         if (x->own != IRIS_OK) {
-            give_up(x, rank, errno_value);
+            give_up_rank(x, rank, errno_value);
             break;
         }
         x->own = IRIS_ERR_SYSTEM;
-        note(x, fail_send(x, rank, errno_value));
+        note_failure(x, fail_send(x, rank, errno_value));
     }
 }
 
@@ -155,7 +156,7 @@ static int send_offers(struct state *x, int rank)
         ret = iris_i_control_send(x->control, rank, &message, sizeof message,
                                   message.offer.handle.fd);
         if (ret != 0) {
-            judge(x, rank, ret);
+            judge_rank(x, rank, ret);
             break;
         }
         peer->sent++;
@@ -191,7 +192,8 @@ static iris_status_t accept_offer(struct state *x,
 
 /* Takes one message, if one arrives within the time. An earlier failed exchange
  * may have left some. */
-static iris_status_t receive(struct state *x, int timeout_ms, int *taken_p)
+static iris_status_t receive_offers(struct state *x, int timeout_ms,
+                                    int *taken_p)
 {
     struct message message;
     struct iris_sender sender;
@@ -201,7 +203,7 @@ static iris_status_t receive(struct state *x, int timeout_ms, int *taken_p)
 
     *taken_p = sender.rank >= 0;
     if (status == IRIS_ERR_LIMIT) {
-        note(x, status);
+        note_failure(x, status);
         status = IRIS_OK;
     }
     if (sender.rank < 0) {
@@ -212,9 +214,10 @@ static iris_status_t receive(struct state *x, int timeout_ms, int *taken_p)
         expects_fd = message.offer.handle.fd >= 0;
         message.offer.handle.fd = sender.fd;
         if (expects_fd && sender.fd < 0) {
-            note(x, iris_i_fail_fd(EMFILE, "cannot take a peer's descriptor"));
+            note_failure(
+                x, iris_i_fail_fd(EMFILE, "cannot take a peer's descriptor"));
         }
-        note(x, accept_offer(x, &message));
+        note_failure(x, accept_offer(x, &message));
     }
     if (sender.fd >= 0) {
         close(sender.fd);
@@ -240,7 +243,7 @@ static int first_open(const struct state *x)
 }
 
 /* Sends and receives as much as possible now. */
-static void progress(struct state *x)
+static void make_progress(struct state *x)
 {
     int taken = 1;
 
@@ -252,7 +255,7 @@ static void progress(struct state *x)
         }
     }
     for (int i = 0; x->broken == IRIS_OK && taken && i < MOST_RECEIVED; i++) {
-        x->broken = receive(x, 0, &taken);
+        x->broken = receive_offers(x, 0, &taken);
         x->moved += taken;
     }
 }
@@ -264,17 +267,17 @@ static void await_message(void *arg, int64_t ns)
     int taken;
 
     if (x->moved == 0 && x->broken == IRIS_OK) {
-        x->broken =
-            receive(x, (int)(x->full && ms > FULL_MS ? FULL_MS : ms), &taken);
+        x->broken = receive_offers(
+            x, (int)(x->full && ms > FULL_MS ? FULL_MS : ms), &taken);
     }
 }
 
-static void describe(void *arg, char *text, size_t bytes)
+static void describe_owing(void *arg, char *text, size_t bytes)
 {
     snprintf(text, bytes, "rank %d to share its own", first_open(arg));
 }
 
-static iris_status_t late(const struct iris_wait *wait)
+static iris_status_t fail_late_offers(const struct iris_wait *wait)
 {
     const struct state *x = wait->arg;
 
@@ -284,11 +287,11 @@ static iris_status_t late(const struct iris_wait *wait)
                        first_open(x), (long long)x->control->timeout_ms);
 }
 
-static void run(struct state *x)
+static void run_exchange(struct state *x)
 {
     static const struct iris_wait_type for_offers = {.pace = IRIS_PACE_MESSAGE,
-                                                     .describe = describe,
-                                                     .late = late,
+                                                     .describe = describe_owing,
+                                                     .late = fail_late_offers,
                                                      .sleep = await_message};
     struct iris_waiter waiter = iris_i_peers_waiter(x->control);
     iris_status_t status = IRIS_OK;
@@ -296,14 +299,14 @@ static void run(struct state *x)
 
     iris_i_wait_begin(&wait, &for_offers, &waiter, "new memory: this rank", x);
     while (status == IRIS_OK && first_open(x) >= 0) {
-        progress(x);
+        make_progress(x);
         status = x->broken;
         if (status == IRIS_OK && first_open(x) >= 0) {
             status = iris_i_wait_tick(&wait);
         }
     }
     iris_i_wait_end(&wait, status);
-    note(x, status);
+    note_failure(x, status);
 }
 
 iris_status_t iris_i_exchange(const struct iris_exchange *exchange,
@@ -313,9 +316,9 @@ iris_status_t iris_i_exchange(const struct iris_exchange *exchange,
     struct state x = {
         .exchange = exchange, .control = exchange->control, .own = status};
 
-    note(&x, status);
+    note_failure(&x, status);
     memset(peers, 0, sizeof peers);
     x.peers = peers;
-    run(&x);
+    run_exchange(&x);
     return x.first == IRIS_OK ? IRIS_OK : iris_i_fail_again(x.first, x.text);
 }

@@ -64,7 +64,7 @@ static struct iris_board *get_board(const struct iris_hub *hub, int rank)
     return iris_i_records_board(get_records(hub), rank);
 }
 
-static struct iris_place *get_place(const struct iris_hub *hub, int place)
+static struct iris_place *place_of_hub(const struct iris_hub *hub, int place)
 {
     return iris_i_segment_place(hub->table, place);
 }
@@ -160,7 +160,7 @@ static void put_fails(struct iris_hub *hub)
         if (places >> place & 1) {
             head = iris_i_message_head(
                 IRIS_MESSAGE_FAIL, hub->rank, place,
-                iris_i_place_fail(get_place(hub, place), 0), 0);
+                iris_i_place_fail(place_of_hub(hub, place), 0), 0);
             put_all(hub, &head, NULL);
         }
     }
@@ -178,7 +178,7 @@ struct found {
 static int find_posts(struct iris_hub *hub, int rank, int at,
                       struct found found[3])
 {
-    struct iris_place *place = get_place(hub, at);
+    struct iris_place *place = place_of_hub(hub, at);
     struct iris_hub_sent *sent = &hub->sent[rank * IRIS_PLACES + at];
     unsigned generation = atomic_load(&place->generation);
     int count = 0;
@@ -443,7 +443,7 @@ static void wake_places(struct iris_hub *hub)
 {
     for (int place = 0; place < IRIS_PLACES; place++) {
         if (hub->committed >> place & 1) {
-            iris_i_place_wake(get_place(hub, place));
+            iris_i_place_wake(place_of_hub(hub, place));
         }
     }
 }
@@ -495,7 +495,7 @@ static void apply_post(struct iris_hub *hub,
     const struct iris_part parts[2] = {{body, head->bytes}, {NULL, 0}};
 
     if (commit_place(hub, head->place)) {
-        (void)iris_i_place_post(get_place(hub, head->place), &id, parts,
+        (void)iris_i_place_post(place_of_hub(hub, head->place), &id, parts,
                                 head->members);
     }
 }
@@ -516,7 +516,7 @@ int iris_i_hub_apply(struct iris_hub *hub, int leader,
         return 1;
     case IRIS_MESSAGE_FAIL:
         if (commit_place(hub, head->place)) {
-            (void)iris_i_place_fail(get_place(hub, head->place),
+            (void)iris_i_place_fail(place_of_hub(hub, head->place),
                                     (unsigned)head->value);
         }
         return 1;

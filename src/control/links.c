@@ -217,7 +217,7 @@ static const char *find_objection(const struct iris_links *links,
                : NULL;
 }
 
-static const char *admit_rank(void *arg, const struct iris_proof_claims *theirs,
+static const char *admit_link(void *arg, const struct iris_proof_claims *theirs,
                               struct iris_proof_claims *own_p)
 {
     struct iris_rank_claims claims, own = {.rank = -1};
@@ -266,7 +266,8 @@ static void refuse_rank(struct iris_links *links)
     if (links->spare >= 0) {
         close(links->spare);
         iris_i_gate_turn_away(&links->gate);
-        links->spare = fcntl(links->gate.listener, F_DUPFD_CLOEXEC, 0);
+        links->spare =
+            iris_i_fd_socket(fcntl(links->gate.listener, F_DUPFD_CLOEXEC, 3));
     }
 }
 
@@ -499,7 +500,8 @@ iris_status_t iris_i_links_open(const struct iris_links_params *params,
     *links = (struct iris_links){.log = params->log, .owner = *owner};
     links->kind = (enum iris_control_kind)params->rendezvous->hellos[0].control;
     links->gate.listener = params->listener;
-    links->spare = fcntl(params->listener, F_DUPFD_CLOEXEC, 3);
+    links->spare =
+        iris_i_fd_socket(fcntl(params->listener, F_DUPFD_CLOEXEC, 3));
     links->poll = iris_i_fd_above_stdio(epoll_create1(EPOLL_CLOEXEC));
     if (links->spare < 0 || links->poll < 0) {
         status = iris_i_fail_fd(errno, "cannot watch connections");
@@ -511,7 +513,7 @@ iris_status_t iris_i_links_open(const struct iris_links_params *params,
         status = iris_i_gate_open(&links->gate, params->listener, &key,
                                   links->count + STRANGERS);
     }
-    links->gate.admit = admit_rank;
+    links->gate.admit = admit_link;
     links->gate.arg = links;
     if (status == IRIS_OK &&
         !watch_socket(links, links->gate.poll, EPOLL_CTL_ADD, EPOLLIN)) {

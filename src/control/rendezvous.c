@@ -81,7 +81,7 @@ static iris_status_t receive_root(struct iris_rendezvous *rendezvous,
         wait.deadline_ns = moment_ns;
     }
     status = iris_i_socket_receive(rendezvous->sock, data, bytes, &wait, fd_p);
-    error = errno;
+    error = rendezvous->end != 0 ? rendezvous->end - 1 : errno;
     iris_i_rendezvous_wait_end(rendezvous, &wait, status);
     if (status == IRIS_ERR_PEER_LOST) {
         return iris_i_fail(NULL, status, "rank 0 %s during init (job \"%s\")",
@@ -200,6 +200,10 @@ static iris_status_t agree_as_peer(struct iris_rendezvous *rendezvous,
     if (own->status != IRIS_OK && rendezvous->hellos != NULL) {
         joint.stopped = iris_i_rendezvous_find_stopped(rendezvous) + 1;
     }
+    /* The system tells an error once, and would tell it to the send. */
+    if (iris_i_socket_has_ended(rendezvous->sock)) {
+        rendezvous->end = 1 + errno;
+    }
     iris_i_rendezvous_send(rendezvous->sock, &joint, -1);
     do {
         iris_i_rendezvous_close(&fd);
@@ -255,13 +259,13 @@ static iris_status_t root_fate(void *arg)
     return status == IRIS_OK ? hear_refusal(arg) : status;
 }
 
-static void describe_absent(void *arg, char *text, size_t bytes)
+static void describe_no_root(void *arg, char *text, size_t bytes)
 {
     (void)arg;
     snprintf(text, bytes, "rank 0, which has not come");
 }
 
-static iris_status_t fail_absent(const struct iris_wait *wait)
+static iris_status_t fail_no_root(const struct iris_wait *wait)
 {
     const struct iris_rendezvous *rendezvous = wait->arg;
 
@@ -284,8 +288,8 @@ static iris_status_t connect_root(struct iris_rendezvous *rendezvous)
 {
     static const struct iris_wait_type for_root = {.pace = IRIS_PACE_CONNECT,
                                                    .fate = root_fate,
-                                                   .describe = describe_absent,
-                                                   .late = fail_absent};
+                                                   .describe = describe_no_root,
+                                                   .late = fail_no_root};
     char name[IRIS_SECRET_NAME_BYTES];
     struct iris_wait wait;
     iris_status_t status;
@@ -367,7 +371,7 @@ static iris_status_t join_as_peer(struct iris_rendezvous *rendezvous,
 
 /* Ranks may have used each other's memory until now. So no wait check has ended
  * this thread's waits since all had come. */
-static void leave(struct iris_rendezvous *rendezvous)
+static void leave_rendezvous(struct iris_rendezvous *rendezvous)
 {
     iris_i_wait_resume();
     if (rendezvous->has_shared_hellos) {
@@ -482,7 +486,7 @@ iris_status_t iris_i_rendezvous_open(const struct iris_bootstrap *bootstrap,
     }
     status = open_sockets(&rendezvous);
     if (status != IRIS_OK) {
-        leave(&rendezvous);
+        leave_rendezvous(&rendezvous);
         return status;
     }
     *rendezvous_p = rendezvous;
@@ -513,7 +517,7 @@ iris_status_t iris_i_rendezvous_join(struct iris_rendezvous *rendezvous,
     }
     if (status != IRIS_OK) {
         iris_i_segment_release(rendezvous->segment);
-        leave(rendezvous);
+        leave_rendezvous(rendezvous);
     }
     return status;
 }
@@ -529,7 +533,7 @@ iris_status_t iris_i_rendezvous_agree(struct iris_rendezvous *rendezvous,
         iris_i_rendezvous_judge(&own, status);
         status = agree_as_peer(rendezvous, &own);
     }
-    leave(rendezvous);
+    leave_rendezvous(rendezvous);
     return status;
 }
 

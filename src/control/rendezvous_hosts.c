@@ -296,7 +296,8 @@ static iris_status_t lead_host(struct host *host, const char *name)
     return status;
 }
 
-static iris_status_t attach(struct iris_rendezvous *rendezvous, int sock)
+static iris_status_t attach_segment(struct iris_rendezvous *rendezvous,
+                                    int sock)
 {
     struct iris_wait wait;
     iris_status_t status;
@@ -335,7 +336,7 @@ static iris_status_t follow_host(struct host *host, const char *name)
         status = send_heap(sock, rendezvous->rank, own_fd);
     }
     if (status == IRIS_OK) {
-        status = attach(rendezvous, sock);
+        status = attach_segment(rendezvous, sock);
     }
     for (int i = 0; status == IRIS_OK && i < host->num_missing; i++) {
         status = receive_heap(rendezvous, sock);

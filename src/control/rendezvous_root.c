@@ -445,8 +445,8 @@ static iris_status_t check_here(void *arg)
 
 /* "rank 1, 4, 5": the ranks that have not come, as far as they fit. Returns the
  * number that have. */
-static int list_absent(const struct iris_rendezvous *rendezvous,
-                       char list[LIST_BYTES])
+static int list_missing(const struct iris_rendezvous *rendezvous,
+                        char list[LIST_BYTES])
 {
     int num_present = 0;
     size_t length = (size_t)snprintf(list, LIST_BYTES, "rank");
@@ -462,19 +462,19 @@ static int list_absent(const struct iris_rendezvous *rendezvous,
     return num_present;
 }
 
-static void describe_absent(void *arg, char *text, size_t bytes)
+static void describe_missing(void *arg, char *text, size_t bytes)
 {
     char absent[LIST_BYTES];
 
-    (void)list_absent(arg, absent);
+    (void)list_missing(arg, absent);
     snprintf(text, bytes, "%s, missing yet", absent);
 }
 
-static iris_status_t fail_absent(const struct iris_wait *wait)
+static iris_status_t fail_missing(const struct iris_wait *wait)
 {
     const struct iris_rendezvous *rendezvous = wait->arg;
     char absent[LIST_BYTES];
-    int num_present = list_absent(rendezvous, absent);
+    int num_present = list_missing(rendezvous, absent);
 
     return iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
                        "%d of %d ranks came before the deadline "
@@ -488,7 +488,7 @@ static void shorten_wait(const struct iris_rendezvous *rendezvous,
                          struct iris_wait *wait)
 {
     static const struct iris_wait_type to_tell = {.pace = IRIS_PACE_SOCKET,
-                                                  .late = fail_absent};
+                                                  .late = fail_missing};
     int in_vain = iris_i_rendezvous_check_failed(rendezvous) != IRIS_OK;
     int64_t soon = in_vain ? 1 : iris_i_deadline(IRIS_LINGER_MS);
 
@@ -523,8 +523,9 @@ static void gather_ranks(struct iris_rendezvous *rendezvous,
 {
     static const struct iris_wait_type for_ranks = {.pace = IRIS_PACE_SOCKET,
                                                     .fate = check_here,
-                                                    .describe = describe_absent,
-                                                    .late = fail_absent};
+                                                    .describe =
+                                                        describe_missing,
+                                                    .late = fail_missing};
     iris_status_t status = IRIS_OK;
     struct iris_wait wait;
     int num_received = 1;
@@ -751,21 +752,27 @@ static iris_status_t fail_ended(const struct iris_rendezvous *rendezvous,
                        rendezvous->hellos[rank].pid, iris_i_socket_end(error));
 }
 
+/* Whether a rank's connection has ended: 1 + an errno, or 0. The system tells an
+ * error once, to whatever call comes first. */
+static int note_end(const struct iris_rendezvous *rendezvous, int rank)
+{
+    int32_t *end = &rendezvous->hellos[rank].end;
+
+    if (*end == 0 && iris_i_socket_has_ended(rendezvous->socks[rank])) {
+        *end = 1 + errno;
+    }
+    return *end;
+}
+
 /* Ranks whose final status has come may have closed their connections. */
 static iris_status_t check_from(const struct iris_rendezvous *rendezvous,
                                 int rank)
 {
     for (; rank < rendezvous->num_ranks; rank++) {
-        int32_t *end = &rendezvous->hellos[rank].end;
-
-        if (rendezvous->socks == NULL || rendezvous->socks[rank] < 0) {
-            continue;
-        }
-        if (*end == 0 && iris_i_socket_has_ended(rendezvous->socks[rank])) {
-            *end = 1 + errno; /* the system tells it once */
-        }
-        if (*end != 0) {
-            return fail_ended(rendezvous, rank, *end - 1);
+        if (rendezvous->socks != NULL && rendezvous->socks[rank] >= 0 &&
+            note_end(rendezvous, rank) != 0) {
+            return fail_ended(rendezvous, rank,
+                              rendezvous->hellos[rank].end - 1);
         }
     }
     return IRIS_OK;
@@ -810,6 +817,7 @@ static void tell_ending(const struct iris_rendezvous *rendezvous, int rank,
     for (; rank < rendezvous->num_ranks; rank++) {
         if (!iris_i_hello_same_process(&rendezvous->hellos[0],
                                        &rendezvous->hellos[rank])) {
+            (void)note_end(rendezvous, rank);
             iris_i_rendezvous_send(rendezvous->socks[rank], &ending, -1);
         }
     }
@@ -841,7 +849,8 @@ static iris_status_t receive_last(struct iris_rendezvous *rendezvous, int rank,
     }
     status = iris_i_socket_receive(rendezvous->socks[rank], last_p,
                                    sizeof *last_p, &wait, &fd);
-    error = errno;
+    error = rendezvous->hellos[rank].end != 0 ? rendezvous->hellos[rank].end - 1
+                                              : errno;
     if (status == IRIS_ERR_TIMEOUT &&
         iris_i_stream_is_silent(rendezvous->socks[rank])) {
         status = IRIS_ERR_PEER_LOST;

@@ -23,7 +23,7 @@
 
 /* The system sends probes during silence, and gives up if the other side
  * acknowledges nothing. */
-static void watch(int sock)
+static void watch_silence(int sock)
 {
     const struct {
         int level;
@@ -76,7 +76,7 @@ int iris_i_stream_socket(enum iris_control_kind kind,
     memcpy(&family, own.data, sizeof family);
     sock = iris_i_fd_socket(socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (sock >= 0 && kind == IRIS_CONTROL_TCP) {
-        watch(sock);
+        watch_silence(sock);
     }
     return sock;
 }

@@ -50,7 +50,7 @@ struct mpi_channel {
     int64_t nap_ns; /* the next pause */
 };
 
-static struct mpi_channel *of(struct iris_channel *channel)
+static struct mpi_channel *mpi_of(struct iris_channel *channel)
 {
     return (struct mpi_channel *)channel;
 }
@@ -58,8 +58,8 @@ static struct mpi_channel *of(struct iris_channel *channel)
 /* ---- Sending ---- */
 
 /* 1: the block went into the window. */
-static int put(struct mpi_channel *m, int rank,
-               const struct iris_far_message *message, const void *data)
+static int put_message(struct mpi_channel *m, int rank,
+                       const struct iris_far_message *message, const void *data)
 {
     return m->window != NULL && message->op == IRIS_OP_PUT &&
            !message->answers && iris_i_mpi_link_is_quiet(&m->links[rank]) &&
@@ -100,7 +100,7 @@ static int mpi_send(struct iris_channel *channel, int rank,
                     int stays)
 {
     const struct iris_far_message flushed = {.op = IRIS_OP_FENCE, .answers = 1};
-    struct mpi_channel *m = of(channel);
+    struct mpi_channel *m = mpi_of(channel);
     struct iris_mpi_link *link = &m->links[rank];
     int is_answered = 0;
 
@@ -110,7 +110,7 @@ static int mpi_send(struct iris_channel *channel, int rank,
         link->is_lost = 1;
         link->why = "MPI was finalized before this context";
     }
-    if (!link->is_lost && !put(m, rank, message, data)) {
+    if (!link->is_lost && !put_message(m, rank, message, data)) {
         if (m->window != NULL && !iris_i_mpi_window_flush(m->window, rank)) {
             link->is_lost = 1;
         }
@@ -135,7 +135,7 @@ static void mpi_recall(struct iris_channel *channel, int rank)
 
 static int mpi_is_full(struct iris_channel *channel, int rank)
 {
-    return of(channel)->links[rank].num_sent >= FULL_PACKETS;
+    return mpi_of(channel)->links[rank].num_sent >= FULL_PACKETS;
 }
 
 /* ---- Receiving ---- */
@@ -147,8 +147,8 @@ static int receive_into(struct mpi_channel *m, struct iris_mpi_packet *packet)
                      &packet->request) == MPI_SUCCESS;
 }
 
-static void give(struct mpi_channel *m, int rank, const unsigned char *data,
-                 size_t bytes)
+static void give_message(struct mpi_channel *m, int rank,
+                         const unsigned char *data, size_t bytes)
 {
     size_t at = 0;
 
@@ -182,7 +182,8 @@ static void lose_all(struct mpi_channel *m)
 }
 
 /* The next packet; NULL: it has not arrived. */
-static struct iris_mpi_packet *receive(struct mpi_channel *m, int *rank_p)
+static struct iris_mpi_packet *receive_message(struct mpi_channel *m,
+                                               int *rank_p)
 {
     struct iris_mpi_packet *packet = m->receives[m->next];
     int done = 0, bytes = 0, good = 1;
@@ -243,12 +244,12 @@ static int send_all(struct mpi_channel *m)
 
 static int mpi_turn(struct iris_channel *channel)
 {
-    struct mpi_channel *m = of(channel);
+    struct mpi_channel *m = mpi_of(channel);
     int count = send_all(m), got = 0, rank;
     struct iris_mpi_packet *packet;
 
-    while (got < RECEIVES && (packet = receive(m, &rank)) != NULL) {
-        give(m, rank, packet->data, packet->bytes);
+    while (got < RECEIVES && (packet = receive_message(m, &rank)) != NULL) {
+        give_message(m, rank, packet->data, packet->bytes);
         receive_again(m);
         got++;
     }
@@ -259,7 +260,7 @@ static int mpi_turn(struct iris_channel *channel)
 
 static void mpi_wait(struct iris_channel *channel, int timeout_ms)
 {
-    struct mpi_channel *m = of(channel);
+    struct mpi_channel *m = mpi_of(channel);
 
     (void)timeout_ms;
     (void)iris_i_bell_wait(channel->bell, m->nap_ns);
@@ -324,7 +325,7 @@ static int all_close(struct mpi_channel *m)
 /* After a death, memory that MPI may still access is not freed. */
 static void mpi_close(struct iris_channel *channel)
 {
-    struct mpi_channel *m = of(channel);
+    struct mpi_channel *m = mpi_of(channel);
     int is_clean;
 
     iris_i_mpi_enter();
@@ -403,13 +404,13 @@ static void *run_opening(void *arg)
     return NULL;
 }
 
-static void describe(void *arg, char *text, size_t bytes)
+static void describe_opening(void *arg, char *text, size_t bytes)
 {
     (void)arg;
     snprintf(text, bytes, "all ranks to open their windows of MPI");
 }
 
-static iris_status_t late(const struct iris_wait *wait)
+static iris_status_t fail_late_ranks(const struct iris_wait *wait)
 {
     return iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
                        "MPI's part of IRIS_TRANSPORT has not opened within "
@@ -418,11 +419,12 @@ static iris_status_t late(const struct iris_wait *wait)
                        (long long)wait->waiter->timeout_ms);
 }
 
-static iris_status_t await(struct opening *opening, pthread_t thread,
-                           const struct iris_waiter *waiter)
+static iris_status_t await_ranks(struct opening *opening, pthread_t thread,
+                                 const struct iris_waiter *waiter)
 {
-    static const struct iris_wait_type for_all = {
-        .pace = IRIS_PACE_MPI, .describe = describe, .late = late};
+    static const struct iris_wait_type for_all = {.pace = IRIS_PACE_MPI,
+                                                  .describe = describe_opening,
+                                                  .late = fail_late_ranks};
     iris_status_t status = IRIS_OK;
     struct iris_wait wait;
 
@@ -440,7 +442,7 @@ static iris_status_t await(struct opening *opening, pthread_t thread,
     return status;
 }
 
-static struct mpi_channel *make(const struct iris_log *log)
+static struct mpi_channel *make_channel(const struct iris_log *log)
 {
     struct mpi_channel *m = calloc(1, sizeof *m);
     int good = m != NULL;
@@ -478,7 +480,7 @@ iris_i_channel_mpi_open(const struct iris_channel_mpi_params *params,
         return status;
     }
     opening = calloc(1, sizeof *opening);
-    if (opening == NULL || (opening->channel = make(log)) == NULL) {
+    if (opening == NULL || (opening->channel = make_channel(log)) == NULL) {
         free(opening);
         return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
                            "no memory for messages by MPI");
@@ -491,7 +493,7 @@ iris_i_channel_mpi_open(const struct iris_channel_mpi_params *params,
         free(opening);
         return iris_i_fail(NULL, IRIS_ERR_LIMIT, "no thread to open MPI");
     }
-    status = await(opening, thread, params->waiter);
+    status = await_ranks(opening, thread, params->waiter);
     if (status == IRIS_OK && !opening->good) {
         status = iris_i_fail(NULL, IRIS_ERR_SYSTEM,
                              "MPI cannot make a communicator for the proxy; "

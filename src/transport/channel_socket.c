@@ -59,7 +59,7 @@ struct socket_channel {
     char why[160];    /* the first loss; empty: none */
 };
 
-static struct socket_channel *of(struct iris_channel *channel)
+static struct socket_channel *socket_of(struct iris_channel *channel)
 {
     return (struct socket_channel *)channel;
 }
@@ -87,7 +87,7 @@ static void give_back(struct socket_channel *s, struct iris_link *link)
 }
 
 /* No byte may be missing in silence: all waits of the job learn of it. */
-static void lose_link(struct socket_channel *s, struct iris_link *link,
+static void lose_rank(struct socket_channel *s, struct iris_link *link,
                       const char *why)
 {
     if (link->state == IRIS_LINK_LOST) {
@@ -108,7 +108,7 @@ static void note_lost(void *arg, struct iris_link *link,
                       enum iris_link_loss loss, const char *why)
 {
     (void)loss;
-    lose_link(arg, link, why);
+    lose_rank(arg, link, why);
 }
 
 static void note_left(void *arg, struct iris_link *link)
@@ -124,14 +124,14 @@ static void note_joined(void *arg, struct iris_link *link)
     link->watched = link->session.is_stuck;
     if (!watch_socket(s, link->session.sock, link, EPOLL_CTL_ADD,
                       link->watched)) {
-        lose_link(s, link, "the system cannot watch its connection");
+        lose_rank(s, link, "the system cannot watch its connection");
     }
 }
 
 /* ---- Sending ---- */
 
 /* Sends pending data. Returns 1 if it sent anything. */
-static int flush(struct socket_channel *s, struct iris_link *link)
+static int flush_link(struct socket_channel *s, struct iris_link *link)
 {
     int sent = iris_i_link_send(link);
 
@@ -149,12 +149,12 @@ static int socket_send(struct iris_channel *channel, int rank,
                        const struct iris_far_message *message, const void *data,
                        int stays)
 {
-    struct socket_channel *s = of(channel);
+    struct socket_channel *s = socket_of(channel);
     struct iris_link *link = s->link_of[rank];
     int is_large = message->data >= COPY_BYTES, is_lent;
 
     if (link->state == IRIS_LINK_ENDED) {
-        lose_link(s, link, "it has closed its context");
+        lose_rank(s, link, "it has closed its context");
     }
     if (link->state == IRIS_LINK_LOST) {
         return 0;
@@ -164,21 +164,21 @@ static int socket_send(struct iris_channel *channel, int rank,
                                   data, message->data);
     if (!is_lent && !iris_i_session_put(&link->session, message,
                                         sizeof *message, data, message->data)) {
-        lose_link(s, link, "there is no memory for messages to it");
+        lose_rank(s, link, "there is no memory for messages to it");
     } else if (is_large && !link->session.is_stuck) {
-        (void)flush(s, link);
+        (void)flush_link(s, link);
     }
     return is_lent;
 }
 
 static void socket_recall(struct iris_channel *channel, int rank)
 {
-    struct socket_channel *s = of(channel);
+    struct socket_channel *s = socket_of(channel);
     struct iris_link *link = s->link_of[rank];
     const void *data;
 
     if (!iris_i_session_recall(&link->session, &data)) {
-        lose_link(s, link, "there is no memory for messages to it");
+        lose_rank(s, link, "there is no memory for messages to it");
     } else if (data != NULL) {
         s->base.returned(s->base.arg, data);
     }
@@ -186,15 +186,15 @@ static void socket_recall(struct iris_channel *channel, int rank)
 
 static int socket_is_full(struct iris_channel *channel, int rank)
 {
-    const struct iris_link *link = of(channel)->link_of[rank];
+    const struct iris_link *link = socket_of(channel)->link_of[rank];
 
     return iris_i_session_pending(&link->session) > FULL_BYTES;
 }
 
 /* ---- Receiving ---- */
 
-static int give_message(struct socket_channel *s, struct iris_link *link,
-                        const void *record, size_t bytes)
+static int give_one(struct socket_channel *s, struct iris_link *link,
+                    const void *record, size_t bytes)
 {
     struct iris_far_message message;
 
@@ -213,7 +213,7 @@ static int give_message(struct socket_channel *s, struct iris_link *link,
 /* Passes on the complete received messages; returns their number. An answer
  * that is sent meanwhile may find that the connection has ended. The messages
  * that have arrived count all the same. */
-static int give(struct socket_channel *s, struct iris_link *link)
+static int give_messages(struct socket_channel *s, struct iris_link *link)
 {
     enum iris_session_taken taken;
     const void *record;
@@ -229,8 +229,8 @@ static int give(struct socket_channel *s, struct iris_link *link)
             break;
         }
         if (taken == IRIS_SESSION_NONSENSE ||
-            !give_message(s, link, record, bytes)) {
-            lose_link(s, link, "it sends data that is not a message");
+            !give_one(s, link, record, bytes)) {
+            lose_rank(s, link, "it sends data that is not a message");
             break;
         }
         count++;
@@ -238,16 +238,17 @@ static int give(struct socket_channel *s, struct iris_link *link)
     give_back(s, link);
     if (link->state == IRIS_LINK_JOINED &&
         !iris_i_session_tell(&link->session)) {
-        lose_link(s, link, "there is no memory for messages to it");
+        lose_rank(s, link, "there is no memory for messages to it");
     }
     return count;
 }
 
-static int receive(struct socket_channel *s, struct iris_link *link)
+static int receive_link(struct socket_channel *s, struct iris_link *link)
 {
     int got = iris_i_link_receive(&s->links, link);
 
-    return got > 0 ? 1 + give(s, link) : got < 0; /* bytes may acknowledge */
+    return got > 0 ? 1 + give_messages(s, link)
+                   : got < 0; /* bytes may acknowledge */
 }
 
 /* Receives from links that have data, and sends to links that take more. */
@@ -264,10 +265,10 @@ static int ask_all(struct socket_channel *s)
             continue;
         }
         if (link != NULL && (s->events[i].events & ~EPOLLOUT) != 0) {
-            count += receive(s, link);
+            count += receive_link(s, link);
         }
         if (link != NULL) {
-            count += flush(s, link);
+            count += flush_link(s, link);
         }
     }
     return count;
@@ -275,7 +276,7 @@ static int ask_all(struct socket_channel *s)
 
 static int socket_turn(struct iris_channel *channel)
 {
-    struct socket_channel *s = of(channel);
+    struct socket_channel *s = socket_of(channel);
     int is_few = s->links.count <= FEW_LINKS, count = 0;
 
     if (++s->turns % UPKEEP_TURNS == 0 ||
@@ -287,9 +288,9 @@ static int socket_turn(struct iris_channel *channel)
     for (int i = 0; i < s->links.count; i++) {
         struct iris_link *link = &s->links.all[i];
 
-        count += is_few || !link->session.is_stuck ? flush(s, link) : 0;
-        count += (is_few || link->errno_value != 0) && receive(s, link)
-                     ? 1 + flush(s, link)
+        count += is_few || !link->session.is_stuck ? flush_link(s, link) : 0;
+        count += (is_few || link->errno_value != 0) && receive_link(s, link)
+                     ? 1 + flush_link(s, link)
                      : 0;
     }
     return is_few ? count : count + ask_all(s);
@@ -297,7 +298,7 @@ static int socket_turn(struct iris_channel *channel)
 
 static void socket_wait(struct iris_channel *channel, int timeout_ms)
 {
-    struct socket_channel *s = of(channel);
+    struct socket_channel *s = socket_of(channel);
     struct epoll_event event;
 
     if (atomic_load(&s->links.num_cut) != 0 && timeout_ms > CUT_WAIT_MS) {
@@ -314,7 +315,7 @@ static void socket_wait(struct iris_channel *channel, int timeout_ms)
 
 static void socket_close(struct iris_channel *channel)
 {
-    struct socket_channel *s = of(channel);
+    struct socket_channel *s = socket_of(channel);
 
     for (int i = 0; i < s->links.count; i++) {
         struct iris_session *session = &s->links.all[i].session;
@@ -420,8 +421,8 @@ static iris_status_t open_links(struct socket_channel *s,
                : status;
 }
 
-static iris_status_t make(struct socket_channel *s,
-                          const struct iris_channel_params *params)
+static iris_status_t make_sockets(struct socket_channel *s,
+                                  const struct iris_channel_params *params)
 {
     size_t num_ranks = (size_t)params->log->num_ranks;
 
@@ -442,7 +443,7 @@ static iris_status_t make(struct socket_channel *s,
 }
 
 /* The first rank that has not connected. */
-static void describe(void *arg, char *text, size_t bytes)
+static void describe_cut(void *arg, char *text, size_t bytes)
 {
     const struct socket_channel *s = arg;
 
@@ -455,11 +456,11 @@ static void describe(void *arg, char *text, size_t bytes)
     }
 }
 
-static iris_status_t meet(struct socket_channel *s,
-                          const struct iris_channel_params *params)
+static iris_status_t meet_peers(struct socket_channel *s,
+                                const struct iris_channel_params *params)
 {
     static const struct iris_wait_type for_peers = {.pace = IRIS_PACE_SOCKET,
-                                                    .describe = describe};
+                                                    .describe = describe_cut};
     iris_status_t status = IRIS_OK;
     struct iris_wait wait;
 
@@ -492,14 +493,14 @@ iris_i_channel_socket_open(const struct iris_channel_params *params,
     s->base.bell = s->watch = -1;
     s->base.any_thread = has_processors(params);
     s->log = params->log;
-    status = make(s, params);
+    status = make_sockets(s, params);
     if (status == IRIS_OK) {
         status = open_links(s, params);
     } else {
         close(params->listener);
     }
     if (status == IRIS_OK) {
-        status = meet(s, params);
+        status = meet_peers(s, params);
     }
     if (status != IRIS_OK) {
         socket_close(&s->base);

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct iris_mpi_packet *take(struct iris_mpi_link *link)
+static struct iris_mpi_packet *take_request(struct iris_mpi_link *link)
 {
     struct iris_mpi_packet *packet = *link->unused;
 
@@ -30,14 +30,15 @@ static struct iris_mpi_packet *take(struct iris_mpi_link *link)
     return packet;
 }
 
-static void drop(struct iris_mpi_link *link, struct iris_mpi_packet *packet)
+static void drop_request(struct iris_mpi_link *link,
+                         struct iris_mpi_packet *packet)
 {
     packet->next = *link->unused;
     *link->unused = packet;
 }
 
-static void note(struct iris_mpi_link *link,
-                 const struct iris_far_message *message)
+static void note_request(struct iris_mpi_link *link,
+                         const struct iris_far_message *message)
 {
     if (message->answers) {
         return;
@@ -61,7 +62,7 @@ void iris_i_mpi_link_append(struct iris_mpi_link *link,
         IRIS_MPI_PACKET_BYTES - link->open->bytes < bytes) {
         (void)iris_i_mpi_link_send(link);
     }
-    link->open = link->open != NULL ? link->open : take(link);
+    link->open = link->open != NULL ? link->open : take_request(link);
     if (link->open == NULL) {
         link->is_lost = 1;
         link->why = "there is no memory for messages to it";
@@ -73,7 +74,7 @@ void iris_i_mpi_link_append(struct iris_mpi_link *link,
         memcpy(at + sizeof *message, data, message->data);
     }
     link->open->bytes += bytes;
-    note(link, message);
+    note_request(link, message);
 }
 
 int iris_i_mpi_link_send(struct iris_mpi_link *link)
@@ -87,7 +88,7 @@ int iris_i_mpi_link_send(struct iris_mpi_link *link)
     if (MPI_Isend(packet->data, (int)packet->bytes, MPI_BYTE, link->rank, 0,
                   link->comm, &packet->request) != MPI_SUCCESS) {
         link->is_lost = 1;
-        drop(link, packet);
+        drop_request(link, packet);
         return 1;
     }
     if (link->sent == NULL) {
@@ -115,7 +116,7 @@ int iris_i_mpi_link_reap(struct iris_mpi_link *link)
         if (done) {
             link->sent = packet->next;
             link->num_sent--;
-            drop(link, packet);
+            drop_request(link, packet);
             count++;
         }
     }

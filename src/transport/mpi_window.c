@@ -39,7 +39,7 @@ struct iris_mpi_window {
 };
 
 /* 1 if `good` holds on all ranks. */
-static int agree(MPI_Comm comm, int good)
+static int agree_on(MPI_Comm comm, int good)
 {
     int all = 0;
 
@@ -56,12 +56,12 @@ static int open_win(void *base, size_t bytes, MPI_Comm comm, MPI_Win *win_p)
 
     made = MPI_Win_create(base, (MPI_Aint)bytes, 1, MPI_INFO_NULL, comm,
                           win_p) == MPI_SUCCESS;
-    if (!agree(comm, made)) {
+    if (!agree_on(comm, made)) {
         return 0;
     }
     MPI_Win_set_errhandler(*win_p, MPI_ERRORS_RETURN);
     good = MPI_Win_lock_all(MPI_MODE_NOCHECK, *win_p) == MPI_SUCCESS;
-    if (agree(comm, good)) {
+    if (agree_on(comm, good)) {
         return 1;
     }
     if (good) {
@@ -77,7 +77,7 @@ static void close_win(MPI_Win *win)
     MPI_Win_free(win);
 }
 
-static int holds(const unsigned char *bytes, unsigned char value)
+static int holds_heap(const unsigned char *bytes, unsigned char value)
 {
     for (size_t i = 0; i < IRIS_RING_BYTES; i++) {
         if (bytes[i] != value) {
@@ -106,17 +106,18 @@ static int blocks_arrive(MPI_Win win, MPI_Comm comm, unsigned char *memory)
                         MPI_BYTE, win) == MPI_SUCCESS;
     }
     good &= MPI_Win_flush(next, win) == MPI_SUCCESS;
-    good = agree(comm, good);
+    good = agree_on(comm, good);
     MPI_Win_sync(win);
-    good &= holds(memory, (unsigned char)(1 + last % 255));
-    good &= holds(memory + IRIS_RING_BYTES, (unsigned char)(1 + last % 255));
-    return agree(comm, good);
+    good &= holds_heap(memory, (unsigned char)(1 + last % 255));
+    good &=
+        holds_heap(memory + IRIS_RING_BYTES, (unsigned char)(1 + last % 255));
+    return agree_on(comm, good);
 }
 
-static int works(MPI_Comm comm)
+static int try_window(MPI_Comm comm)
 {
     unsigned char *memory = calloc(3, IRIS_RING_BYTES);
-    int good = agree(comm, memory != NULL);
+    int good = agree_on(comm, memory != NULL);
     MPI_Win win;
 
     good = good && open_win(memory, (size_t)2 * IRIS_RING_BYTES, comm, &win);
@@ -141,7 +142,7 @@ struct iris_mpi_window *iris_i_mpi_window_open(struct iris_heap *heap,
         window->copies = malloc((size_t)NUM_COPIES * IRIS_RING_BYTES);
         good = window->unflushed != NULL && window->copies != NULL;
     }
-    if (agree(comm, good) && works(comm) &&
+    if (agree_on(comm, good) && try_window(comm) &&
         open_win(iris_i_heap_base(&heap->memory),
                  iris_i_heap_bytes(&heap->memory), comm, &window->win)) {
         return window;

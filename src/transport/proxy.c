@@ -51,17 +51,17 @@ struct iris_proxy {
     atomic_int full; /* a rank that does not take more now, + 1 */
 };
 
-static uint64_t load(const uint64_t *word)
+static uint64_t load_word(const uint64_t *word)
 {
     return iris_d_load(word, sizeof *word, iris_d_ring_order(IRIS_ACQUIRE));
 }
 
-static void store(uint64_t *word, uint64_t value)
+static void store_word(uint64_t *word, uint64_t value)
 {
     iris_d_store(word, sizeof *word, value, iris_d_ring_order(IRIS_RELEASE));
 }
 
-static uint32_t exchange(uint32_t *word, uint32_t value)
+static uint32_t exchange_word(uint32_t *word, uint32_t value)
 {
     return (uint32_t)iris_d_fetch(word, sizeof *word, IRIS_D_FETCH_XCHG, value,
                                   iris_d_ring_order(IRIS_ACQ_REL));
@@ -74,12 +74,12 @@ static struct iris_dev_slot *slot_of(struct iris_proxy *proxy, uint64_t ticket)
 
 static int is_posted(struct iris_proxy *proxy)
 {
-    return load(&slot_of(proxy, proxy->next)->turn) == proxy->next + 1;
+    return load_word(&slot_of(proxy, proxy->next)->turn) == proxy->next + 1;
 }
 
 /* ---- Requests that have reached their targets ---- */
 
-static void soil(struct iris_proxy *proxy, int rank)
+static void mark_dirty(struct iris_proxy *proxy, int rank)
 {
     struct target *target = &proxy->targets[rank];
 
@@ -87,7 +87,7 @@ static void soil(struct iris_proxy *proxy, int rank)
     target->dirty = 1;
 }
 
-static void clean(struct iris_proxy *proxy, int rank)
+static void mark_clean(struct iris_proxy *proxy, int rank)
 {
     struct target *target = &proxy->targets[rank];
 
@@ -124,20 +124,20 @@ static int are_clean(struct iris_proxy *proxy, int rank)
 
 static void free_slot(struct iris_dev_slot *slot)
 {
-    store(&slot->turn, slot->turn - 1 + IRIS_RING_SLOTS);
+    store_word(&slot->turn, slot->turn - 1 + IRIS_RING_SLOTS);
 }
 
-static void answer(struct iris_dev_slot *slot, int refused)
+static void send_answer(struct iris_dev_slot *slot, int refused)
 {
     uint32_t state = refused ? IRIS_ANSWER_REFUSED : IRIS_ANSWER_HERE;
 
-    if (exchange(&slot->answer, state) == IRIS_ANSWER_LEFT) {
+    if (exchange_word(&slot->answer, state) == IRIS_ANSWER_LEFT) {
         free_slot(slot);
     }
 }
 
 /* The channel has the data of one of this ring's slots no longer. */
-static void returned(void *arg, const void *data)
+static void note_returned(void *arg, const void *data)
 {
     struct iris_proxy *proxy = arg;
     size_t at = (size_t)((const char *)data - (char *)proxy->ring->slots);
@@ -148,7 +148,7 @@ static void returned(void *arg, const void *data)
 }
 
 /* Ends loans that are too old. */
-static void recall(struct iris_proxy *proxy)
+static void recall_slot(struct iris_proxy *proxy)
 {
     for (; proxy->oldest < proxy->next; proxy->oldest++) {
         struct iris_dev_slot *slot = slot_of(proxy, proxy->oldest);
@@ -193,7 +193,7 @@ static int take_refused(struct iris_proxy *proxy)
 }
 
 /* 0: the request has to wait. */
-static int take(struct iris_proxy *proxy, struct iris_dev_slot *slot)
+static int take_slot(struct iris_proxy *proxy, struct iris_dev_slot *slot)
 {
     int is_fence = slot->op == IRIS_OP_FENCE, is_lent;
 
@@ -201,8 +201,8 @@ static int take(struct iris_proxy *proxy, struct iris_dev_slot *slot)
         return 0;
     }
     if (is_fence) {
-        store(&proxy->ring->done, ++proxy->next);
-        answer(slot, take_refused(proxy));
+        store_word(&proxy->ring->done, ++proxy->next);
+        send_answer(slot, take_refused(proxy));
         return 1;
     }
     if (proxy->channel->ops->is_full(proxy->channel, slot->rank)) {
@@ -212,7 +212,7 @@ static int take(struct iris_proxy *proxy, struct iris_dev_slot *slot)
     if (slot->answered) {
         atomic_fetch_add(&proxy->targets[slot->rank].awaited, 1);
     } else {
-        soil(proxy, slot->rank);
+        mark_dirty(proxy, slot->rank);
     }
     is_lent = send_request(proxy, slot);
     atomic_store_explicit(&proxy->full, 0, memory_order_relaxed);
@@ -220,9 +220,9 @@ static int take(struct iris_proxy *proxy, struct iris_dev_slot *slot)
     if (!slot->answered && !is_lent) {
         free_slot(slot);
     }
-    recall(proxy);
+    recall_slot(proxy);
     if (proxy->num_unclean == 0) {
-        store(&proxy->ring->done, proxy->next);
+        store_word(&proxy->ring->done, proxy->next);
     }
     return 1;
 }
@@ -239,11 +239,11 @@ static void take_answer(struct iris_proxy *proxy, int rank,
     if (message->op == IRIS_OP_FENCE) {
         proxy->targets[rank].refused |= message->refused != 0;
         if (proxy->targets[rank].fenced) {
-            clean(proxy, rank);
+            mark_clean(proxy, rank);
         }
         return;
     }
-    if (load(&slot->turn) != message->ticket + 1 || !slot->answered ||
+    if (load_word(&slot->turn) != message->ticket + 1 || !slot->answered ||
         slot->rank != rank || slot->op != message->op ||
         message->data > slot->bytes) {
         iris_i_warning(proxy->log,
@@ -253,11 +253,11 @@ static void take_answer(struct iris_proxy *proxy, int rank,
     atomic_fetch_sub(&proxy->targets[rank].awaited, 1);
     memcpy(slot->data, data, message->data);
     slot->value = message->value;
-    answer(slot, message->refused);
+    send_answer(slot, message->refused);
 }
 
-static void taken(void *arg, int rank, const struct iris_far_message *message,
-                  const void *data)
+static void note_taken(void *arg, int rank,
+                       const struct iris_far_message *message, const void *data)
 {
     struct iris_proxy *proxy = arg;
     struct iris_far_message reply;
@@ -281,7 +281,7 @@ static void taken(void *arg, int rank, const struct iris_far_message *message,
 }
 
 /* All ranks learn of it; this one's waits end. */
-static void lost(void *arg, int rank, const char *why)
+static void note_lost_rank(void *arg, int rank, const char *why)
 {
     struct iris_proxy *proxy = arg;
 
@@ -302,14 +302,14 @@ int iris_i_proxy_silent(const struct iris_proxy *proxy)
 
 /* ---- Steps ---- */
 
-static int step(void *arg)
+static int step_proxy(void *arg)
 {
     struct iris_proxy *proxy = arg;
     int count = 0, messages;
 
     proxy->is_held = 0;
     while (count < BATCH && !proxy->is_held && is_posted(proxy)) {
-        proxy->is_held = !take(proxy, slot_of(proxy, proxy->next));
+        proxy->is_held = !take_slot(proxy, slot_of(proxy, proxy->next));
         count += !proxy->is_held;
     }
     messages = proxy->channel->ops->turn(proxy->channel);
@@ -326,7 +326,7 @@ static int has_work(void *arg)
 
 /* ---- Opening and closing ---- */
 
-static void free_all(struct iris_proxy *proxy)
+static void free_proxy(struct iris_proxy *proxy)
 {
     proxy->channel->ops->close(proxy->channel);
     if (proxy->ring != NULL) {
@@ -368,9 +368,9 @@ iris_status_t iris_i_proxy_open(struct iris_heap *heap,
     proxy->log = heap->log;
     proxy->heap = heap;
     proxy->channel = channel;
-    channel->taken = taken;
-    channel->lost = lost;
-    channel->returned = returned;
+    channel->taken = note_taken;
+    channel->lost = note_lost_rank;
+    channel->returned = note_returned;
     channel->arg = proxy;
     proxy->ring = make_ring();
     proxy->targets = calloc(num_ranks, sizeof proxy->targets[0]);
@@ -380,13 +380,13 @@ iris_status_t iris_i_proxy_open(struct iris_heap *heap,
         iris_i_fail(NULL, status, "no memory for a proxy");
     } else {
         proxy->steps.channel = channel;
-        proxy->steps.step = step;
+        proxy->steps.step = step_proxy;
         proxy->steps.has_work = has_work;
         proxy->steps.arg = proxy;
         status = iris_i_steps_start(&proxy->steps);
     }
     if (status != IRIS_OK) {
-        free_all(proxy);
+        free_proxy(proxy);
         return status;
     }
     *proxy_p = proxy;
@@ -409,7 +409,7 @@ void iris_i_proxy_close(struct iris_proxy *proxy)
     }
     if (iris_i_steps_stop(&proxy->steps,
                           control == NULL ? 0 : control->by_ns)) {
-        free_all(proxy);
+        free_proxy(proxy);
     } else {
         iris_i_warning(proxy->log, "the proxy to other nodes does not end; its "
                                    "memory is left to it");

@@ -42,8 +42,8 @@ static int is_word(const struct iris_far_message *request)
 }
 
 /* Elements arrive undivided, as from a store. */
-static void put(char *place, const struct iris_far_message *request,
-                const void *data)
+static void serve_put(char *place, const struct iris_far_message *request,
+                      const void *data)
 {
     uint64_t value = 0;
 
@@ -56,7 +56,8 @@ static void put(char *place, const struct iris_far_message *request,
     }
 }
 
-static uint64_t update(char *place, const struct iris_far_message *request)
+static uint64_t serve_update(char *place,
+                             const struct iris_far_message *request)
 {
     iris_d_amo_t how = iris_d_amo_of((enum iris_op)request->op,
                                      (enum iris_d_kind)request->kind, 0,
@@ -105,14 +106,14 @@ void iris_i_serve(struct iris_heap *heap,
     if (!is_allowed(heap, request)) {
         answer_p->refused = 1;
     } else if (request->op == IRIS_OP_PUT && request->data == request->bytes) {
-        put(place, request, data);
+        serve_put(place, request, data);
     } else if (request->op == IRIS_OP_GET) {
         answer_p->data = request->bytes;
         *data_p = place;
     } else if (is_atomic(request)) {
         uint64_t fp = iris_i_fp_enter(); /* as in a kernel */
 
-        answer_p->value = update(place, request);
+        answer_p->value = serve_update(place, request);
         iris_i_fp_leave(fp);
     } else {
         answer_p->refused = 1;

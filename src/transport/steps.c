@@ -40,7 +40,7 @@ static void end_step(struct iris_steps *steps)
 }
 
 /* -1: another thread is in a step. */
-static int step(struct iris_steps *steps, unsigned by_lane)
+static int take_step(struct iris_steps *steps, unsigned by_lane)
 {
     int count;
 
@@ -73,7 +73,7 @@ static void listen_idle(struct iris_steps *steps)
 }
 
 /* 1: a lane has ended it. */
-static int nap(struct iris_steps *steps)
+static int take_nap(struct iris_steps *steps)
 {
     int was_rung;
 
@@ -83,7 +83,7 @@ static int nap(struct iris_steps *steps)
     return was_rung;
 }
 
-static void *run(void *arg)
+static void *run_steps(void *arg)
 {
     struct iris_steps *steps = arg;
     unsigned seen = 0;
@@ -93,10 +93,11 @@ static void *run(void *arg)
         unsigned lane_steps = atomic_load(&steps->lane_steps);
 
         if (lane_steps != seen) {
-            seen = nap(steps) ? atomic_load(&steps->lane_steps) : lane_steps;
+            seen =
+                take_nap(steps) ? atomic_load(&steps->lane_steps) : lane_steps;
             continue;
         }
-        count = step(steps, 0);
+        count = take_step(steps, 0);
         idle = count > 0 ? 0 : idle + (count == 0);
         if (count == 0 && idle > IDLE_TURNS) {
             listen_idle(steps);
@@ -114,7 +115,7 @@ iris_status_t iris_i_steps_start(struct iris_steps *steps)
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    ret = pthread_create(&steps->thread, NULL, run, steps);
+    ret = pthread_create(&steps->thread, NULL, run_steps, steps);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (ret != 0) {
         return iris_i_fail_errno(NULL, IRIS_ERR_LIMIT, ret,
@@ -145,7 +146,7 @@ int iris_i_steps_stop(struct iris_steps *steps, int64_t by_ns)
 
 /* ---- Lanes ---- */
 
-static void wake(struct iris_steps *steps, atomic_int *sleeps)
+static void wake_thread(struct iris_steps *steps, atomic_int *sleeps)
 {
     if (atomic_exchange(sleeps, 0)) {
         iris_i_bell_ring(steps->channel->bell);
@@ -156,10 +157,10 @@ static void wake(struct iris_steps *steps, atomic_int *sleeps)
  * with which the thread would have woken. */
 int iris_i_steps_carry(struct iris_steps *steps)
 {
-    int count = steps->channel->any_thread ? step(steps, 1) : 0;
+    int count = steps->channel->any_thread ? take_step(steps, 1) : 0;
 
     if (count > 0) {
-        wake(steps, &steps->listens);
+        wake_thread(steps, &steps->listens);
     }
     return count > 0 ? count : 0;
 }
@@ -175,10 +176,10 @@ void iris_i_steps_posted(struct iris_steps *steps, enum iris_op op,
     } else if (bytes == IRIS_RING_BYTES) {
         iris_i_steps_leave(steps);
     }
-    wake(steps, &steps->listens);
+    wake_thread(steps, &steps->listens);
 }
 
 void iris_i_steps_leave(struct iris_steps *steps)
 {
-    wake(steps, &steps->naps);
+    wake_thread(steps, &steps->naps);
 }

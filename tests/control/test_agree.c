@@ -188,6 +188,32 @@ static void a_caller_may_end_its_wait(void **state)
                      IRIS_ERR_STATE);
 }
 
+/* Rank 0 has lost rank 1, whose host does not answer, before rank 1 shows here as
+ * one that has left. */
+static int unreachable_body(iris_t *iris, void *arg)
+{
+    struct iris_members *world = &iris->world->members;
+    struct iris_call call = reduce(1, "f32", "sum");
+
+    (void)arg;
+    (void)iris_i_control_fail(world->control, world->place,
+                              ((unsigned)-IRIS_ERR_UNREACHABLE << 16) | 2);
+    CHECK_STATUS(iris_i_agree(world, &call), IRIS_ERR_PEER_LOST);
+    CHECK_MESSAGE("another rank has found that rank 1 (pid ");
+    CHECK_MESSAGE("its host does not answer");
+    return IRIS_ERR_PEER_LOST;
+}
+
+static void a_rank_that_another_one_cannot_reach_has_not_died(void **state)
+{
+    struct iris_config config;
+
+    iris_config_init(&config);
+    config.spawn = "threads";
+    assert_int_equal(iris_spawn(&config, 2, unreachable_body, NULL),
+                     IRIS_ERR_PEER_LOST);
+}
+
 /* ---- Circles of waits ---- */
 
 static void a_rank_that_has_come_since_closes_no_circle(void **state)
@@ -223,6 +249,7 @@ static int TEST_FILE(unit)
         cmocka_unit_test(a_failed_preparation_fails_every_rank),
         cmocka_unit_test(a_payload_may_fill_its_place),
         cmocka_unit_test(a_caller_may_end_its_wait),
+        cmocka_unit_test(a_rank_that_another_one_cannot_reach_has_not_died),
         cmocka_unit_test(a_rank_that_has_come_since_closes_no_circle),
     };
 

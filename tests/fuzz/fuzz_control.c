@@ -30,10 +30,8 @@ static void make_hub(struct iris_hub *hub)
     if (segment == NULL && iris_i_segment_create(RANKS, &segment) != IRIS_OK) {
         abort();
     }
-    *hub = (struct iris_hub){.num_ranks = RANKS,
-                             .mail = &mail,
-                             .table = segment,
-                             .wake = -1};
+    *hub = (struct iris_hub){
+        .num_ranks = RANKS, .mail = &mail, .table = segment, .wake = -1};
     if (iris_i_hub_make(hub) != IRIS_OK) {
         abort();
     }
