@@ -71,7 +71,9 @@ struct iris_order_lane {
         uint32_t site;
     } releases[IRIS_ORDER_RELEASES];
     uint32_t num_releases;
-    uint64_t run; /* id of its current kernel run */
+    uint64_t run;        /* id of its current kernel run */
+    atomic_uint begun;   /* its time at the begin of the run */
+    atomic_uint barrier; /* the site of the run's latest barrier; 0: none */
     struct iris_order_clock clock;
     /* Released by fences for later atomic writes: those of agent scope, and
      * those of system scope. `fenced` has a bit for each. */
@@ -155,8 +157,11 @@ enum iris_order_lack {
     IRIS_ORDER_LACKS_LATER,   /* the release came before the access */
     IRIS_ORDER_LACKS_STREAM,  /* two streams of one rank, or a stream and the
                               * host */
-    IRIS_ORDER_LACKS_ANSWER,  /* it overwrites data that another lane still
+    IRIS_ORDER_LACKS_CREDIT,  /* it overwrites data that another lane still
                               * reads */
+    IRIS_ORDER_LACKS_SIGNAL,  /* the signal came from another lane of the
+                              * writer's rank */
+    IRIS_ORDER_LACKS_MEMBER,  /* a barrier is between, without one of the two */
     IRIS_ORDER_LACKS_WRITERS, /* two write */
     IRIS_ORDER_LACKS_WAIT,
 };
@@ -513,6 +518,7 @@ struct iris_race_access {
 #define IRIS_RACE_IS_WRITE 1u
 #define IRIS_RACE_IS_ATOMIC 2u
 #define IRIS_RACE_IS_FREE 4u
+#define IRIS_RACE_IS_AGAIN 8u /* the lane has written the place before */
 #define IRIS_RACE_SCOPE_SHIFT 4
 
 struct iris_race_found {

@@ -446,6 +446,8 @@ void iris_i_order_begin(struct iris_order *order, uint32_t number,
     clear_clock(order, &lane->reads[1]);
     iris_i_order_join(order, &lane->clock, from, 0);
     iris_i_order_tick(order, number);
+    atomic_store(&lane->begun, iris_i_order_now(order, number));
+    atomic_store(&lane->barrier, 0);
 }
 
 /* ---- Releases ---- */

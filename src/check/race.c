@@ -141,12 +141,32 @@ static void catch_race(struct walk *walk, const struct iris_race_access *before)
     caught->races[i].times++;
 }
 
+/* Whether the lane has written the bytes before its latest release. */
+static bool writes_again(const struct walk *walk,
+                         const struct iris_race_access *cells)
+{
+    bool again = false;
+
+    for (unsigned i = 0;
+         i < IRIS_RACE_CELLS && (walk->now.kind & IRIS_RACE_IS_WRITE) != 0;
+         i++) {
+        again |= (cells[i].mask & walk->now.mask) != 0 &&
+                 cells[i].lane == walk->now.lane &&
+                 (cells[i].kind & IRIS_RACE_IS_WRITE) != 0 &&
+                 (cells[i].clock < walk->now.clock ||
+                  (cells[i].kind & IRIS_RACE_IS_AGAIN) != 0);
+    }
+    return again;
+}
+
 static void touch_word(struct walk *walk, uint8_t mask)
 {
     struct iris_race_access *cells =
         find_cells(walk->race, walk->rank, walk->offset);
 
     walk->now.mask = mask;
+    walk->now.kind &= (uint8_t)~IRIS_RACE_IS_AGAIN;
+    walk->now.kind |= writes_again(walk, cells) ? IRIS_RACE_IS_AGAIN : 0;
     for (unsigned i = 0; i < IRIS_RACE_CELLS; i++) {
         struct iris_race_access *before = &cells[i];
         bool ordered, races;
@@ -461,6 +481,11 @@ static void observe_operation(struct iris_race *race,
                           (unsigned)event->scope << IRIS_RACE_SCOPE_SHIFT),
     };
 
+    if (event->op == IRIS_OP_BARRIER) {
+        atomic_store(&race->order.shared->lanes[lane].barrier,
+                     iris_i_race_site(race, event));
+        return;
+    }
     if ((event->after && !event->atomic) ||
         (event->op != IRIS_OP_FENCE &&
          !iris_i_order_locate(race->heap, event, &range))) {
@@ -507,8 +532,8 @@ static iris_status_t observe_kernel_event(void *self,
 {
     struct iris_race *race = self;
 
-    if (event->op == IRIS_OP_BARRIER ||
-        (event->after && iris_d_is_plain(event))) {
+    if (event->after &&
+        (event->op == IRIS_OP_BARRIER || iris_d_is_plain(event))) {
         return IRIS_OK;
     }
     if (mine.serial == race->serial && mine.launch == event->launch &&

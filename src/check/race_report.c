@@ -31,7 +31,7 @@ struct iris_race_story {
     char place[256];
     char accesses[2][320]; /* the earlier one, the later one */
     const char *missing;   /* "release" */
-    char lack[480];        /* the necessary change */
+    char lack[640];        /* the necessary change */
 };
 
 /* ---- Suppressions ---- */
@@ -146,63 +146,151 @@ static void tell_unused(const struct iris_race_suppressions *list,
 
 /* ---- The missing order ---- */
 
-/* No chain orders the two accesses. */
-static enum iris_order_lack judge_order(const struct iris_order_shared *shared,
-                                        const struct iris_race_access *before,
-                                        const struct iris_race_access *now,
-                                        bool later)
-{
-    const struct iris_order_lane *a = &shared->lanes[before->lane];
-    const struct iris_order_lane *b = &shared->lanes[now->lane];
-
-    if (((before->kind ^ now->kind) & IRIS_RACE_IS_ATOMIC) != 0) {
-        return IRIS_ORDER_LACKS_MIXED;
-    }
-    if (a->rank == b->rank && a->stream != b->stream) {
-        return IRIS_ORDER_LACKS_STREAM;
-    }
-    if (later) {
-        return IRIS_ORDER_LACKS_LATER;
-    }
-    if ((now->kind & IRIS_RACE_IS_WRITE) == 0) {
-        return IRIS_ORDER_LACKS_WAIT;
-    }
-    return (before->kind & IRIS_RACE_IS_WRITE) != 0 ? IRIS_ORDER_LACKS_WRITERS
-                                                    : IRIS_ORDER_LACKS_ANSWER;
-}
-
-/* The site of the release that lane `reader` acquired and that was the last
- * before the access; 0: it acquired another one, or none. */
-static uint32_t find_release(const struct iris_order *order, uint32_t reader,
-                             const struct iris_race_access *access)
+/* The time up to which the lane knows the other one; 0: not at all. */
+static uint32_t find_known_time(const struct iris_order *order, uint32_t lane,
+                                uint32_t other)
 {
     struct iris_order_lane *lanes = order->shared->lanes;
-    struct iris_order_lane *lane = &lanes[access->lane];
     const struct iris_order_moment *moment;
-    uint32_t acquired, site = 0;
+    uint32_t time;
 
-    iris_i_order_spin_lock(order->shared, &lanes[reader].lock);
-    moment = iris_i_order_moment(order, &lanes[reader].clock, access->lane);
-    acquired = moment == NULL ? 0 : moment->strict;
-    iris_i_order_spin_unlock(&lanes[reader].lock);
-    if (acquired == 0 || acquired + 1 != access->clock) {
-        return 0;
-    }
+    iris_i_order_spin_lock(order->shared, &lanes[lane].lock);
+    moment = iris_i_order_moment(order, &lanes[lane].clock, other);
+    time = moment == NULL ? 0 : moment->strict;
+    iris_i_order_spin_unlock(&lanes[lane].lock);
+    return time;
+}
+
+/* The site of the lane's release at that time; 0: unknown. */
+static uint32_t find_release(const struct iris_order *order, uint32_t number,
+                             uint32_t time)
+{
+    struct iris_order_lane *lane = &order->shared->lanes[number];
+    uint32_t site = 0;
+
     iris_i_order_spin_lock(order->shared, &lane->lock);
-    for (unsigned i = 0; site == 0 && i < IRIS_ORDER_RELEASES; i++) {
-        site = lane->releases[i].clock == acquired ? lane->releases[i].site : 0;
+    for (unsigned i = 0; time != 0 && site == 0 && i < IRIS_ORDER_RELEASES;
+         i++) {
+        site = lane->releases[i].clock == time ? lane->releases[i].site : 0;
     }
     iris_i_order_spin_unlock(&lane->lock);
     return site;
 }
 
-static struct iris_order_edge find_lack(const struct iris_order *order,
+/* Whether the lane has acquired from the access's lane during the run that makes
+ * the access. */
+static bool has_heard(const struct iris_race *race, uint32_t lane,
+                      const struct iris_race_access *access)
+{
+    uint32_t time = find_known_time(&race->order, lane, access->lane);
+    const struct iris_order_lane *other =
+        &race->order.shared->lanes[access->lane];
+
+    return time != 0 && (race->shared->sites[access->site].host_op >= 0 ||
+                         time >= atomic_load(&other->begun));
+}
+
+/* The reader has acquired a release of another lane of the writer's rank during
+ * that lane's run: the site; 0: it has not. */
+static uint32_t find_other_signal(const struct iris_order *order,
+                                  uint32_t reader, uint32_t writer)
+{
+    const struct iris_order_shared *shared = order->shared;
+    uint32_t num_lanes = atomic_load(&shared->num_lanes), site = 0;
+
+    for (uint32_t i = 0; site == 0 && i < num_lanes; i++) {
+        if (i != writer && shared->lanes[i].stream != 0 &&
+            shared->lanes[i].rank == shared->lanes[writer].rank &&
+            shared->lanes[i].rank != shared->lanes[reader].rank) {
+            site = find_release(order, i, find_known_time(order, reader, i));
+        }
+    }
+    return site;
+}
+
+/* A write and a read that nothing orders. The lanes' knowledge of each other tells
+ * whether the read is of this write or of an earlier one. */
+static struct iris_order_edge judge_read(const struct iris_race *race,
+                                         const struct iris_race_access *writer,
+                                         const struct iris_race_access *reader,
+                                         bool reads_last)
+{
+    const struct iris_order *order = &race->order;
+    struct iris_order_lane *lanes = order->shared->lanes;
+    struct iris_order_edge edge = {IRIS_ORDER_LACKS_WAIT, 0, 0};
+    uint32_t known = find_known_time(order, reader->lane, writer->lane);
+    bool is_heard = has_heard(race, reader->lane, writer);
+    bool is_again = (writer->kind & IRIS_RACE_IS_AGAIN) != 0;
+
+    if (reads_last) {
+        is_again &= is_heard && (known + 1 < writer->clock ||
+                                 !has_heard(race, writer->lane, reader));
+    }
+    if (!is_again && is_heard && known + 1 == writer->clock) {
+        edge.release = find_release(order, writer->lane, known);
+    }
+    if (edge.release != 0) {
+        edge.lack = IRIS_ORDER_LACKS_LATER;
+        return edge;
+    }
+    if (is_again || (is_heard && !reads_last)) {
+        edge.lack = IRIS_ORDER_LACKS_CREDIT;
+        known = find_known_time(order, writer->lane, reader->lane);
+        edge.release = known + 1 == reader->clock
+                           ? find_release(order, reader->lane, known)
+                           : 0;
+        return edge;
+    }
+    edge.release = find_other_signal(order, reader->lane, writer->lane);
+    edge.acquire = atomic_load(&lanes[reader->lane].barrier);
+    if (edge.release != 0) {
+        edge.lack = IRIS_ORDER_LACKS_SIGNAL;
+    } else if (edge.acquire != 0 && !is_heard) {
+        edge.lack = IRIS_ORDER_LACKS_MEMBER;
+    }
+    return edge;
+}
+
+/* No chain orders the two accesses. */
+static struct iris_order_edge judge_order(const struct iris_race *race,
+                                          const struct iris_race_access *before,
+                                          const struct iris_race_access *now)
+{
+    const struct iris_order_lane *lanes = race->order.shared->lanes;
+    struct iris_order_edge edge = {IRIS_ORDER_LACKS_WRITERS, 0, 0};
+    uint32_t known;
+
+    if (((before->kind ^ now->kind) & IRIS_RACE_IS_ATOMIC) != 0) {
+        edge.lack = IRIS_ORDER_LACKS_MIXED;
+        return edge;
+    }
+    if (lanes[before->lane].rank == lanes[now->lane].rank &&
+        lanes[before->lane].stream != lanes[now->lane].stream) {
+        edge.lack = IRIS_ORDER_LACKS_STREAM;
+        return edge;
+    }
+    if ((now->kind & IRIS_RACE_IS_WRITE) == 0) {
+        return judge_read(race, before, now, true);
+    }
+    if ((before->kind & IRIS_RACE_IS_WRITE) == 0) {
+        return judge_read(race, now, before, false);
+    }
+    known = find_known_time(&race->order, now->lane, before->lane);
+    edge.release = known + 1 == before->clock
+                       ? find_release(&race->order, before->lane, known)
+                       : 0;
+    edge.lack =
+        edge.release != 0 ? IRIS_ORDER_LACKS_LATER : IRIS_ORDER_LACKS_WRITERS;
+    return edge;
+}
+
+static struct iris_order_edge find_lack(const struct iris_race *race,
                                         const struct iris_race_access *before,
                                         const struct iris_race_access *now)
 {
-    const struct iris_order_shared *shared = order->shared;
+    const struct iris_order_shared *shared = race->order.shared;
     const struct iris_order_moment *moment = iris_i_order_moment(
-        order, &shared->lanes[now->lane].clock, before->lane);
+        &race->order, &shared->lanes[now->lane].clock, before->lane);
     struct iris_order_edge edge = {IRIS_ORDER_LACKS_NOTHING, 0, 0};
 
     if (((before->kind | now->kind) & IRIS_RACE_IS_FREE) != 0) {
@@ -214,12 +302,7 @@ static struct iris_order_edge find_lack(const struct iris_order *order,
                moment->why != 0) {
         edge = shared->edges[moment->why];
     } else {
-        edge.release = (before->kind & IRIS_RACE_IS_WRITE) != 0
-                           ? find_release(order, now->lane, before)
-                           : find_release(order, before->lane, now);
-        edge.lack = judge_order(shared, before, now,
-                                edge.release != 0 &&
-                                    (before->kind & IRIS_RACE_IS_WRITE) != 0);
+        edge = judge_order(race, before, now);
     }
     return edge;
 }
@@ -247,7 +330,7 @@ static void note_race(struct iris_race *race,
     }
     shared->found[i] = (struct iris_race_found){
         .accesses = {*before, *now},
-        .edge = find_lack(&race->order, before, now),
+        .edge = find_lack(race, before, now),
         .rank = one->rank,
         .finder = race->heap->log->rank,
         .offset = one->offset,
@@ -318,100 +401,147 @@ static void describe_place(const struct iris_race *race,
     }
 }
 
-/* The names of the lacks, and the advice, at the line of the release or of the
- * acquire, or at none. */
+/* The names of the lacks, and the advice. In the advice %A is the line of the
+ * release, %B of the acquire, %D the deed of the release, %1 the line of the earlier
+ * access and %2 that of the later one, %W the rank that writes and %R the other
+ * one. */
 static const struct {
     const char *missing;
-    enum { NOWHERE, AT_RELEASE, AT_ACQUIRE } at;
     const char *advice;
-    const char *behind; /* text behind the release's deed; NULL: without it */
 } lacks[] = {
-    [IRIS_ORDER_LACKS_NOTHING] = {"order", NOWHERE, NULL, NULL},
-    [IRIS_ORDER_LACKS_RELEASE] = {"release", AT_RELEASE, "the ",
-                                  " releases nothing; pass IRIS_RELEASE"},
-    [IRIS_ORDER_LACKS_ACQUIRE] = {"acquire", AT_ACQUIRE,
-                                  "it acquires nothing; pass IRIS_ACQUIRE, or "
-                                  "use iris_wait_until",
-                                  NULL},
-    [IRIS_ORDER_LACKS_RELEASE_SCOPE] = {"wider scope", AT_RELEASE, "the ",
-                                        " is too narrow; pass "
+    [IRIS_ORDER_LACKS_NOTHING] = {"order", ""},
+    [IRIS_ORDER_LACKS_RELEASE] =
+        {"release", "change %A: the %D releases nothing; pass IRIS_RELEASE"},
+    [IRIS_ORDER_LACKS_ACQUIRE] =
+        {"acquire", "change %B: it acquires nothing; pass IRIS_ACQUIRE, or use "
+                    "iris_wait_until"},
+    [IRIS_ORDER_LACKS_RELEASE_SCOPE] = {"wider scope",
+                                        "change %A: the %D is too narrow; pass "
                                         "IRIS_SCOPE_SYSTEM"},
-    [IRIS_ORDER_LACKS_ACQUIRE_SCOPE] = {"wider scope", AT_ACQUIRE,
-                                        "its scope is too narrow; pass "
-                                        "IRIS_SCOPE_SYSTEM",
-                                        NULL},
-    [IRIS_ORDER_LACKS_ATOMIC] = {"atomic flag", AT_RELEASE,
-                                 "the flag is written by a plain ",
-                                 "; use iris_signal_set"},
-    [IRIS_ORDER_LACKS_LIFE] = {"life", NOWHERE,
-                               "the memory is freed: synchronize every rank's "
-                               "streams, then iris_free",
-                               NULL},
-    [IRIS_ORDER_LACKS_MIXED] = {"atomic access", NOWHERE,
+    [IRIS_ORDER_LACKS_ACQUIRE_SCOPE] =
+        {"wider scope", "change %B: its scope is too narrow; pass "
+                        "IRIS_SCOPE_SYSTEM"},
+    [IRIS_ORDER_LACKS_ATOMIC] = {"atomic flag",
+                                 "change %A: the flag is written by a plain "
+                                 "%D; use iris_signal_set"},
+    [IRIS_ORDER_LACKS_LIFE] =
+        {"life", "the memory is freed while a peer may use it: let every rank "
+                 "call iris_stream_synchronize, then iris_free"},
+    [IRIS_ORDER_LACKS_MIXED] = {"atomic access",
                                 "one is atomic, the other plain: make both "
-                                "atomic (iris_signal_set, iris_atomic_*)",
-                                NULL},
-    [IRIS_ORDER_LACKS_SCOPE] = {"wider scope", NOWHERE,
+                                "atomic (iris_signal_set, iris_atomic_*)"},
+    [IRIS_ORDER_LACKS_SCOPE] = {"wider scope",
                                 "the scope of one does not span the other: "
-                                "pass IRIS_SCOPE_SYSTEM between ranks",
-                                NULL},
-    [IRIS_ORDER_LACKS_SIZE] = {"one size", NOWHERE,
+                                "pass IRIS_SCOPE_SYSTEM between ranks"},
+    [IRIS_ORDER_LACKS_SIZE] = {"one size",
                                "atomics of one word must have its address and "
-                               "size",
-                               NULL},
-    [IRIS_ORDER_LACKS_LATER] = {"later release", AT_RELEASE,
-                                "that release comes before the access and does "
-                                "not cover it; move it behind",
-                                NULL},
-    [IRIS_ORDER_LACKS_STREAM] = {"stream order", NOWHERE,
-                                 "streams are not ordered with each other or "
-                                 "the host: call iris_stream_synchronize "
-                                 "between the two",
-                                 NULL},
-    [IRIS_ORDER_LACKS_ANSWER] = {"answer", NOWHERE,
-                                 "it overwrites what was read: the reader must "
-                                 "signal that it is done, and the writer wait "
-                                 "for that",
-                                 NULL},
-    [IRIS_ORDER_LACKS_WRITERS] = {"order of writers", NOWHERE,
-                                  "two write, in no order: give each bytes of "
-                                  "its own, or let one wait for the other's "
-                                  "signal",
-                                  NULL},
-    [IRIS_ORDER_LACKS_WAIT] = {"wait", NOWHERE, NULL, NULL},
+                               "size"},
+    [IRIS_ORDER_LACKS_LATER] =
+        {"later release", "change %A: that release comes before the access and "
+                          "does not cover it; move it behind, or wait for a "
+                          "later one"},
+    [IRIS_ORDER_LACKS_STREAM] =
+        {"stream order", "the streams of a rank are not ordered with each "
+                         "other or the host: synchronize the stream of %1, not "
+                         "another one, ahead of %2, or use one stream"},
+    [IRIS_ORDER_LACKS_CREDIT] =
+        {"credit", "rank %R may still read the place when rank %W writes it: "
+                   "let rank %R signal behind the read, and rank %W wait for "
+                   "that credit ahead of the write"},
+    [IRIS_ORDER_LACKS_SIGNAL] = {"order of signal and data",
+                                 "the signal at %A is on another stream or "
+                                 "in another workgroup than the write: "
+                                 "send it behind the write, on its stream"},
+    [IRIS_ORDER_LACKS_MEMBER] = {"member of the barrier",
+                                 "the barrier at %B does not order them: rank "
+                                 "%W is not in its group, or writes behind "
+                                 "it; use a group that has both ranks"},
+    [IRIS_ORDER_LACKS_WRITERS] =
+        {"order of writers", "two write, in no order: give each bytes of its "
+                             "own, or let one wait for the other's signal"},
+    [IRIS_ORDER_LACKS_WAIT] =
+        {"wait", "no signal or barrier is between them: signal behind the "
+                 "write, and wait for that ahead of the read"},
 };
 
-static void describe_lack(const struct iris_race *race,
-                          const struct iris_order_edge *edge, char *text,
-                          size_t bytes)
+static bool is_update(const struct iris_race_site *site)
+{
+    return site->atomic && site->op >= IRIS_OP_ATOMIC_ADD &&
+           site->op <= IRIS_OP_ATOMIC_MAX;
+}
+
+/* The text of a letter behind % in an advice. */
+static void fill_in(const struct iris_race *race,
+                    const struct iris_race_found *found, char letter,
+                    char *text, size_t bytes)
 {
     const struct iris_race_site *sites = race->shared->sites;
-    const char *advice = lacks[edge->lack].advice;
-    const char *behind = lacks[edge->lack].behind;
-    bool at = lacks[edge->lack].at != NOWHERE;
-    char line[IRIS_RACE_LINE_BYTES] = "", deed[80] = "";
+    const struct iris_race_access *access = found->accesses;
+    bool first_writes = (access[0].kind & IRIS_RACE_IS_WRITE) != 0;
+    unsigned of = (letter == 'W') == first_writes ? 0 : 1;
 
-    if (at || (edge->lack == IRIS_ORDER_LACKS_ANSWER && edge->release != 0)) {
-        iris_i_race_line(
-            &sites[lacks[edge->lack].at == AT_ACQUIRE ? edge->acquire
-                                                      : edge->release],
-            line, sizeof line);
+    switch (letter) {
+    case 'A':
+        iris_i_race_line(&sites[found->edge.release], text, bytes);
+        break;
+    case 'B':
+        iris_i_race_line(&sites[found->edge.acquire], text, bytes);
+        break;
+    case 'D':
+        iris_i_race_deed(&sites[found->edge.release], text, bytes);
+        break;
+    case '1':
+    case '2':
+        iris_i_race_line(&sites[access[letter - '1'].site], text, bytes);
+        break;
+    default:
+        snprintf(text, bytes, "%d",
+                 race->order.shared->lanes[access[of].lane].rank);
+        break;
     }
-    if (behind != NULL) {
-        iris_i_race_deed(&sites[edge->release], deed, sizeof deed);
-    } else if (edge->lack == IRIS_ORDER_LACKS_ANSWER && edge->release != 0) {
-        snprintf(text, bytes,
-                 "%s; or change %s: move it behind what should have been read",
-                 advice, line);
-        return;
+}
+
+static void describe_lack(const struct iris_race *race,
+                          const struct iris_race_found *found, char *text,
+                          size_t bytes)
+{
+    const struct iris_race_site *release =
+        &race->shared->sites[found->edge.release];
+    const struct iris_race_site *acquire =
+        &race->shared->sites[found->edge.acquire];
+    enum iris_order_lack lack = found->edge.lack;
+    const char *more = "";
+    char part[IRIS_RACE_LINE_BYTES];
+    size_t used = 0;
+
+    if (lack == IRIS_ORDER_LACKS_WAIT &&
+        (found->accesses[0].kind & IRIS_RACE_IS_WRITE) == 0) {
+        more = "; or, if the read is of the value before, signal behind the "
+               "read, and wait for that ahead of the write";
+    } else if (lack == IRIS_ORDER_LACKS_CREDIT && found->edge.release != 0) {
+        more = "; that of %A comes ahead of the read: move it behind";
+    } else if ((lack == IRIS_ORDER_LACKS_RELEASE && is_update(release)) ||
+               (lack == IRIS_ORDER_LACKS_ACQUIRE && is_update(acquire))) {
+        more = "; pass IRIS_ACQ_REL to a counter whose last user reads what "
+               "the others wrote";
+    } else if (lack == IRIS_ORDER_LACKS_LATER && is_update(release)) {
+        more = "; a counter that is raised ahead of the data does not say "
+               "that the data is there: give each slot a flag";
     }
-    snprintf(text, bytes, "%s%s%s%s%s%s", at ? "change " : "", at ? line : "",
-             at ? ": " : "",
-             advice != NULL ? advice
-                            : "no signal or barrier is between them: signal "
-                              "behind the write, and wait for that ahead of "
-                              "the read",
-             deed, behind != NULL ? behind : "");
+    for (const char *at = lacks[lack].advice; *at != '\0' || *more != '\0';) {
+        if (*at == '\0') {
+            at = more;
+            more = "";
+        }
+        part[0] = *at;
+        part[1] = '\0';
+        if (*at == '%') {
+            fill_in(race, found, *++at, part, sizeof part);
+        }
+        at++;
+        used += (size_t)snprintf(text + used, bytes - used, "%s", part);
+        used = used < bytes ? used : bytes - 1;
+    }
 }
 
 static void tell_race(const struct iris_race *race,
@@ -424,7 +554,7 @@ static void tell_race(const struct iris_race *race,
                         sizeof story_p->accesses[i]);
     }
     story_p->missing = lacks[found->edge.lack].missing;
-    describe_lack(race, &found->edge, story_p->lack, sizeof story_p->lack);
+    describe_lack(race, found, story_p->lack, sizeof story_p->lack);
 }
 
 void iris_i_race_print(struct iris_race *race)
@@ -560,7 +690,7 @@ static void write_result(struct iris_json_writer *json,
                          const struct iris_race_found *found)
 {
     struct iris_race_story story;
-    char text[800];
+    char text[1000];
 
     tell_race(race, found, &story);
     snprintf(text, sizeof text, "data race on %s; missing: %s; %s", story.place,

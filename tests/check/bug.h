@@ -25,7 +25,7 @@ struct bug_args {
     int step;      /* which of a host's kernels */
     int32_t *data; /* 256 elements of each rank's heap */
     uint64_t *flags;
-    struct iris_dev_group *all;
+    struct iris_dev_group *all, *alone;
     iris_ccl_device_t ccl;
 };
 
@@ -36,7 +36,8 @@ struct bug {
                    int wrong, int32_t *x, uint64_t *f);
     int (*host)(iris_t *iris, const struct bug_args *a, int32_t *x);
     unsigned grid;
-    int ranks; /* at least */
+    int ranks;          /* at least */
+    const char *advice; /* a part of it; NULL: any */
 };
 
 /* The lines of the two accesses, and of the line to change. 0: not noted. */

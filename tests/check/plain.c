@@ -16,6 +16,7 @@ struct args {
     int wrong; /* 0: the twin */
     int32_t *data;
     uint64_t *flag;
+    iris_stream_t *other;
 };
 
 static void signal_if(iris_dev_t dev, const struct args *args, int yes)
@@ -85,7 +86,7 @@ static void receive(iris_dev_t dev, const struct args *args, int32_t *here)
         }
         break;
     default:
-        here[20] = here[3]; /* bug 6, bug 7 */
+        here[20] = here[3]; /* bug 6, bug 7, bug 8 */
         break;
     }
 }
@@ -110,6 +111,10 @@ static int use_early(iris_t *iris, const struct args *args)
     if (args->bug == 6 && iris_rank(iris) == 1) {
         status = args->wrong ? IRIS_OK : iris_stream_synchronize(iris, NULL);
         args->data[20] = 2; /* bug 6 */
+    } else if (args->bug == 8 && iris_rank(iris) == 1) {
+        status =
+            iris_stream_synchronize(iris, args->wrong ? args->other : NULL);
+        args->data[20] += 1; /* bug 8 */
     } else if (args->bug == 7 && iris_rank(iris) == 0) {
         status = iris_as_remote(iris, args->data, 1, &there);
         if (status == IRIS_OK) {
@@ -131,6 +136,9 @@ static int run(iris_t *iris, void *arg)
     args.context = iris_device_context(iris);
     args.data = data;
     args.flag = flag;
+    if (iris_stream_create(iris, &args.other) != IRIS_OK) {
+        return 1;
+    }
     args.data[3] = 1; /* orderly: the barrier is behind it */
     memset(&args.data[40], 1, 40);
     if (iris_barrier(iris, NULL, NULL) != IRIS_OK ||

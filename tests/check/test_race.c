@@ -13,6 +13,7 @@
 #include "support/harness.h"
 #ifndef IRIS_I_IMAGE /* the checker is the simulation's: no kernels for GPUs */
 #include "check/bugs_collectives.h"
+#include "check/bugs_common.h"
 #include "check/bugs_flags.h"
 #include "check/bugs_hosts.h"
 #include "check/bugs_order.h"
@@ -32,16 +33,21 @@
 
 /* clang-format off */
 #define KERNEL_ROW(name, missing, grid, ranks) \
-    {#name, missing, name, NULL, grid, ranks},
+    {#name, missing, name, NULL, grid, ranks, NULL},
 #define HOST_ROW(name, missing, grid, ranks) \
-    {#name, missing, NULL, name, grid, ranks},
+    {#name, missing, NULL, name, grid, ranks, NULL},
+#define COMMON_ROW(name, missing, grid, ranks, advice) \
+    {#name, missing, name, NULL, grid, ranks, advice},
+#define COMMON_HOST_ROW(name, missing, grid, ranks, advice) \
+    {#name, missing, NULL, name, grid, ranks, advice},
 /* clang-format on */
 static const struct bug bugs[] = {
     BUGS_ORDER(KERNEL_ROW) BUGS_FLAGS(KERNEL_ROW) BUGS_PLACES(KERNEL_ROW)
         BUGS_HOSTS(HOST_ROW) BUGS_PUBLISHED(KERNEL_ROW)
             BUGS_PUBLISHED_HOSTS(HOST_ROW) BUGS_RMA(HOST_ROW)
                 BUGS_RMA_MEMORY(HOST_ROW) BUGS_COLLECTIVES(HOST_ROW)
-                    BUGS_RMA_ROUNDS(HOST_ROW)};
+                    BUGS_RMA_ROUNDS(HOST_ROW) BUGS_COMMON(COMMON_ROW)
+                        BUGS_COMMON_HOSTS(COMMON_HOST_ROW)};
 #define NUM_BUGS ((int)(sizeof bugs / sizeof *bugs))
 
 IRIS_KERNEL(show_bug, struct bug_args)
@@ -54,7 +60,7 @@ static int run_bug(iris_t *iris, void *arg)
 {
     struct bug_args args = *(const struct bug_args *)arg;
     const struct bug *bug = &bugs[args.bug];
-    iris_group_t *all;
+    iris_group_t *all, *alone;
     void *data, *flags;
     int ranks[64];
 
@@ -66,10 +72,12 @@ static int run_bug(iris_t *iris, void *arg)
     CHECK_OK(iris_name(iris, data, "inbox"));
     CHECK_OK(iris_calloc(iris, 1, 128, &flags));
     CHECK_OK(iris_group_create(iris, ranks, iris_num_ranks(iris), &all));
+    CHECK_OK(iris_group_create(iris, &ranks[iris_rank(iris)], 1, &alone));
     CHECK_OK(iris_ccl_device_create(iris, NULL, 1, 0, &args.ccl));
     args.data = data;
     args.flags = flags;
     args.all = iris_group_device(iris, all);
+    args.alone = iris_group_device(iris, alone);
     if (bug->host != NULL) {
         return bug->host(iris, &args, data);
     }
@@ -138,8 +146,8 @@ static int has(const char *text)
 static int has_line(int line)
 {
     static const char *const files[] = {
-        "flags", "hosts",      "order",      "places",      "published",
-        "rma",   "rma_memory", "rma_rounds", "collectives", NULL};
+        "flags",      "hosts",      "order",       "places", "published", "rma",
+        "rma_memory", "rma_rounds", "collectives", "common", NULL};
     char text[64];
     int is_there = line == 0;
 
@@ -168,6 +176,7 @@ static int is_found(int bug, int ranks)
     snprintf(text, sizeof text, "\"missing\": \"%s\"",
              bugs[bug].missing == NULL ? "" : bugs[bug].missing);
     right &= bugs[bug].missing == NULL || has(text);
+    right &= bugs[bug].advice == NULL || has(bugs[bug].advice);
     if (!right) {
         print_message("%s, %d ranks: %s; lines %d, %d, %d in:\n%s\n",
                       bugs[bug].name, ranks, iris_last_error(),
