@@ -61,7 +61,7 @@ def _look_through() -> None:
     _Work._source_rank, _Work.is_completed = _source_rank, _is_completed
 
 
-class _Pending(_Work):  # type: ignore[misc]
+class _Pending(torch._C._distributed_c10d.Work):
     """The work of a call: messages that the group's thread exchanges, or none
     if the result is on torch's current stream already."""
 
@@ -124,7 +124,7 @@ class _Pending(_Work):  # type: ignore[misc]
         return self._messages[0].peer if self._messages else None
 
 
-class _ProcessGroup(dist.ProcessGroup):  # type: ignore[misc]
+class _ProcessGroup(dist.ProcessGroup):
     """A process group in Python keeps its name itself: torch's own class asks
     its backends, and this has none."""
 
@@ -217,7 +217,12 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
     def _done(self, result: Any) -> Any:
         """The work of a call whose result is on torch's current stream."""
         self._calls += 1
-        return _Pending(result, (), self._timeout)
+        if not isinstance(self, _ProcessGroup):
+            return _Pending(result, (), self._timeout)
+        # The C++ of older versions keeps no work that is Python's.
+        future: Any = torch.futures.Future()
+        future.set_result(result)
+        return torch._C._distributed_c10d._create_work_from_future(future)
 
     def _begin(self, messages: List[Message]) -> Any:
         if self._batch is not None:
