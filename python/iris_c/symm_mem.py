@@ -175,7 +175,8 @@ class SymmetricMemory:
         storage_offset: int = 0,
     ) -> torch.Tensor:
         """A rank's signal pad as a tensor; without sizes all of it."""
-        kind = dtype or torch.uint32
+        # Torch 2.1 and 2.2 have no uint32.
+        kind = dtype or getattr(torch, "uint32", torch.int32)
         left = self.signal_pad_size // kind.itemsize - storage_offset
         return self._view(
             rank, self.buffer_size, self.signal_pad_size, sizes or (left,),

@@ -104,17 +104,21 @@ class _Pending(torch._C._distributed_c10d.Work):
 
     def get_future(self) -> Any:
         """A future of the tensors."""
-        future: Any = torch.futures.Future()
+        ended: Any = torch.futures.Future()
 
-        def settle() -> None:
-            if not self.is_completed() or future.done():
-                return
+        # Torch loses the exception of a future that Python sets, and keeps that
+        # of a callback.
+        def finish(_: Any) -> Any:
             error = self.exception()
             if error is not None:
-                future.set_exception(error)
-            else:
-                future.set_result(self._result)
+                raise error
+            return self._result
 
+        def settle() -> None:
+            if self.is_completed() and not ended.done():
+                ended.set_result(None)
+
+        future = ended.then(finish)
         settle()
         for message in self._messages:
             message.when_done(settle)
