@@ -140,7 +140,7 @@ step "the example of collectives, with NumPy only" \
 : "${IRIS_TORCH_FOLDER:=${XDG_CACHE_HOME:-$HOME/.cache}/iris-torch}"
 torch_is_made() { # VERSION
     local folder=$IRIS_TORCH_FOLDER/$1 numpy=numpy
-    [[ $1 > 2.3 ]] || numpy='numpy<2'
+    case $1 in 2.[12].*) numpy='numpy<2' ;; esac
     has "$folder/bin/python" torch || {
         "$python" -m venv --clear "$folder" &&
             timeout 1800 "$folder/bin/pip" --disable-pip-version-check install -q \

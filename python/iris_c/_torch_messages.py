@@ -2,9 +2,11 @@
 """Messages of torch.distributed between two ranks.
 
 On a GPU they go on torch's stream, and match in the order of the calls, as
-NCCL's. On a CPU they have tags. There each rank has a ring of slots on its heap for each peer. A sender puts a message
-there in chunks, as many as there are free slots; the receiver copies a chunk
-out and frees its slot. Two numbers count the chunks of each pair of ranks:
+NCCL's. On a CPU they have tags.
+
+There each rank has a ring of slots on its heap for each peer. A sender puts a
+message there in chunks, as many as there are free slots. The receiver copies a
+chunk out and frees its slot. Two numbers count the chunks of each pair of ranks:
 
     arrived[p]  of this rank: chunks that rank p has put into this rank's ring
     freed[p]    of this rank: chunks of this rank that rank p has copied out

@@ -61,7 +61,7 @@ def _look_through() -> None:
     _Work._source_rank, _Work.is_completed = _source_rank, _is_completed
 
 
-class _Pending(_Work):  # type: ignore[misc]
+class _Pending(torch._C._distributed_c10d.Work):
     """The work of a call: messages that the group's thread exchanges, or none
     if the result is on torch's current stream already."""
 
@@ -104,17 +104,21 @@ class _Pending(_Work):  # type: ignore[misc]
 
     def get_future(self) -> Any:
         """A future of the tensors."""
-        future: Any = torch.futures.Future()
+        ended: Any = torch.futures.Future()
 
-        def settle() -> None:
-            if not self.is_completed() or future.done():
-                return
+        # Torch loses the exception of a future that Python sets, and keeps that
+        # of a callback.
+        def finish(_: Any) -> Any:
             error = self.exception()
             if error is not None:
-                future.set_exception(error)
-            else:
-                future.set_result(self._result)
+                raise error
+            return self._result
 
+        def settle() -> None:
+            if self.is_completed() and not ended.done():
+                ended.set_result(None)
+
+        future = ended.then(finish)
         settle()
         for message in self._messages:
             message.when_done(settle)
@@ -124,7 +128,7 @@ class _Pending(_Work):  # type: ignore[misc]
         return self._messages[0].peer if self._messages else None
 
 
-class _ProcessGroup(dist.ProcessGroup):  # type: ignore[misc]
+class _ProcessGroup(dist.ProcessGroup):
     """A process group in Python keeps its name itself: torch's own class asks
     its backends, and this has none."""
 
@@ -217,7 +221,12 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
     def _done(self, result: Any) -> Any:
         """The work of a call whose result is on torch's current stream."""
         self._calls += 1
-        return _Pending(result, (), self._timeout)
+        if not isinstance(self, _ProcessGroup):
+            return _Pending(result, (), self._timeout)
+        # The C++ of older versions keeps no work that is Python's.
+        future: Any = torch.futures.Future()
+        future.set_result(result)
+        return torch._C._distributed_c10d._create_work_from_future(future)
 
     def _begin(self, messages: List[Message]) -> Any:
         if self._batch is not None:

@@ -244,6 +244,93 @@ dist.barrier()
 dist.destroy_process_group()
 """
 
+# The messages of GPUs, which are in order, on a CPU.
+ORDERED = """
+import sys, torch, torch.distributed as dist, iris_c.torch_backend as backend
+backend.Messages = backend.Exchange
+store, rank = sys.argv[1], int(sys.argv[2])
+dist.init_process_group(
+    "iris", init_method="file://" + store, rank=rank, world_size=3
+)
+full, equal = torch.full, torch.testing.assert_close
+right, left = (rank + 1) % 3, (rank - 1) % 3
+# Older versions pass a batch one by one.
+is_told = not isinstance(dist.group.WORLD, backend.IrisProcessGroup)
+count = 300000 if is_told else 300
+came = [torch.zeros(count), torch.zeros(5, dtype=torch.int64).view(5, 1).t()]
+given = [full((count,), float(rank)), torch.arange(5).view(1, 5) + rank]
+send = [dist.P2POp(dist.isend, x, right) for x in given]
+receive = [dist.P2POp(dist.irecv, x, left) for x in came]
+for work in dist.batch_isend_irecv(send + receive):
+    assert work.wait()
+equal(came[0], full((count,), float(left)))
+equal(came[1], torch.arange(5).view(1, 5) + left)
+for call in (
+    lambda: dist.recv(came[0]),
+    lambda: dist.send(given[0], right, tag=1),
+):
+    try:
+        call()
+        raise SystemExit("not refused")
+    except NotImplementedError as error:
+        assert "of iris on GPUs" in str(error), error
+x = torch.zeros(2)
+if rank == 0:
+    dist.send(x + 1, 1)
+elif rank == 1:
+    dist.recv(x, 0)
+    equal(x, full((2,), 1.0))
+dist.barrier()
+dist.destroy_process_group()
+"""
+
+# What a rank gets when its peer has no matching call, or ends.
+FAILURES = """
+import datetime, sys, time, torch, torch.distributed as dist, iris_c.torch_backend
+store, rank = sys.argv[1], int(sys.argv[2])
+dist.init_process_group(
+    "iris", init_method="file://" + store, rank=rank, world_size=3
+)
+def fails(kind, text, call):
+    try:
+        call()
+    except kind as error:
+        assert text in str(error), error
+        return
+    raise SystemExit(f"no {kind}")
+short = datetime.timedelta(milliseconds=50)
+x = torch.zeros(2)
+# A receive that nothing matches ends, and the message that comes later is its.
+if rank == 0:
+    work = dist.irecv(x, 1)
+    fails(iris_c.DeadlineError, "not complete", lambda: work.wait(short))
+    assert not work.is_completed()
+dist.barrier()
+if rank == 1:
+    dist.send(x + 1, 0)
+if rank == 0:
+    assert work.wait() and x.tolist() == [1, 1] and work.is_completed()
+    # A future of a failed receive has its error.
+    work = dist.irecv(x, 1)
+    future = work.get_future()
+elif rank == 1:
+    dist.send(torch.zeros(3), 0)
+if rank == 0:
+    fails(iris_c.MismatchError, "3 of", work.wait)
+    fails(RuntimeError, "3 of", future.wait)
+dist.barrier()
+# The end of a group ends what is pending.
+pair = dist.new_group([0, 1])
+if rank == 0:
+    work = dist.irecv(x, 1, pair)
+    dist.destroy_process_group(pair)
+    fails(iris_c.StateError, "shut down", work.wait)
+elif rank == 1:
+    dist.destroy_process_group(pair)
+dist.barrier()
+dist.destroy_process_group()
+"""
+
 
 @unittest.skipUnless(support.has_backends(), "a test of torch 2.1 or newer")
 class TorchBackend(unittest.TestCase):
@@ -254,6 +341,12 @@ class TorchBackend(unittest.TestCase):
 
     def test_messages_and_tensors_are_as_torch_means_them(self):
         self.run_program(MESSAGES)
+
+    def test_messages_of_gpus_match_in_order(self):
+        self.run_program(ORDERED)
+
+    def test_messages_that_fail_say_why(self):
+        self.run_program(FAILURES)
 
     def run_program(self, text):
         with tempfile.TemporaryDirectory() as folder:

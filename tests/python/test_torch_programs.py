@@ -26,6 +26,9 @@ class TorchPrograms(unittest.TestCase):
         self.run_program("torch_training.py", 2)
         self.run_program("torch_training.py", 4, nodes="2")
 
+    def test_symmetric_memory_is_as_torch_has_it(self):
+        self.run_program("torch_symm_mem.py", 3)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Small trainings of each kind that torch distributes, by torchrun: their
-losses with this backend are those with gloo.
+losses with this backend are those with gloo, or with NCCL where ranks have GPUs.
 
 A version of torch that lacks a kind leaves it out, and says so."""
 
+import os
 import tempfile
 
 import torch
@@ -13,6 +14,9 @@ from torch import nn
 import iris_c.torch_backend
 
 STEPS = 4
+
+#: Where the tensors are.
+DEVICE = "cpu" if os.environ.get("IRIS_BACKEND") == "sim" else "cuda"
 
 
 class Block(nn.Module):
@@ -54,7 +58,7 @@ def trained(model, rank, parts=None, steps=STEPS):
     """The losses of some steps of a model, on this rank's tokens."""
     parts = list(model.parameters()) if parts is None else parts
     optimizer = torch.optim.SGD(parts, lr=0.1, momentum=0.9)
-    generator = torch.Generator().manual_seed(rank)
+    generator = torch.Generator(DEVICE).manual_seed(rank)
     losses = []
     for _ in range(steps):
         tokens = torch.randint(0, 32, (4, 9), generator=generator)
@@ -70,7 +74,7 @@ def trained(model, rank, parts=None, steps=STEPS):
 def mesh_of(group):
     from torch.distributed.device_mesh import DeviceMesh
 
-    return DeviceMesh.from_group(group, "cpu")
+    return DeviceMesh.from_group(group, DEVICE)
 
 
 def ddp(group):
@@ -82,7 +86,7 @@ def ddp_comm_hook(group):
     from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 
     model = nn.parallel.DistributedDataParallel(made(), process_group=group)
-    hook = default_hooks.bf16_compress_hook
+    hook = default_hooks.fp16_compress_hook
     model.register_comm_hook(group, hook)
     return trained(model, dist.get_rank())
 
@@ -151,6 +155,9 @@ def functional(group):
 def compiled(group):
     import torch.distributed._functional_collectives as funcol
 
+    if not hasattr(dist.ProcessGroup, "group_name"):
+        raise ImportError("this version compiles no process group in Python")
+
     @torch.compile(backend="aot_eager", fullgraph=True)
     def program(x):
         return funcol.all_reduce(x * 2, "sum", group) + 1
@@ -182,9 +189,12 @@ KINDS = (
 
 
 def run():
+    rank = int(os.environ["RANK"])
+    if DEVICE == "cuda":
+        torch.cuda.set_device(rank)
+        torch.set_default_device(f"cuda:{rank}")
     dist.init_process_group("iris")
-    reference = dist.new_group(backend="gloo")
-    rank = dist.get_rank()
+    reference = dist.new_group(backend="gloo" if DEVICE == "cpu" else "nccl")
     for kind in KINDS:
         try:
             expected = kind(reference)
