@@ -143,7 +143,7 @@ IRIS_API iris_status_t iris_matmul_reduce_scatter(
  *  no workspace, for example because it is not in the group, passes NULL for a,
  *  b and out. The caller owns the workspace until iris_ops_workspace_destroy().
  *  Returns the statuses of iris_matmul_all_reduce() and of iris_malloc().
- *  @use job; blocks; apart */
+ *  @use job; blocks; refused */
 IRIS_API iris_status_t iris_matmul_all_reduce_preamble(
     iris_t *iris, const iris_tensor_t *a, const iris_tensor_t *b,
     const iris_tensor_t *out, const struct iris_ops_options *options,
