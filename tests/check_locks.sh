@@ -4,8 +4,9 @@
 #
 # Checks the locks of src by clang's analysis of threads: each guarded member is
 # accessed with its lock held, each function that requires a lock is called with it,
-# and no function returns with a lock that its callers do not release. The
-# attributes are in src/base/base.h. Three planted faults are refused.
+# no function returns with a lock that its callers do not release, and locks whose
+# order is declared are taken in that order. The attributes are in src/base/base.h.
+# Four planted faults are refused.
 set -u
 srcdir=$(cd "$(dirname "$0")/.." && pwd)
 [ -e config.h ] || { echo "run this in a build folder"; exit 1; }
@@ -46,6 +47,10 @@ refuse 'void add(struct list *list) { add_one(list); }'
 refuse 'int test(struct list *list) { pthread_mutex_lock(&list->lock);
     if (list->count > 9) { return 0; }
     pthread_mutex_unlock(&list->lock); return 1; }'
+refuse 'static pthread_mutex_t inner;
+    static pthread_mutex_t outer IRIS_ACQUIRED_BEFORE(inner);
+    void reverse(void) { pthread_mutex_lock(&inner); pthread_mutex_lock(&outer);
+    pthread_mutex_unlock(&outer); pthread_mutex_unlock(&inner); }'
 
 # Without the headers of MPI or a GPU, the files that need them are left out.
 without=/nowhere/
@@ -55,5 +60,5 @@ done
 mapfile -t files < <(find "$srcdir/src" -name '*.c' ! -name '*_kernels.c' |
     grep -vE "$without" | sort)
 check "${files[@]}" || failed=1
-[ $failed = 1 ] || echo "${#files[@]} files, and 3 planted faults refused"
+[ $failed = 1 ] || echo "${#files[@]} files, and 4 planted faults refused"
 exit $failed

@@ -58,8 +58,6 @@ plant_includes() {
     plant src/base/circle_b.h "a circle of includes, back to src/base/circle_a.h" \
         '#include "base/circle_a.h"'
     echo '#include "base/circle_b.h"' >src/base/circle_a.h
-    plant src/report/board_inside.c "ranks' memory is control's alone" \
-        '#include "control/board.h"'
     plant src/heap/hip_inside.c "only backend_hip includes HIP" \
         '#include <hip/hip_runtime_api.h>'
     plant device/stdio.h "device/ includes only itself" '#include <stdio.h>'

@@ -6,7 +6,7 @@
  * ranks agree, so ranks that differ in one call do not differ in the offsets of the
  * next. An allocation takes a range and commits memory to it before the agreement;
  * if peers map each commit, a second agreement says that all have done so. Every
- * call carries what deferred.c posts, and ends with the frees that follow from it.
+ * call carries a post of deferred.c, and ends with deferred frees.
  */
 #include "config.h"
 

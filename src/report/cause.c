@@ -228,21 +228,10 @@ static void explain_word(struct iris_report *report, int rank,
  * their circle. The surest signs come first.
  */
 
-static int is_spin(const struct iris_record_wait *wait)
-{
-    return wait->kind == IRIS_WAIT_SPIN;
-}
-
 /* Whether it waits for a word that any rank may write. */
 static int is_signal(const struct iris_record_wait *wait)
 {
     return wait->kind == IRIS_WAIT_KERNEL && !iris_i_wait_is_collective(wait);
-}
-
-/* Every wait except those that repeat atomic operations. */
-static int is_plain_wait(const struct iris_record_wait *wait)
-{
-    return !is_spin(wait);
 }
 
 static int is_known(const struct iris_record_wait *wait)
@@ -471,8 +460,7 @@ static void explain_circle(struct iris_report *report, const char *hung)
     int first = 0, root;
 
     while (first < report->num_ranks - 1 &&
-           !(hung[first] &&
-             iris_i_find_wait(report, first, is_plain_wait) != NULL)) {
+           !(hung[first] && iris_i_find_wait(report, first, NULL) != NULL)) {
         first++;
     }
     root = follow_waits(report, first, marked);
@@ -501,7 +489,7 @@ static int explain_spin(struct iris_report *report, int ended)
         for (int w = 0; w < rank->num_waits; w++) {
             const struct iris_record_wait *wait = &rank->waits[w];
 
-            if (!is_spin(wait) || (ended && !wait->ended) ||
+            if (wait->kind != IRIS_WAIT_SPIN || (ended && !wait->ended) ||
                 (!ended && wait->update_ns - wait->begin_ns < report->old_ns)) {
                 continue;
             }

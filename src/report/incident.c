@@ -465,9 +465,7 @@ static void stay_for_report(const struct iris_control *control)
            iris_i_wait_tick(&wait) == IRIS_OK) {
     }
     if (iris_i_records_has_far(control->records)) {
-        iris_i_wait_moment(&wait, 4 * IRIS_ROW_MS);
-        while (iris_i_wait_tick(&wait) == IRIS_OK) {
-        }
+        iris_i_wait_apart(4 * IRIS_ROW_MS);
     }
 }
 

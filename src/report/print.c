@@ -20,11 +20,6 @@
 /* Up to this number, ranks in the same state have separate lines. */
 #define ALIKE 4
 
-static double get_age(const struct iris_report *report, int64_t ns)
-{
-    return ns >= report->now_ns ? 0 : (double)(report->now_ns - ns) / 1e9;
-}
-
 static void print_call(const struct iris_report *report, const char *what,
                        const struct iris_record_call *call, FILE *out)
 {
@@ -34,9 +29,11 @@ static void print_call(const struct iris_report *report, const char *what,
         return;
     }
     iris_i_describe_call(call, text, sizeof text);
-    fprintf(out, "    %s call %llu, %s, %.1f s ago\n", what,
-            (unsigned long long)call->id, text,
-            get_age(report, call->end_ns != 0 ? call->end_ns : call->begin_ns));
+    fprintf(
+        out, "    %s call %llu, %s, %.1f s ago\n", what,
+        (unsigned long long)call->id, text,
+        iris_i_seconds(report->now_ns -
+                       (call->end_ns != 0 ? call->end_ns : call->begin_ns)));
 }
 
 static void print_calls(const struct iris_report *report,
@@ -67,7 +64,8 @@ static void print_streams(const struct iris_report *report,
         }
         if (stream->begun != stream->done) {
             fprintf(out, "; at kernel %s, grid %u, for %.1f s", stream->kernel,
-                    stream->grid, get_age(report, stream->begin_ns));
+                    stream->grid,
+                    iris_i_seconds(report->now_ns - stream->begin_ns));
         }
         fprintf(out, "\n");
     }
@@ -225,7 +223,7 @@ void iris_i_report_text(const struct iris_report *report, FILE *out)
             report->cause);
     fprintf(out, "job %s: %d rank%s, for %.1f s\n", name, report->num_ranks,
             report->num_ranks == 1 ? "" : "s",
-            get_age(report, report->start_ns));
+            iris_i_seconds(report->now_ns - report->start_ns));
     memset(told, 0, sizeof told);
     for (int i = 0; i < report->num_ranks; i++) {
         if (!told[i]) {

@@ -138,7 +138,8 @@ int iris_i_wait_is_of_gpu(const struct iris_record_wait *wait);
 int iris_i_wait_is_collective(const struct iris_record_wait *wait);
 int iris_i_wait_counts(const struct iris_report_rank *rank, int wait);
 
-/* The first wait of a rank that counts and is of that kind; NULL: none. */
+/* The first wait of a rank that counts and is of that sort; `sort` NULL: of any but
+ * those that repeat atomic operations. NULL: the rank has none. */
 const struct iris_record_wait *
 iris_i_find_wait(const struct iris_report *report, int rank,
                  int (*sort)(const struct iris_record_wait *wait));
@@ -162,6 +163,9 @@ void iris_i_describe_call(const struct iris_record_call *call, char *text,
                           size_t bytes);
 void iris_i_describe_doing(const struct iris_report *report, int rank,
                            char *text, size_t bytes);
+
+/* 0 if it is negative. */
+double iris_i_seconds(int64_t ns);
 
 /* "4711.2": the process of rank 0, and the index of the job in it. */
 #define IRIS_REPORT_NAME 48

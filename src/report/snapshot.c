@@ -149,16 +149,13 @@ iris_i_find_wait(const struct iris_report *report, int rank,
     const struct iris_report_rank *r = &report->ranks[rank];
 
     for (int i = 0; i < r->num_waits; i++) {
-        if (iris_i_wait_counts(r, i) && sort(&r->waits[i])) {
+        if (iris_i_wait_counts(r, i) &&
+            (sort == NULL ? r->waits[i].kind != IRIS_WAIT_SPIN
+                          : sort(&r->waits[i]))) {
             return &r->waits[i];
         }
     }
     return NULL;
-}
-
-static int is_any(const struct iris_record_wait *wait)
-{
-    return wait->kind != IRIS_WAIT_SPIN;
 }
 
 int iris_i_mark_waiting(const struct iris_report *report, char *marked)
@@ -167,7 +164,7 @@ int iris_i_mark_waiting(const struct iris_report *report, char *marked)
 
     for (int i = 0; i < report->num_ranks; i++) {
         marked[i] = !iris_i_rank_is_lost(&report->ranks[i]) &&
-                    iris_i_find_wait(report, i, is_any) != NULL;
+                    iris_i_find_wait(report, i, NULL) != NULL;
         count += marked[i];
     }
     return count;

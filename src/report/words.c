@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-static double to_seconds(int64_t ns)
+double iris_i_seconds(int64_t ns)
 {
     return ns < 0 ? 0 : (double)ns / 1e9;
 }
@@ -181,7 +181,7 @@ static void describe_seen(const struct iris_record_wait *wait, char *text,
     append(text, bytes, ", was ");
     describe_value(wait, wait->first_seen, text, bytes);
     append(text, bytes, " at first and last changed %.1f s ago, ",
-           to_seconds(wait->update_ns - wait->change_ns));
+           iris_i_seconds(wait->update_ns - wait->change_ns));
 }
 
 static void describe_spin(const struct iris_record_wait *wait, char *text,
@@ -200,7 +200,7 @@ static void describe_spin(const struct iris_record_wait *wait, char *text,
 void iris_i_describe_wait(const struct iris_record_wait *wait, char *text,
                           size_t bytes)
 {
-    double age = to_seconds(wait->update_ns - wait->begin_ns);
+    double age = iris_i_seconds(wait->update_ns - wait->begin_ns);
 
     text[0] = '\0';
     if (wait->kind == IRIS_WAIT_AGREEMENT) {
@@ -280,7 +280,7 @@ static int describe_stream(const struct iris_report *report,
         if (stream->begun != stream->done) {
             append(text, bytes, "runs kernel %s on stream %llu, %.1f s",
                    stream->kernel, (unsigned long long)stream->number,
-                   to_seconds(report->now_ns - stream->begin_ns));
+                   iris_i_seconds(report->now_ns - stream->begin_ns));
             return 1;
         }
     }
@@ -296,11 +296,11 @@ static void describe_host(const struct iris_report *report,
     } else if (rank->num_open > 0) {
         append(text, bytes, "is in %s, %.1f s",
                iris_i_host_op_name(rank->open[0].op),
-               to_seconds(report->now_ns - rank->open[0].begin_ns));
+               iris_i_seconds(report->now_ns - rank->open[0].begin_ns));
     } else if (rank->finished.id != 0) {
         append(text, bytes, "is outside the library since its %s, %.1f s (%s)",
                iris_i_host_op_name(rank->finished.op),
-               to_seconds(report->now_ns - rank->finished.end_ns),
+               iris_i_seconds(report->now_ns - rank->finished.end_ns),
                iris_i_process_name(rank->process));
     } else {
         append(text, bytes, "is outside the library since iris_init (%s)",

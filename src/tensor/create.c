@@ -494,12 +494,6 @@ iris_status_t iris_i_tensor_create(iris_t *iris,
 
 /* ---- Tensors of one value ---- */
 
-static iris_status_t fill_value(iris_t *iris, const iris_tensor_t *tensor,
-                                const void *arg, iris_stream_t *stream)
-{
-    return fill_tensor(iris, tensor, arg, stream);
-}
-
 /* The rest of a call whose tensor is filled with `value`. */
 static iris_status_t create_filled(iris_t *iris,
                                    struct iris_tensor_request *request,
@@ -513,7 +507,7 @@ static iris_status_t create_filled(iris_t *iris,
         request->checked =
             iris_i_value_convert(&argument, request->dtype, element);
     }
-    request->fill = fill_value;
+    request->fill = fill_tensor;
     request->arg = element;
     return iris_i_tensor_create(iris, request, tensor_p);
 }
@@ -772,9 +766,7 @@ static iris_status_t fill_arange(iris_t *iris, const iris_tensor_t *tensor,
     args.data = tensor->data;
     args.count = tensor->shape[0];
     args.stride = args.count > 1 ? tensor->strides[0] : 1;
-    return iris_i_tensor_launch(
-        iris, iris_i_tensor_kernel(IRIS_TENSOR_ARANGE, tensor->dtype), tensor,
-        &args, stream);
+    return launch_kernel(iris, IRIS_TENSOR_ARANGE, tensor, &args, stream);
 }
 
 iris_status_t iris_arange(iris_t *iris, iris_value_t start, iris_value_t end,
@@ -913,9 +905,8 @@ static iris_status_t fill_linspace(iris_t *iris, const iris_tensor_t *tensor,
         args.count = tensor->shape[0];
         args.stride = args.count > 1 ? tensor->strides[0] : 1;
         args.stride *= rows->count;
-        status = iris_i_tensor_launch(
-            iris, iris_i_tensor_kernel(IRIS_TENSOR_LINSPACE, tensor->dtype),
-            tensor, &args, stream);
+        status =
+            launch_kernel(iris, IRIS_TENSOR_LINSPACE, tensor, &args, stream);
     }
     return status;
 }
