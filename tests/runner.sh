@@ -100,6 +100,11 @@ expect 0 -k "it passes" test_planted <<'EOF'
 ok 2 - test_planted: it passes too
 1..2
 EOF
+# In one process the second test sees what the first one did.
+expect 1 --together -k "it passes" <<'EOF'
+[       OK ] it_passes
+[  FAILED  ] it_passes
+EOF
 expect 77 -k moon <<<"1..0"
 expect 77 -k "left_out" <<<"1..1"
 expect 0 --list <<'EOF'

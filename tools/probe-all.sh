@@ -371,7 +371,8 @@ END {
 }
 
 for run in $only; do
-    list_runs | grep -qx -e "$run" || {
+    # (A pipe into grep -q fails where grep ends first.)
+    grep -qx -e "$run" <<<"$(list_runs)" || {
         echo "iris probe: --only=$run: the runs are $(list_runs | tr "\n" " ")" >&2
         exit 2
     }
