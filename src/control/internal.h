@@ -37,7 +37,11 @@ struct iris_place {
     struct iris_post posts[];         /* [2 * rank + seq % 2] */
 };
 
-/* The calls of iris_i_control_*() for one place. _post: 1 if all `expected` ranks have now posted. */
+/* The calls of iris_i_control_*() for one place. _post: 1 if all `expected` ranks
+ * have now posted. _collect: copies up to `bytes` of the post, from byte `at` on;
+ * returns the post's length, or 0 if it has not arrived. _wait: sleeps until a
+ * post may have arrived, at most `ns`; calls `done` once more at the point from
+ * which a new post ends the sleep. */
 int iris_i_place_post(struct iris_place *place, const struct iris_post_id *id,
                       const struct iris_part parts[2], int expected);
 int iris_i_place_posted(const struct iris_place *place,
