@@ -263,6 +263,13 @@ int iris_i_message_take(const unsigned char *data, size_t bytes, int num_ranks,
 /* The most bytes that one connection keeps for the other side. */
 #define IRIS_LINK_MOST ((size_t)64 << 20)
 
+/* The last post of a rank at a place that was sent, and the generation of the
+ * place, which restarts the numbers. */
+struct iris_hub_sent {
+    uint64_t seq;
+    unsigned generation;
+};
+
 /* The hub of this node (hub.c has its protocol). */
 struct iris_hub {
     const struct iris_log *log;
