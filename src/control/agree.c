@@ -181,6 +181,11 @@ static struct iris_post_id make_post_id(const struct iris_members *members,
     return (struct iris_post_id){members->place, rank, members->seq};
 }
 
+static struct iris_place *place_of(const struct iris_members *members)
+{
+    return iris_i_segment_place(members->control->segment, members->place);
+}
+
 static int has_posted(const struct iris_members *members, int rank)
 {
     const struct iris_post_id id = make_post_id(members, rank);
@@ -193,7 +198,7 @@ static size_t collect_post(const struct iris_members *members, int rank,
 {
     const struct iris_post_id id = make_post_id(members, rank);
 
-    return iris_i_control_collect(members->control, &id, at, to, bytes);
+    return iris_i_place_collect(place_of(members), &id, at, to, bytes);
 }
 
 static size_t parse_post(const struct iris_members *members, int rank,
@@ -532,14 +537,11 @@ static iris_status_t check_gave_up(const struct iris_members *members)
     if (rank < 0) {
         return IRIS_OK;
     }
-    if (status == IRIS_ERR_PEER_LOST && rank < control->num_ranks) {
-        return iris_i_peers_check(control, rank) != IRIS_OK
-                   ? status
-                   : iris_i_peers_fail_ended(control, rank);
-    }
-    if (status == IRIS_ERR_UNREACHABLE && rank < control->num_ranks) {
-        return iris_i_peers_check(control, rank) != IRIS_OK
-                   ? IRIS_ERR_PEER_LOST
+    if ((status == IRIS_ERR_PEER_LOST || status == IRIS_ERR_UNREACHABLE) &&
+        rank < control->num_ranks) {
+        return iris_i_peers_check(control, rank) != IRIS_OK ? IRIS_ERR_PEER_LOST
+               : status == IRIS_ERR_PEER_LOST
+                   ? iris_i_peers_fail_ended(control, rank)
                    : fail_unreachable(control, rank);
     }
     if (status == IRIS_ERR_INTERRUPTED) {
@@ -723,8 +725,7 @@ static void sleep_for(void *arg, int64_t ns)
     struct iris_members *members = ((struct waiting *)arg)->members;
     int paces = 1 + members->count / MEMBERS_PER_PACE;
 
-    iris_i_control_wait(members->control, members->place, ns * paces,
-                        are_all_here, arg);
+    iris_i_place_wait(place_of(members), ns * paces, are_all_here, arg);
 }
 
 static void list_absent(const struct iris_members *members,

@@ -78,20 +78,6 @@ int iris_i_control_posted(struct iris_control *control,
     return iris_i_place_posted(find_place(control, id->place), id);
 }
 
-size_t iris_i_control_collect(struct iris_control *control,
-                              const struct iris_post_id *id, size_t at,
-                              void *to, size_t bytes)
-{
-    return iris_i_place_collect(find_place(control, id->place), id, at, to,
-                                bytes);
-}
-
-void iris_i_control_wait(struct iris_control *control, int place, int64_t ns,
-                         int (*done)(void *arg), void *arg)
-{
-    iris_i_place_wait(find_place(control, place), ns, done, arg);
-}
-
 unsigned iris_i_control_fail(struct iris_control *control, int place,
                              unsigned mark)
 {

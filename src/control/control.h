@@ -187,17 +187,6 @@ void iris_i_control_post(struct iris_control *control,
 int iris_i_control_posted(struct iris_control *control,
                           const struct iris_post_id *id);
 
-/* Copies up to `bytes` of the post, from byte `at` on. Returns the post's
- * length; 0 if it has not arrived. */
-size_t iris_i_control_collect(struct iris_control *control,
-                              const struct iris_post_id *id, size_t at,
-                              void *to, size_t bytes);
-
-/* Sleeps until a post may have arrived at the place, at most `ns`. Calls `done`
- * once more at the point from which a new post ends the sleep. */
-void iris_i_control_wait(struct iris_control *control, int place, int64_t ns,
-                         int (*done)(void *arg), void *arg);
-
 /* Marks a place as failed, once for all its members. The first mark stays, and
  * is returned; 0 only queries. Wakes the ranks that sleep there. */
 unsigned iris_i_control_fail(struct iris_control *control, int place,

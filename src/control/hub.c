@@ -47,13 +47,6 @@
  * the loss of the node (IRIS_LINK_MOST). */
 #define PENDING_MOST (IRIS_LINK_MOST / 2)
 
-/* The last post of a rank at a place that was sent, and the generation of the
- * place, which restarts the numbers. */
-struct iris_hub_sent {
-    uint64_t seq;
-    unsigned generation;
-};
-
 static struct iris_records *get_records(const struct iris_hub *hub)
 {
     return &hub->table->records;

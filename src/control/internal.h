@@ -37,7 +37,11 @@ struct iris_place {
     struct iris_post posts[];         /* [2 * rank + seq % 2] */
 };
 
-/* The calls of iris_i_control_*() for one place. _post: 1 if all `expected` ranks have now posted. */
+/* The calls of iris_i_control_*() for one place. _post: 1 if all `expected` ranks
+ * have now posted. _collect: copies up to `bytes` of the post, from byte `at` on;
+ * returns the post's length, or 0 if it has not arrived. _wait: sleeps until a
+ * post may have arrived, at most `ns`; calls `done` once more at the point from
+ * which a new post ends the sleep. */
 int iris_i_place_post(struct iris_place *place, const struct iris_post_id *id,
                       const struct iris_part parts[2], int expected);
 int iris_i_place_posted(const struct iris_place *place,
@@ -258,6 +262,13 @@ int iris_i_message_take(const unsigned char *data, size_t bytes, int num_ranks,
 
 /* The most bytes that one connection keeps for the other side. */
 #define IRIS_LINK_MOST ((size_t)64 << 20)
+
+/* The last post of a rank at a place that was sent, and the generation of the
+ * place, which restarts the numbers. */
+struct iris_hub_sent {
+    uint64_t seq;
+    unsigned generation;
+};
 
 /* The hub of this node (hub.c has its protocol). */
 struct iris_hub {

@@ -57,15 +57,8 @@ iris_status_t iris_i_rendezvous_far_listen(struct iris_address *root_p,
  * up. */
 static int may_come(int ret)
 {
-    static const int later[] = {ECONNREFUSED, EAGAIN,      EINTR, ETIMEDOUT,
-                                EHOSTUNREACH, ENETUNREACH, EPIPE, ECONNRESET};
-
-    for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
-        if (ret == later[i]) {
-            return 1;
-        }
-    }
-    return 0;
+    return iris_i_socket_is_cut(ret) || ret == ECONNREFUSED ||
+           ret == ECONNRESET || ret == EPIPE || ret == EAGAIN;
 }
 
 static iris_status_t fail_proof(const struct iris_proof *proof)

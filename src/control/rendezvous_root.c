@@ -753,7 +753,7 @@ static iris_status_t fail_ended(const struct iris_rendezvous *rendezvous,
 }
 
 /* Whether a rank's connection has ended: 1 + an errno, or 0. The system tells an
- * error once, to whatever call comes first. */
+ * error to one call only, the first. */
 static int note_end(const struct iris_rendezvous *rendezvous, int rank)
 {
     int32_t *end = &rendezvous->hellos[rank].end;

@@ -432,6 +432,20 @@ static void drain(struct iris_session *session)
     }
 }
 
+/* Until the hub has sent this post of rank 0: no member posts twice more before
+ * the others have seen it. */
+static void await_sent(const struct root *root, uint64_t seq)
+{
+    struct iris_hub *hub = root->control->hub;
+    uint64_t sent = 0;
+
+    while (sent < seq) {
+        pthread_mutex_lock(&hub->lock);
+        sent = hub->sent[0].seq;
+        pthread_mutex_unlock(&hub->lock);
+    }
+}
+
 /* It may be a process that was stopped. All learn which rank it is. */
 static void a_leader_that_does_not_read_is_cut_off(void **state)
 {
@@ -449,6 +463,7 @@ static void a_leader_that_does_not_read_is_cut_off(void **state)
         const struct iris_post_id id = {0, 0, seq};
 
         data[0]++;
+        await_sent(root, seq < 2 ? 0 : seq - 2);
         iris_i_control_post(root->control, &id, parts, RANKS);
         drain(&session);
     }
