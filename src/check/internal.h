@@ -345,6 +345,7 @@ struct iris_order_atomic {
     size_t offset;
     size_t bytes;
     uint64_t id;   /* number of the operation in its lane */
+    bool updates;  /* it also writes; the order of its write says as much */
     bool foreseen; /* before a write: its value is known */
     uint64_t value;
 };

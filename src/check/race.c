@@ -141,15 +141,18 @@ static void catch_race(struct walk *walk, const struct iris_race_access *before)
     caught->races[i].times++;
 }
 
-/* Whether the lane has written the bytes before its latest release. */
+/* Whether it is a plain write of bytes that the lane has written before its latest
+ * release. Reports of atomics do not ask. */
 static bool writes_again(const struct walk *walk,
                          const struct iris_race_access *cells)
 {
     bool again = false;
 
-    for (unsigned i = 0;
-         i < IRIS_RACE_CELLS && (walk->now.kind & IRIS_RACE_IS_WRITE) != 0;
-         i++) {
+    if ((walk->now.kind & (IRIS_RACE_IS_WRITE | IRIS_RACE_IS_ATOMIC)) !=
+        IRIS_RACE_IS_WRITE) {
+        return false;
+    }
+    for (unsigned i = 0; i < IRIS_RACE_CELLS; i++) {
         again |= (cells[i].mask & walk->now.mask) != 0 &&
                  cells[i].lane == walk->now.lane &&
                  (cells[i].kind & IRIS_RACE_IS_WRITE) != 0 &&
@@ -433,6 +436,8 @@ static void order_event(struct iris_race *race,
         .offset = range->offset,
         .bytes = range->bytes,
         .id = event->id,
+        .updates = event->write && (event->op != IRIS_OP_ATOMIC_CAS ||
+                                    event->seen == event->expected),
         .foreseen = event->op == IRIS_OP_STORE ||
                     event->op == IRIS_OP_ATOMIC_XCHG ||
                     event->op == IRIS_OP_ATOMIC_CAS,
