@@ -130,14 +130,14 @@ iris_cpu_posted(struct iris_cpu_wg *cpu, enum iris_op op, size_t bytes);
 __attribute__((visibility("default"), cold)) void
 iris_cpu_observe(struct iris_cpu_wg *cpu, const struct iris_cpu_event *event);
 
-/* The address range of all race checkers of this process. Accesses outside it
- * need no call of iris_cpu_plain(). */
+/* An address range of all race checkers of this process. */
 struct iris_cpu_range {
     uintptr_t low;
     uintptr_t high;
 };
 
-/* The range. It grows when a checker begins. */
+/* Two ranges: that of heaps, and that of other memory that work on streams accesses.
+ * They grow. Accesses outside them need no call of iris_cpu_plain(). */
 __attribute__((visibility("default"))) const struct iris_cpu_range *
 iris_cpu_checked(void);
 

@@ -347,6 +347,7 @@ struct iris_order_atomic {
     size_t offset;
     size_t bytes;
     uint64_t id;   /* number of the operation in its lane */
+    bool updates;  /* it also writes; the order of its write says as much */
     bool foreseen; /* before a write: its value is known */
     uint64_t value;
 };
@@ -611,6 +612,17 @@ struct iris_race_suppressions {
     size_t count;
 };
 
+/* Memory on no heap that work on a stream accesses: from the call on, until the
+ * host knows that the work has ended. Then the memory may have other uses. */
+struct iris_race_outside {
+    uintptr_t from, to;
+    uint64_t id; /* of the call */
+    const void *stream;
+    bool begun; /* the access has its lane and its clock */
+    bool ended; /* the host knows that it has ended */
+    struct iris_race_access access;
+};
+
 struct iris_race {
     uint64_t serial; /* number among the checkers of this process, from 1 */
     const struct iris_heap *heap;
@@ -621,6 +633,8 @@ struct iris_race {
     struct iris_race_shared *shared;
     struct iris_race_sites sites;
     struct iris_order_host host;
+    struct iris_race_outside *outside;
+    size_t num_outside;
     bool allocates;       /* a nested call allocates: fills that nobody enqueued
                            * belong to it */
     size_t free_bytes;    /* size of the allocation that is being freed */

@@ -838,8 +838,8 @@ bool iris_i_order_read(struct iris_order *order,
         iris_i_order_spin_lock(order->shared, &word->lock);
         seen = cut_value(seen, atomic->bytes);
         found = take_writes(order, word, atomic, seen);
-        if (!is_acquire(atomic->op.sem) ||
-            atomic->op.scope != IRIS_SCOPE_SYSTEM) {
+        if (!atomic->updates && (!is_acquire(atomic->op.sem) ||
+                                 atomic->op.scope != IRIS_SCOPE_SYSTEM)) {
             raise_floor(word, atomic, seen);
         }
         iris_i_order_spin_unlock(&word->lock);

@@ -141,15 +141,18 @@ static void catch_race(struct walk *walk, const struct iris_race_access *before)
     caught->races[i].times++;
 }
 
-/* Whether the lane has written the bytes before its latest release. */
+/* Whether it is a plain write of bytes that the lane has written before its latest
+ * release. Reports of atomics do not ask. */
 static bool writes_again(const struct walk *walk,
                          const struct iris_race_access *cells)
 {
     bool again = false;
 
-    for (unsigned i = 0;
-         i < IRIS_RACE_CELLS && (walk->now.kind & IRIS_RACE_IS_WRITE) != 0;
-         i++) {
+    if ((walk->now.kind & (IRIS_RACE_IS_WRITE | IRIS_RACE_IS_ATOMIC)) !=
+        IRIS_RACE_IS_WRITE) {
+        return false;
+    }
+    for (unsigned i = 0; i < IRIS_RACE_CELLS; i++) {
         again |= (cells[i].mask & walk->now.mask) != 0 &&
                  cells[i].lane == walk->now.lane &&
                  (cells[i].kind & IRIS_RACE_IS_WRITE) != 0 &&
@@ -433,6 +436,8 @@ static void order_event(struct iris_race *race,
         .offset = range->offset,
         .bytes = range->bytes,
         .id = event->id,
+        .updates = event->write && (event->op != IRIS_OP_ATOMIC_CAS ||
+                                    event->seen == event->expected),
         .foreseen = event->op == IRIS_OP_STORE ||
                     event->op == IRIS_OP_ATOMIC_XCHG ||
                     event->op == IRIS_OP_ATOMIC_CAS,
@@ -556,17 +561,14 @@ static iris_status_t observe_kernel_event(void *self,
  * after it has ended. */
 static _Atomic(struct iris_race *) checkers[MAX_CHECKERS];
 
-static struct iris_cpu_range checked;
+/* The range of heaps, and that of memory on no heap. */
+static struct iris_cpu_range checked[2];
 
-/* The checker of the thread's latest call of Iris; it may no longer exist. */
-static _Thread_local struct iris_race *own;
-
-static _Thread_local uint64_t num_atomics; /* number of the thread's atomics */
-
-static void include_range(uintptr_t low, uintptr_t high)
+static void include_range(struct iris_cpu_range *range, uintptr_t low,
+                          uintptr_t high)
 {
-    _Atomic uintptr_t *low_p = (_Atomic uintptr_t *)&checked.low;
-    _Atomic uintptr_t *high_p = (_Atomic uintptr_t *)&checked.high;
+    _Atomic uintptr_t *low_p = (_Atomic uintptr_t *)&range->low;
+    _Atomic uintptr_t *high_p = (_Atomic uintptr_t *)&range->high;
     uintptr_t now = atomic_load(low_p);
 
     while ((now == 0 || low < now) &&
@@ -576,6 +578,136 @@ static void include_range(uintptr_t low, uintptr_t high)
     while (high > now && !atomic_compare_exchange_weak(high_p, &now, high)) {
     }
 }
+
+/* ---- Memory on no heap; under the common lock ---- */
+
+static void add_outside(struct iris_race *race,
+                        const struct iris_host_event *event,
+                        const void *address, uint32_t site, unsigned kind)
+{
+    struct iris_race_outside *larger;
+    uintptr_t from = (uintptr_t)address;
+    size_t offset;
+
+    if (address == NULL || event->bytes == 0 || event->count > 1 ||
+        iris_i_heap_owner(&race->heap->memory, address, &offset) >= 0) {
+        return;
+    }
+    larger =
+        iris_i_order_grow(race->outside, race->num_outside, sizeof *larger);
+    if (larger == NULL) {
+        atomic_store(&race->order.shared->blind, true);
+        return;
+    }
+    race->outside = larger;
+    larger[race->num_outside++] =
+        (struct iris_race_outside){.from = from,
+                                   .to = from + event->bytes,
+                                   .id = event->id,
+                                   .stream = event->stream,
+                                   .access = {.site = site,
+                                              .lane = (uint16_t)race->host.lane,
+                                              .mask = 0xff,
+                                              .kind = (uint8_t)kind}};
+    include_range(&checked[1], from, from + event->bytes);
+}
+
+/* Forgets the work of a call that failed; or that of a stream that the host has
+ * synchronized, once no work is to begin that was enqueued before. */
+static void forget_outside(struct iris_race *race,
+                           const struct iris_host_event *event, bool failed)
+{
+    const void *stream =
+        event->stream == NULL ? race->params.default_stream : event->stream;
+    size_t kept = 0;
+    bool waits = false;
+
+    for (size_t i = 0; i < race->num_outside; i++) {
+        struct iris_race_outside *one = &race->outside[i];
+
+        one->ended |= failed ? one->id == event->id : one->stream == stream;
+        waits |= !one->begun && !one->ended;
+    }
+    for (size_t i = 0; i < race->num_outside; i++) {
+        const struct iris_race_outside *one = &race->outside[i];
+
+        if (!one->ended || (waits && one->begun)) {
+            race->outside[kept++] = *one;
+        }
+    }
+    race->num_outside = kept;
+}
+
+/* Compares an access with work that has begun, and the host's with all work. */
+static void touch_outside(struct iris_race *race, uintptr_t from, uintptr_t to,
+                          const struct iris_race_access *access)
+{
+    struct iris_order *order = &race->order;
+    const struct iris_order_clock *clock =
+        &order->shared->lanes[access->lane].clock;
+    bool is_host = access->lane == race->host.lane;
+    struct iris_race_caught caught = {.count = 0};
+
+    for (size_t i = 0; i < race->num_outside && caught.count < IRIS_RACE_CAUGHT;
+         i++) {
+        const struct iris_race_outside *one = &race->outside[i];
+        const struct iris_order_moment *moment =
+            iris_i_order_moment(order, clock, one->access.lane);
+        bool is_known =
+            one->begun &&
+            (one->access.lane == access->lane ||
+             (moment != NULL && moment->strict >= one->access.clock));
+
+        if (from < one->to && one->from < to && !is_known &&
+            (is_host ? !one->ended : one->begun) &&
+            ((one->access.kind | access->kind) & IRIS_RACE_IS_WRITE) != 0) {
+            caught.races[caught.count++] = (struct iris_race_caught_one){
+                one->access, *access, race->heap->log->rank,
+                from > one->from ? from : one->from, 1};
+        }
+    }
+    if (caught.count != 0) {
+        iris_i_race_note(race, &caught);
+    }
+}
+
+/* The work of a call begins in that lane. */
+static void begin_outside(struct iris_race *race, uint64_t id, uint32_t lane)
+{
+    for (size_t i = 0; i < race->num_outside; i++) {
+        struct iris_race_outside *one = &race->outside[i];
+
+        if (one->id == id && !one->begun) {
+            one->access.lane = (uint16_t)lane;
+            one->access.clock = iris_i_order_now(&race->order, lane);
+            touch_outside(race, one->from, one->to, &one->access);
+            one->begun = true;
+        }
+    }
+}
+
+/* The host's own access, in a program that `iriscc --check` compiled. */
+static void observe_outside(struct iris_race *race,
+                            const struct iris_cpu_event *event)
+{
+    const struct iris_race_access access = {
+        .clock = iris_i_order_now(&race->order, race->host.lane),
+        .site = iris_i_race_site(race, event),
+        .lane = (uint16_t)race->host.lane,
+        .mask = 0xff,
+        .kind = event->write ? IRIS_RACE_IS_WRITE : 0,
+    };
+    uintptr_t from = (uintptr_t)event->address;
+
+    if (access.site != 0) {
+        touch_outside(race, from, from + event->bytes, &access);
+    }
+}
+
+/* The checker of the thread's latest call of Iris; it may no longer exist. */
+static _Thread_local struct iris_race *own;
+
+static _Thread_local uint64_t num_atomics; /* number of the thread's atomics */
 
 /* From here to the end, this checker receives accesses by the process, too. */
 static void begin_plain(struct iris_race *race)
@@ -593,7 +725,7 @@ static void begin_plain(struct iris_race *race)
         uintptr_t base = (uintptr_t)memory->bases[rank];
 
         if (base != 0) {
-            include_range(base, base + iris_i_heap_bytes(memory));
+            include_range(&checked[0], base, base + iris_i_heap_bytes(memory));
         }
     }
     own = race;
@@ -647,7 +779,7 @@ static bool is_in_operation(const struct iris_cpu_wg *cpu)
 
 const struct iris_cpu_range *iris_cpu_checked(void)
 {
-    return &checked;
+    return checked;
 }
 
 /* Sets the owner of the heap as an operation of the device API does; false: the
@@ -674,15 +806,24 @@ void iris_cpu_plain(const struct iris_cpu_event *access)
     struct iris_race *race = find_checker(cpu);
     struct iris_cpu_event event = *access;
 
-    if (race == NULL || (cpu != NULL && is_in_operation(cpu)) ||
-        !place_event(race, &event)) {
+    if (race == NULL || (cpu != NULL && is_in_operation(cpu))) {
+        return;
+    }
+    event.kernel = "";
+    if (!place_event(race, &event)) {
+        if (cpu == NULL && !event.after) {
+            event.address = access->address;
+            iris_i_order_lock(race->order.shared);
+            observe_outside(race, &event);
+            iris_i_order_unlock(race->order.shared);
+            iris_i_race_print(race);
+        }
         return;
     }
     if (event.atomic) { /* counts down: ids of hooks count up */
         num_atomics += !event.after;
         event.id = UINT64_MAX - num_atomics;
     }
-    event.kernel = "";
     if (cpu == NULL) {
         iris_i_order_lock(race->order.shared);
         observe_operation(race, &event, race->host.lane, 0);
@@ -783,6 +924,7 @@ static void touch_work(struct iris_race *race,
         return;
     }
     if (!is_kernel) {
+        begin_outside(race, stream->now.id, lane - 1);
         touch_rows(race, event, lane - 1, stream->now.site);
         return;
     }
@@ -844,7 +986,15 @@ static void observe_call(struct iris_race *race,
     struct iris_order_stream *stream =
         iris_i_order_observe(&race->host, event, site);
 
-    if (stream != NULL) {
+    if (event->op == IRIS_HOST_COPY && !event->after) {
+        add_outside(race, event, event->source, site, 0);
+        add_outside(race, event, event->address, site, IRIS_RACE_IS_WRITE);
+    } else if (event->after && (event->op == IRIS_HOST_SYNCHRONIZE
+                                    ? event->status == IRIS_OK
+                                    : event->op == IRIS_HOST_COPY &&
+                                          event->status != IRIS_OK)) {
+        forget_outside(race, event, event->op == IRIS_HOST_COPY);
+    } else if (stream != NULL) {
         touch_work(race, event, stream);
     } else if (event->op == IRIS_HOST_ALLOC) {
         race->allocates = !event->after;
@@ -955,6 +1105,7 @@ void iris_i_race_destroy(struct iris_race *race)
     iris_i_hooks_remove(race->heap->hooks, &race->observer);
     iris_i_order_close_host(&race->host);
     iris_i_race_suppressions_close(&race->suppressions);
+    free(race->outside);
     iris_i_order_close(&race->order);
     free(race);
 }

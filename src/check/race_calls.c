@@ -29,8 +29,8 @@
 void *__real_memset(void *to, int value, size_t bytes);
 void *__real_memmove(void *to, const void *from, size_t bytes);
 
-static const struct iris_cpu_range nothing;
-static const struct iris_cpu_range *checked = &nothing;
+static const struct iris_cpu_range nothing[2];
+static const struct iris_cpu_range *checked = nothing;
 
 static uintptr_t load_bound(const uintptr_t *bound)
 {
@@ -38,10 +38,15 @@ static uintptr_t load_bound(const uintptr_t *bound)
                                 memory_order_relaxed);
 }
 
+/* On a heap, or in memory on no heap that work on a stream accesses. */
 static int is_checked(const volatile void *address)
 {
-    return (uintptr_t)address < load_bound(&checked->high) &&
-           (uintptr_t)address >= load_bound(&checked->low);
+    uintptr_t at = (uintptr_t)address;
+
+    return (at < load_bound(&checked[0].high) &&
+            at >= load_bound(&checked[0].low)) ||
+           (at < load_bound(&checked[1].high) &&
+            at >= load_bound(&checked[1].low));
 }
 
 void __tsan_init(void)

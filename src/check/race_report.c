@@ -265,7 +265,8 @@ static struct iris_order_edge judge_order(const struct iris_race *race,
         return edge;
     }
     if (lanes[before->lane].rank == lanes[now->lane].rank &&
-        lanes[before->lane].stream != lanes[now->lane].stream) {
+        (before->lane == now->lane || /* work that has not begun */
+         lanes[before->lane].stream != lanes[now->lane].stream)) {
         edge.lack = IRIS_ORDER_LACKS_STREAM;
         return edge;
     }
@@ -388,7 +389,11 @@ static void describe_place(const struct iris_race *race,
     char name[IRIS_NAME_BYTES + 4];
     size_t start, size;
 
-    if (iris_i_heap_find(&race->heap->names, found->offset, &start, &size)) {
+    if (found->offset >= iris_i_heap_bytes(&race->heap->memory)) {
+        snprintf(text, bytes, "memory of rank %d that is on no heap, at 0x%llx",
+                 found->rank, (unsigned long long)found->offset);
+    } else if (iris_i_heap_find(&race->heap->names, found->offset, &start,
+                                &size)) {
         snprintf(text, bytes,
                  "byte %zu of the allocation%s of %zu bytes at heap offset "
                  "%zu on rank %d",

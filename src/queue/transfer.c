@@ -424,6 +424,7 @@ static iris_status_t enqueue_tile(struct iris_queue *queue,
                                     .stream = stream,
                                     .address = copy->to.ptr,
                                     .source = copy->from.ptr,
+                                    .count = plan.rows.count * plan.apart.count,
                                     .bytes = plan.row_bytes * plan.rows.count *
                                              plan.apart.count};
     iris_status_t status;

@@ -133,6 +133,27 @@ HOST_BUG(two_streams)
     return 0;
 }
 
+/* A buffer of the host, on no heap, between two streams. */
+HOST_BUG(buffer_of_two_streams)
+{
+    int32_t buffer[16] = {0};
+    iris_stream_t *stream;
+
+    CHECK_OK(iris_stream_create(iris, &stream));
+    if (iris_rank(iris) == 0) {
+        ONE_OK(iris_put_on_stream(iris, &x[0], buffer, 64, 1, stream));
+        if (!a->wrong) {
+            CHECK_OK(iris_stream_synchronize(iris, stream));
+        }
+        OTHER_OK(iris_get_on_stream(iris, buffer, &x[128], 64, 1, NULL));
+    }
+    CHECK_OK(iris_stream_synchronize(iris, stream));
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    iris_stream_destroy(iris, stream);
+    return 0;
+}
+
 /* The signal overtakes its data, which goes through another stream. */
 HOST_BUG(signal_of_another_stream)
 {
@@ -170,6 +191,8 @@ HOST_BUG(freed_while_a_peer_uses_it)
 /* clang-format off */
 #define BUGS_COMMON_HOSTS(X)                                                            \
     X(two_streams, "stream order", 1, 2,                                                \
+      "synchronize the stream of bugs_common.h:")                                       \
+    X(buffer_of_two_streams, "stream order", 1, 2,                                      \
       "synchronize the stream of bugs_common.h:")                                       \
     X(signal_of_another_stream, "order of signal and data", 1, 2,                       \
       "is on another stream or in another workgroup than the write: send it behind the" \

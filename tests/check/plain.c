@@ -86,7 +86,7 @@ static void receive(iris_dev_t dev, const struct args *args, int32_t *here)
         }
         break;
     default:
-        here[20] = here[3]; /* bug 6, bug 7, bug 8 */
+        here[20] = args->bug < 9 ? here[3] : 0; /* bug 6, bug 7, bug 8 */
         break;
     }
 }
@@ -102,13 +102,39 @@ IRIS_KERNEL(access, struct args)
     }
 }
 
+/* Arrays of the host, on its stack, which copies on a stream read or write. */
+static int use_local(iris_t *iris, const struct args *args)
+{
+    volatile int32_t local[16] = {1};
+    void *whole = (void *)local;
+    int is_put = args->bug == 9;
+    iris_status_t status =
+        is_put ? iris_put_on_stream(iris, &args->data[32], whole, 64, 1, /* bug 9 */
+                                    args->other)
+               : iris_get_on_stream(iris, whole, &args->data[32], 64, 1, /* bug 10 */
+                                    args->other);
+
+    if (status == IRIS_OK && !args->wrong) {
+        status = iris_stream_synchronize(iris, args->other);
+    }
+    if (is_put) {
+        local[3] = 2; /* bug 9 */
+    } else {
+        local[4] = local[3] + 1; /* bug 10 */
+    }
+    return status != IRIS_OK ? status
+                             : iris_stream_synchronize(iris, args->other);
+}
+
 /* Hosts: rank 1's own, and rank 0's by a pointer to rank 1's heap. */
 static int use_early(iris_t *iris, const struct args *args)
 {
     iris_status_t status = IRIS_OK;
     void *there = args->data;
 
-    if (args->bug == 6 && iris_rank(iris) == 1) {
+    if (args->bug >= 9 && iris_rank(iris) == 0) {
+        status = use_local(iris, args);
+    } else if (args->bug == 6 && iris_rank(iris) == 1) {
         status = args->wrong ? IRIS_OK : iris_stream_synchronize(iris, NULL);
         args->data[20] = 2; /* bug 6 */
     } else if (args->bug == 8 && iris_rank(iris) == 1) {

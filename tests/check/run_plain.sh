@@ -10,7 +10,7 @@ case "${CFLAGS-} ${CC-}" in
 *sanitize*) echo "--check does not go with a sanitizer" && exit 77 ;;
 esac
 grep -q choose_fake iriscc && echo "no iriscc of this kind" && exit 77
-num_bugs=8
+num_bugs=10
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 export LD_LIBRARY_PATH=$PWD/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -65,6 +65,8 @@ done
 # A host that waits for another stream than that of the kernel is told so.
 finds 8 2 && grep -q "synchronize the stream of plain.c:[0-9]*, not another one, ahead of plain.c" \
     "$dir/log" || complain "no advice"
+finds 9 2 && grep -q "memory of rank 0 that is on no heap" "$dir/log" &&
+    grep -q "missing: stream order" "$dir/log" || complain "no memory off the heap"
 # Nobody looks: nothing is found, and nothing fails.
 "$dir/plain" 1 2>"$dir/log" || complain "without IRIS_CHECK"
 if [ "${IRIS_TEST_LONG:-0}" != 0 ]; then
