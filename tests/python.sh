@@ -32,7 +32,7 @@ done
 step() { # NAME COMMAND...: its output matters where it fails
     local name=$1 ret
     shift
-    timeout -k 10 300 "$@" >"$tmp/log" 2>&1
+    timeout -k 10 "${limit:-300}" "$@" >"$tmp/log" 2>&1
     ret=$?
     if [ $ret = 0 ]; then
         echo "passed: $name"
@@ -137,9 +137,9 @@ step "the example of collectives, with NumPy only" \
 # The backend of torch.distributed, which Debian's torch is too old for, with other
 # versions in environments of their own. A long run makes those, of gigabytes, and
 # the others take the newest that is there.
-: "${IRIS_TORCH_FOLDER:=${XDG_CACHE_HOME:-$HOME/.cache}/iris-torch}"
+: "${IRIS_TEST_TORCH:=${XDG_CACHE_HOME:-$HOME/.cache}/iris-torch}"
 torch_is_made() { # VERSION
-    local folder=$IRIS_TORCH_FOLDER/$1 numpy=numpy
+    local folder=$IRIS_TEST_TORCH/$1 numpy=numpy
     case $1 in 2.[12].*) numpy='numpy<2' ;; esac
     has "$folder/bin/python" torch || {
         "$python" -m venv --clear "$folder" &&
@@ -149,18 +149,22 @@ torch_is_made() { # VERSION
 }
 torch_versions="2.1.2 2.9.1 2.15.0"
 other_torch() { # VERSION
-    IRIS_TEST_ARRAYS=torch PYTHONPATH=$tmp/inside step "the backend with torch $1" \
-        "$IRIS_TORCH_FOLDER/$1/bin/python" -m unittest -q test_torch_backend test_torch_programs
+    local test
+    # Each process imports torch, which takes long on a machine at work.
+    for test in test_torch_backend test_torch_programs; do
+        IRIS_TEST_ARRAYS=torch PYTHONPATH=$tmp/inside limit=900 step "$test with torch $1" \
+            "$IRIS_TEST_TORCH/$1/bin/python" -m unittest -q $test
+    done
 }
 newest=
 for version in $torch_versions; do
     [ -z "${IRIS_TEST_LONG:-}" ] || torch_is_made "$version" >&2
-    has "$IRIS_TORCH_FOLDER/$version/bin/python" torch || continue
+    has "$IRIS_TEST_TORCH/$version/bin/python" torch || continue
     newest=$version
     [ -z "${IRIS_TEST_LONG:-}" ] || other_torch "$version"
 done
 if [ -z "$newest" ]; then
-    echo "left out: the backend with torch ${torch_versions##* }: not in $IRIS_TORCH_FOLDER"
+    echo "left out: the backend with torch ${torch_versions##* }: not in $IRIS_TEST_TORCH"
 elif [ -z "${IRIS_TEST_LONG:-}" ]; then
     other_torch "$newest"
 fi

@@ -29,7 +29,7 @@ from typing import Any, Callable, Deque, Dict, List, Optional
 
 import torch
 
-from ._errors import MismatchError, StateError
+from ._errors import IrisError, MismatchError, StateError
 from ._lib import call
 from ._transfer import COMPARISONS, SIGNALS
 
@@ -193,8 +193,8 @@ class Messages:
             thread, self._thread = self._thread, None
             self._fail(error or StateError("the process group has been shut down"))
             self._lock.notify_all()
-            if thread is not None:
-                self._ring(self._rank, self._own_queue)
+            if thread is not None and thread.is_alive():
+                self._ring_own()
         if thread is not None:
             thread.join()
         # The job ends when the program has no tensor of its heap.
@@ -225,7 +225,15 @@ class Messages:
             _running.add(self)
             return
         self._lock.notify_all()
-        self._ring(self._rank, self._own_queue)
+        self._ring_own()
+
+    def _ring_own(self) -> None:
+        """Wakes the thread. The end of a job that has failed wakes it, too, and
+        its messages get that error."""
+        try:
+            self._ring(self._rank, self._own_queue)
+        except IrisError:
+            pass
 
     def step(self) -> None:
         """What the thread does: advances what it can, or sleeps until a peer

@@ -19,7 +19,7 @@ import torch
 import torch.distributed as dist
 
 from ._context import Iris
-from ._errors import DeadlineError, StateError
+from ._errors import DeadlineError, IrisError, StateError
 from ._torch_messages import Exchange, Message, Messages, plain, put_back
 
 if not hasattr(dist.Backend, "backend_capability"):
@@ -192,6 +192,13 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
         kind = kind or distributed.ProcessGroup.Options
         return kind("iris", self._timeout)
 
+    def set_timeout(self, timeout: timedelta) -> None:
+        """Refused: the library has the timeout from the beginning."""
+        raise NotImplementedError(
+            f"set_timeout({timeout}) of iris: pass timeout= to"
+            " init_process_group() or new_group()"
+        )
+
     def getBackendName(self) -> str:
         """The name for init_process_group()."""
         return "iris"
@@ -199,14 +206,27 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
     def shutdown(self) -> None:
         """Leaves the group's job without waiting for its members."""
         self._messages.stop()
-        self._context._session.let_go()
+        self._leave()
+
+    def _leave(self) -> None:
+        session = self._context._session
+        if session.is_closed or self._context.lost_rank() < 0:
+            session.let_go()
+            return
+        try:  # Calls have told of the lost rank.
+            session.leave()
+        except IrisError:
+            pass
 
     def abort(self) -> None:
         """Ends the waits of this rank and of its peers, and leaves the job."""
         error = StateError("the process group has been aborted")
         self._context._session.interrupt(error)
         self._messages.stop(error)
-        self._context._session.let_go()
+        try:
+            self._context._session.leave()
+        except IrisError:  # The interrupt has ended it.
+            pass
 
     def start_coalescing(self, device: Any = None) -> None:
         """Begins a batch of messages. Other calls are not put off."""

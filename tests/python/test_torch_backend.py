@@ -101,7 +101,7 @@ dist.destroy_process_group()
 
 # Averages and scaled sums, by torchrun with any number of ranks.
 SUMS = """
-import torch, torch.distributed as dist, iris_c.torch_backend
+import sys, torch, torch.distributed as dist, iris_c.torch_backend
 dist.init_process_group("iris")
 rank, size = dist.get_rank(), dist.get_world_size()
 full, equal = torch.full, torch.testing.assert_close
@@ -120,7 +120,8 @@ for count in (2, 5000):
         dist.reduce_scatter_tensor(x, parts + rank, op=op)
         equal(x, full((count,), (size * rank + total) * factor))
 dist.destroy_process_group()
-print("rank", rank, "of", size)
+# In one piece, since the ranks share the pipe.
+sys.stdout.write(f"rank {rank} of {size}\\n")
 """
 
 # Messages, batches, and tensors that torch shows otherwise than memory has them.
@@ -332,6 +333,42 @@ dist.destroy_process_group()
 """
 
 
+ABORT = """
+import datetime, sys, time, torch, torch.distributed as dist, iris_c.torch_backend
+store, rank = sys.argv[1], int(sys.argv[2])
+dist.init_process_group(
+    "iris", init_method="file://" + store, rank=rank, world_size=3
+)
+def fails(kind, text, call):
+    try:
+        call()
+    except kind as error:
+        assert text in str(error), error
+        return
+    raise SystemExit(f"no {kind}")
+x = torch.zeros(2)
+# A rank that aborts ends the waits of its peers, and other groups go on.
+pair = dist.new_group([0, 1])
+is_told = not isinstance(dist.group.WORLD, iris_c.torch_backend.IrisProcessGroup)
+if rank == 0:
+    work = dist.irecv(x, 1, pair)
+    if is_told:
+        dist.distributed_c10d._abort_process_group(pair)
+    else:
+        pair.abort()
+    fails(iris_c.StateError, "aborted", work.wait)
+elif rank == 1:
+    fails(iris_c.PeerLostError, "aborted", lambda: dist.recv(x, 0, pair))
+    fails(iris_c.PeerLostError, "aborted", lambda: dist.barrier(pair))
+    fails(iris_c.PeerLostError, "aborted", lambda: dist.recv(x, 0, pair))
+x = torch.ones(1)
+dist.all_reduce(x)
+assert x.tolist() == [3]
+fails(TypeError, "a timeout only", lambda: dist.new_group(pg_options=x))
+dist.destroy_process_group()
+"""
+
+
 @unittest.skipUnless(support.has_backends(), "a test of torch 2.1 or newer")
 class TorchBackend(unittest.TestCase):
     def test_torchs_collectives_are_the_librarys(self):
@@ -348,7 +385,10 @@ class TorchBackend(unittest.TestCase):
     def test_messages_that_fail_say_why(self):
         self.run_program(FAILURES)
 
-    def run_program(self, text):
+    def test_an_aborted_group_ends_the_waits_of_its_peers(self):
+        self.run_program(ABORT, is_quiet=False)
+
+    def run_program(self, text, is_quiet=True):
         with tempfile.TemporaryDirectory() as folder:
             store = os.path.join(folder, "store")
             processes = [
@@ -357,9 +397,10 @@ class TorchBackend(unittest.TestCase):
                 )
                 for rank in range(3)
             ]
-            self.assertEqual(
-                support.finish(processes), ([0, 0, 0], ["", "", ""])
-            )
+            statuses, texts = support.finish(processes)
+            self.assertEqual(statuses, [0, 0, 0], texts)
+            if is_quiet:
+                self.assertEqual(texts, ["", "", ""])
 
     def test_averages_and_scaled_sums_by_torchrun(self):
         for nodes in ("1", "2"):

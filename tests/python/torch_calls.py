@@ -408,6 +408,12 @@ def refused():
             ),
             NotImplementedError, "sparse",
         ),
+        (
+            lambda: iris_c.torch_backend.IrisProcessGroup.set_timeout(
+                None, datetime.timedelta(1)
+            ),
+            NotImplementedError, "set_timeout",
+        ),
     ):
         try:
             function()
