@@ -8,7 +8,7 @@ dist_docs_DATA = %D%/amd.md %D%/api.md %D%/architecture.md %D%/architecture.svg 
 	%D%/from-iris.md %D%/from-nvshmem.md %D%/fused.md \
 	%D%/hangs.md %D%/idea.svg %D%/install.md \
 	%D%/kernels.md %D%/known-limits.md %D%/scale-out.md %D%/memory-model.md %D%/overlap.svg %D%/two-gpus.svg \
-	%D%/performance.md %D%/python.md %D%/running.md %D%/tensors.md %D%/timing.md %D%/tracing.md \
+	%D%/performance.md %D%/python.md %D%/questions.md %D%/running.md %D%/tensors.md %D%/timing.md %D%/tracing.md \
 	%D%/upstream.md
 guidedir = $(docsdir)/guide
 dist_guide_DATA = %D%/guide/01-first-program.md %D%/guide/02-kernels.md \

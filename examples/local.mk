@@ -14,7 +14,9 @@ dist_examples_DATA = %D%/15_cpp.cpp %D%/Makefile
 # Programs that manual pages quote; tests/samples.sh builds and runs them.
 call_examples = %D%/calls/calls.h %D%/calls/collectives.c %D%/calls/context.c \
 	%D%/calls/kernels.c %D%/calls/memory.c %D%/calls/streams.c
-EXTRA_DIST += $(call_examples) %D%/python/all_reduce.py %D%/python/gradients.py \
+callsdir = $(examplesdir)/calls
+dist_calls_DATA = $(call_examples)
+EXTRA_DIST += %D%/python/all_reduce.py %D%/python/gradients.py \
 	%D%/python/message_passing.py \
 	%D%/python/producer_consumer.py
 noinst_PROGRAMS += $(examples)

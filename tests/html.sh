@@ -32,12 +32,11 @@ make_html() {
 
 # Prints each link of the pages that leads nowhere.
 check_links() {
-    local page link
-    (cd html && find . -name '*.html' | while read -r page; do
-        grep -oE '(href|src)="[^"#:]+[#"]' "$page" | sed 's/^[^"]*"//; s/["#?].*//' | sort -u |
-            while read -r link; do [ -e "$(dirname "$page")/$link" ] || echo "$page: $link"
-        done
-    done)
+    (cd html && python3 -c 'import pathlib, re
+for page in pathlib.Path().rglob("*.html"):
+    for link in set(re.findall(r"(?:href|src)=\"([^\"#:?]+)[\"#?]", page.read_text())):
+        if not (page.parent / link).exists():
+            print(f"{page}: {link}")')
 }
 
 make_html || { cat log && fail "scripts/html"; }

@@ -158,7 +158,7 @@ done
 # Documents lie so that the README's links lead somewhere.
 docdir=$dest$(folder docdir)
 { grep -o '](\([^)#:]*\))' "$docdir/README.md" | sed 's/^](//; s/)$//'
-  cd "$here/.." && ls docs/*.md docs/guide/* docs/lab/* examples/*.[ch]; } | sort -u >"$tmp/documents"
+  cd "$here/.." && ls docs/*.md docs/guide/* docs/lab/* examples/*.[ch] examples/calls/*; } | sort -u >"$tmp/documents"
 while read -r document; do
     [ -e "$docdir/$document" ] || { echo "not installed: $document"; exit 1; }
 done <"$tmp/documents"

@@ -63,7 +63,7 @@ done
 # One that does not compile is found.
 sed 's/iris_finalize(iris)/iris_finalise(iris)/' "$headers/context.h" >"$work/context.h"
 compile "$work/context.h" >/dev/null && { echo "a wrong sample compiled" && failed=1; }
-export IRIS_MODULE_DIR=$PWD/.libs IRIS_HEAP_BASES_FILES=0
+export IRIS_MODULE_DIR=$PWD/.libs IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu IRIS_HEAP_BASES_FILES=0
 unset IRIS_RANK IRIS_NUM_RANKS
 flags="-Iinclude -I$here/../include -L.libs -liris -Wl,-rpath,$PWD/.libs"
 for program in "$here"/../examples/calls/*.c; do
