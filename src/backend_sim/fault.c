@@ -206,16 +206,6 @@ void iris_i_sim_signals_release(void)
     pthread_mutex_unlock(&signals_lock);
 }
 
-void iris_i_sim_signals_unblock(sigset_t *set)
-{
-    static const int faults[] = {SIGSEGV, SIGBUS,  SIGFPE,
-                                 SIGILL,  SIGTRAP, SIGSYS};
-
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
-        sigdelset(set, faults[i]);
-    }
-}
-
 void iris_i_sim_signals_stack(void *stack, size_t bytes)
 {
     const stack_t own = {.ss_sp = stack, .ss_size = bytes};

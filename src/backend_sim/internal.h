@@ -137,10 +137,6 @@ IRIS_SLOT(iris_i_sim_clear_fault, device, clear_fault);
 void iris_i_sim_signals_acquire(void);
 void iris_i_sim_signals_release(void);
 
-/* Removes the signals of faults from a set of signals to block: if they are
- * blocked, a fault ends the process without the program's handler. */
-void iris_i_sim_signals_unblock(sigset_t *set);
-
 /* Size of a stack for handlers, which the calling thread has until it ends: a
  * kernel may have used up its own stack. */
 #define SIM_SIGNAL_STACK_BYTES 65536

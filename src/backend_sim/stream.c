@@ -68,22 +68,16 @@ static bool spin_once(struct sim_spin *spin)
     return now < spin->end_ns;
 }
 
-/* Starts a thread that receives no signals except those of its own faults, so
- * that the program's other handlers never run on it. IRIS_ERR_LIMIT */
+/* IRIS_ERR_LIMIT */
 static iris_status_t start_thread(const struct iris_backend_params *params,
                                   void *(*entry)(void *), void *argument,
                                   pthread_t *thread_p)
 {
-    sigset_t all;
-    sigset_t before;
     char name[16];
     int ret;
 
-    sigfillset(&all);
-    iris_i_sim_signals_unblock(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    ret = pthread_create(thread_p, NULL, entry, argument);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    snprintf(name, sizeof name, "iris-s%d", params->rank);
+    ret = iris_i_thread_start(thread_p, name, 0, entry, argument);
     if (ret != 0) {
         return iris_i_fail_errno(
             NULL, IRIS_ERR_LIMIT, ret,
@@ -92,8 +86,6 @@ static iris_status_t start_thread(const struct iris_backend_params *params,
             "IRIS_SIM_CUS, now %d",
             params->rank, params->num_cus);
     }
-    snprintf(name, sizeof name, "iris-s%d", params->rank);
-    pthread_setname_np(*thread_p, name);
     return IRIS_OK;
 }
 

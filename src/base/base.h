@@ -18,6 +18,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <locale.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -505,6 +506,13 @@ int iris_i_process_watch(int pid);
 /* The number of the process's threads, except those that the library has named.
  * 0: there is no such process. */
 int iris_i_process_threads(int pid);
+
+/* Starts a thread of the library, under a name that begins with "iris-". It
+ * receives no signals but those of its own faults, so that the program's handlers
+ * never run on it. stack_bytes 0: the default; thread_p NULL: nobody joins it.
+ * Returns 0 or an errno. */
+int iris_i_thread_start(pthread_t *thread_p, const char *name,
+                        size_t stack_bytes, void *(*run)(void *arg), void *arg);
 
 /* ---- hooks.c ---- */
 

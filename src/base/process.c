@@ -400,3 +400,37 @@ int iris_i_process_threads(int pid)
     }
     return count;
 }
+
+int iris_i_thread_start(pthread_t *thread_p, const char *name,
+                        size_t stack_bytes, void *(*run)(void *arg), void *arg)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS,  SIGFPE,
+                                 SIGILL,  SIGTRAP, SIGSYS};
+    pthread_attr_t attributes;
+    sigset_t blocked, before;
+    pthread_t thread;
+    int ret;
+
+    sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        sigdelset(&blocked, faults[i]);
+    }
+    pthread_attr_init(&attributes);
+    if (stack_bytes != 0) {
+        pthread_attr_setstacksize(&attributes, stack_bytes);
+    }
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    ret = pthread_create(&thread, &attributes, run, arg);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    if (ret != 0) {
+        return ret;
+    }
+    pthread_setname_np(thread, name);
+    if (thread_p == NULL) {
+        pthread_detach(thread);
+    } else {
+        *thread_p = thread;
+    }
+    return 0;
+}

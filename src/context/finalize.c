@@ -23,7 +23,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -423,24 +422,6 @@ static void *leaver_main(void *arg)
     return NULL;
 }
 
-/* Signals are delivered to the program's own threads. */
-static int start_thread(iris_t *iris)
-{
-    pthread_attr_t attributes;
-    sigset_t all, before;
-    pthread_t thread;
-    int ret;
-
-    sigfillset(&all);
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    ret = pthread_create(&thread, &attributes, leaver_main, iris);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    return ret;
-}
-
 iris_status_t iris_finalize_later(iris_t *iris)
 {
     unsigned life = IRIS_LIFE_LIVE;
@@ -463,7 +444,7 @@ iris_status_t iris_finalize_later(iris_t *iris)
     pthread_once(&once, watch_exit);
     delist_context(iris);
     note_serving(iris);
-    ret = start_thread(iris);
+    ret = iris_i_thread_start(NULL, "iris-leave", 0, leaver_main, iris);
     if (ret != 0) {
         atomic_fetch_sub(&num_serving, iris->control->serves);
         iris_i_enlist(iris);

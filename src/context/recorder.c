@@ -102,22 +102,14 @@ static uint64_t get_value(const struct iris_host_event *event)
     return group == NULL ? 0 : (uint64_t)group->members.place;
 }
 
-/* Other calls do not read the clock at their end: that would take as long as
- * they do. */
-static int may_block(enum iris_host_op op)
-{
-    return op == IRIS_HOST_SYNCHRONIZE || op == IRIS_HOST_ALLOC ||
-           op == IRIS_HOST_FREE || op == IRIS_HOST_BARRIER ||
-           op == IRIS_HOST_BROADCAST || op == IRIS_HOST_GROUP_CREATE ||
-           op == IRIS_HOST_GROUP_DESTROY;
-}
-
+/* Calls that do not wait do not read the clock at their end: that would take as
+ * long as they do. */
 static void end_call(iris_t *iris, struct iris_record *record,
                      const struct iris_host_event *event)
 {
     iris_i_record_end(record, event,
                       find_offset(iris, event->address, event->target_rank),
-                      may_block(event->op));
+                      iris_i_host_op_waits((int)event->op));
     iris_i_recorder_failed(iris, event->status);
     count_bytes(record, event);
     count_heap(iris, record, event);

@@ -29,7 +29,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -890,19 +889,11 @@ void iris_i_hub_free(struct iris_hub *hub)
 static iris_status_t start_thread(pthread_t *thread_p, void *(*run)(void *arg),
                                   struct iris_hub *hub)
 {
-    sigset_t all, before;
-    int ret;
+    int ret = iris_i_thread_start(thread_p, "iris-control", 0, run, hub);
 
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    ret = pthread_create(thread_p, NULL, run, hub);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (ret != 0) {
-        return iris_i_fail_errno(NULL, IRIS_ERR_LIMIT, ret,
-                                 "no thread for the control plane");
-    }
-    pthread_setname_np(*thread_p, "iris-control");
-    return IRIS_OK;
+    return ret == 0 ? IRIS_OK
+                    : iris_i_fail_errno(NULL, IRIS_ERR_LIMIT, ret,
+                                        "no thread for the control plane");
 }
 
 static iris_status_t start_threads(struct iris_hub *hub)

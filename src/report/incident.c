@@ -108,14 +108,6 @@ static int has_ended(const struct iris_report_rank *rank)
     return ended;
 }
 
-static int is_blocking(int op)
-{
-    return op == IRIS_HOST_SYNCHRONIZE || op == IRIS_HOST_ALLOC ||
-           op == IRIS_HOST_FREE || op == IRIS_HOST_BARRIER ||
-           op == IRIS_HOST_BROADCAST || op == IRIS_HOST_GROUP_CREATE ||
-           op == IRIS_HOST_GROUP_DESTROY;
-}
-
 static int host_is_free(const struct iris_report_rank *rank)
 {
     for (int i = 0; i < rank->num_waits; i++) {
@@ -127,7 +119,7 @@ static int host_is_free(const struct iris_report_rank *rank)
         }
     }
     for (int i = 0; i < rank->num_open; i++) {
-        if (is_blocking(rank->open[i].op)) {
+        if (iris_i_host_op_waits(rank->open[i].op)) {
             return 0;
         }
     }
@@ -557,27 +549,16 @@ static int is_free(void)
            (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL;
 }
 
-/* The thread receives none of the program's signals. */
 static int start_thread(void) IRIS_REQUIRES(starts_lock, watched_lock)
 {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    pthread_attr_t attributes;
-    sigset_t all, before;
-    int ret;
 
     ends = 0;
     sem_init(&asked, 0, 0);
-    sigfillset(&all);
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    ret = pthread_create(&thread, &attributes, print_reports, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    if (ret != 0) {
+    if (iris_i_thread_start(&thread, "iris-report", STACK_BYTES, print_reports,
+                            NULL) != 0) {
         return 0;
     }
-    pthread_setname_np(thread, "iris-report");
     sigemptyset(&action.sa_mask);
     (void)sigaction(SIGUSR2, &action, NULL);
     return 1;

@@ -138,8 +138,8 @@ int iris_i_wait_is_of_gpu(const struct iris_record_wait *wait);
 int iris_i_wait_is_collective(const struct iris_record_wait *wait);
 int iris_i_wait_counts(const struct iris_report_rank *rank, int wait);
 
-/* The first wait of a rank that counts and is of that sort; `sort` NULL: of any but
- * those that repeat atomic operations. NULL: the rank has none. */
+/* The first wait of a rank that counts and is of that sort. `sort` NULL: any wait,
+ * except those that repeat atomic operations. Returns NULL without such a wait. */
 const struct iris_record_wait *
 iris_i_find_wait(const struct iris_report *report, int rank,
                  int (*sort)(const struct iris_record_wait *wait));
@@ -163,6 +163,9 @@ void iris_i_describe_call(const struct iris_record_call *call, char *text,
                           size_t bytes);
 void iris_i_describe_doing(const struct iris_report *report, int rank,
                            char *text, size_t bytes);
+
+/* Whether a call of the host may wait for other ranks or for streams. */
+int iris_i_host_op_waits(int op);
 
 /* 0 if it is negative. */
 double iris_i_seconds(int64_t ns);

@@ -50,6 +50,14 @@ const char *iris_i_host_op_name(int op)
                                                                  : "call";
 }
 
+int iris_i_host_op_waits(int op)
+{
+    return op == IRIS_HOST_SYNCHRONIZE || op == IRIS_HOST_ALLOC ||
+           op == IRIS_HOST_FREE || op == IRIS_HOST_BARRIER ||
+           op == IRIS_HOST_BROADCAST || op == IRIS_HOST_GROUP_CREATE ||
+           op == IRIS_HOST_GROUP_DESTROY;
+}
+
 const char *iris_i_process_name(char process)
 {
     switch (process) {

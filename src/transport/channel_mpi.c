@@ -488,7 +488,8 @@ iris_i_channel_mpi_open(const struct iris_channel_mpi_params *params,
     opening->heap = params->heap;
     opening->puts = params->puts;
     opening->channel->control = params->heap->memory.control;
-    if (pthread_create(&thread, NULL, run_opening, opening) != 0) {
+    if (iris_i_thread_start(&thread, "iris-mpi", 0, run_opening, opening) !=
+        0) {
         free_all(opening->channel);
         free(opening);
         return iris_i_fail(NULL, IRIS_ERR_LIMIT, "no thread to open MPI");

@@ -13,7 +13,6 @@
 #include "base/base.h"
 
 #include <sched.h>
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 
@@ -110,19 +109,13 @@ static void *run_steps(void *arg)
 
 iris_status_t iris_i_steps_start(struct iris_steps *steps)
 {
-    sigset_t all, before;
-    int ret;
+    int ret =
+        iris_i_thread_start(&steps->thread, "iris-proxy", 0, run_steps, steps);
 
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    ret = pthread_create(&steps->thread, NULL, run_steps, steps);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (ret != 0) {
-        return iris_i_fail_errno(NULL, IRIS_ERR_LIMIT, ret,
-                                 "no thread for the proxy to other nodes");
-    }
-    pthread_setname_np(steps->thread, "iris-proxy");
-    return IRIS_OK;
+    return ret == 0
+               ? IRIS_OK
+               : iris_i_fail_errno(NULL, IRIS_ERR_LIMIT, ret,
+                                   "no thread for the proxy to other nodes");
 }
 
 int iris_i_steps_stop(struct iris_steps *steps, int64_t by_ns)
