@@ -173,7 +173,7 @@ static int value_under(int bug, int wrong, int seed)
     return atomic_load(&seen);
 }
 
-static void a_bug_reads_an_old_value(void **state)
+TEST(a_bug_reads_an_old_value)
 {
     for (int bug = 0; bug < NUM_BUGS; bug++) {
         int seed = 1;
@@ -186,7 +186,7 @@ static void a_bug_reads_an_old_value(void **state)
     }
 }
 
-static void without_the_bug_all_is_right(void **state)
+TEST(without_the_bug_all_is_right)
 {
     for (int bug = 0; bug < NUM_BUGS; bug++) {
         for (int seed = 1; seed <= SEEDS; seed++) {
@@ -195,7 +195,7 @@ static void without_the_bug_all_is_right(void **state)
     }
 }
 
-static void the_page_has_these_values(void **state)
+TEST(the_page_has_these_values)
 {
     const char *folder = getenv("srcdir"); /* make sets it */
     static char page[1 << 16];
@@ -222,14 +222,5 @@ static void the_page_has_these_values(void **state)
     }
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_bug_reads_an_old_value),
-        cmocka_unit_test(without_the_bug_all_is_right),
-        cmocka_unit_test(the_page_has_these_values),
-    };
-
-    return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
-}
+TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, unit);
 #endif
