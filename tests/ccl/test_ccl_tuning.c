@@ -69,7 +69,6 @@ static int rules_body(iris_t *iris, void *arg)
     struct iris_ccl_call call;
     char *buffer;
 
-    (void)arg;
     CHECK_OK(iris_malloc(iris, 1 << 20, (void **)&buffer));
     CHECK_EQUAL(choose(iris, buffer, 100, &call), 0);
     CHECK_EQUAL(call.variant, IRIS_CCL_TWO_SHOT);
@@ -85,7 +84,7 @@ static int rules_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void rules_come_before_the_table(void **state)
+TEST(rules_come_before_the_table)
 {
     tune("rules", rules);
     harness_run(2, rules_body, NULL);
@@ -109,7 +108,6 @@ static int exact_body(iris_t *iris, void *arg)
     int three = iris_num_ranks(iris) == 3;
     char *buffer;
 
-    (void)arg;
     CHECK_OK(iris_malloc(iris, 1 << 20, (void **)&buffer));
     CHECK_EQUAL(choose(iris, buffer, 1000, &call), 0);
     CHECK_EQUAL(call.variant, three ? (int)IRIS_CCL_TWO_SHOT_PACKET : table);
@@ -120,7 +118,7 @@ static int exact_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void rules_are_for_what_was_measured(void **state)
+TEST(rules_are_for_what_was_measured)
 {
     tune("exact", exact);
     harness_run(2, exact_body, NULL);
@@ -138,7 +136,7 @@ static int wrong_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void what_is_wrong_says_where(void **state)
+TEST(what_is_wrong_says_where)
 {
     static const char *const cases[][3] = {
         {"all_reduce gpu 2 any two_shot 0\n\nreduce gpu 2 any two_shot 0\n",
@@ -180,7 +178,6 @@ static int differing_body(iris_t *iris, void *arg)
 {
     struct iris_ccl_tuning *tuning;
 
-    (void)arg;
     CHECK_OK(iris_ccl_prepare(iris));
     CHECK_OK(iris_i_ccl_tuning(iris, &tuning));
     CHECK_EQUAL(tuning->count, 11);
@@ -190,7 +187,7 @@ static int differing_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void members_have_the_same_rules(void **state)
+TEST(members_have_the_same_rules)
 {
     tune("rules", rules);
     harness_run(2, differing_body, NULL);
@@ -199,7 +196,6 @@ static void members_have_the_same_rules(void **state)
 
 static int setting_body(iris_t *iris, void *arg)
 {
-    (void)arg;
     CHECK_EQUAL(iris_i_ccl_set_variant(iris, IRIS_CCL_ALL_REDUCE),
                 IRIS_CCL_TWO_SHOT_PACKET);
     CHECK_EQUAL(iris_i_ccl_set_variant(iris, IRIS_CCL_BROADCAST),
@@ -209,7 +205,7 @@ static int setting_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void the_setting_names_a_variant_for_each_collective(void **state)
+TEST(the_setting_names_a_variant_for_each_collective)
 {
     setenv("IRIS_CCL",
            "all_reduce=ring,broadcast=pull,all_reduce=two_shot_packet", 1);
@@ -217,15 +213,4 @@ static void the_setting_names_a_variant_for_each_collective(void **state)
     unsetenv("IRIS_CCL");
 }
 
-static int TEST_FILE(rank)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rules_come_before_the_table),
-        cmocka_unit_test(rules_are_for_what_was_measured),
-        cmocka_unit_test(what_is_wrong_says_where),
-        cmocka_unit_test(members_have_the_same_rules),
-        cmocka_unit_test(the_setting_names_a_variant_for_each_collective),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank);
