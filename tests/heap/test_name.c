@@ -34,14 +34,13 @@ static int read_list(iris_t *iris, char *text, size_t bytes)
     return 0;
 }
 
-static int named(iris_t *iris, void *arg)
+RANK_TEST(names_are_in_the_list_of_allocations, 2)
 {
     char text[4096], expected[200];
     const char *freed;
     char *inbox, *outbox;
     size_t offset;
 
-    (void)arg;
     CHECK_OK(iris_malloc(iris, 512, (void **)&inbox));
     CHECK_OK(iris_malloc(iris, 1024, (void **)&outbox));
     offset = (size_t)(inbox - (char *)(uintptr_t)iris_heap_bases(
@@ -74,11 +73,6 @@ static int named(iris_t *iris, void *arg)
     return 0;
 }
 
-static void names_are_in_the_list_of_allocations(void **state)
-{
-    harness_run(2, named, NULL);
-}
-
 struct overrun_args {
     const int64_t *context;
     uint32_t *inbox;
@@ -95,7 +89,6 @@ static int strayed(iris_t *iris, void *arg)
 {
     struct overrun_args args = {.context = iris_device_context(iris)};
 
-    (void)arg;
     CHECK_OK(iris_malloc(iris, 256, (void **)&args.inbox));
     CHECK_OK(iris_name(iris, args.inbox, "inbox"));
     CHECK_OK(iris_launch(iris, overrun, 1, 1, &args, sizeof args, NULL));
@@ -105,19 +98,11 @@ static int strayed(iris_t *iris, void *arg)
     return 0;
 }
 
-static void the_bounds_checker_says_the_name(void **state)
+TEST(the_bounds_checker_says_the_name)
 {
     setenv("IRIS_CHECK", "bounds", 1);
     harness_run(1, strayed, NULL);
     unsetenv("IRIS_CHECK");
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_in_the_list_of_allocations),
-        cmocka_unit_test(the_bounds_checker_says_the_name),
-    };
-
-    return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
-}
+TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, unit);
