@@ -124,7 +124,7 @@ static void in_child(int (*body)(void))
     assert_int_equal(how, 0);
 }
 
-static void a_library_that_never_returns_meets_the_deadline(void **state)
+TEST(a_library_that_never_returns_meets_the_deadline)
 {
     if (!HAVE_CBLAS) {
         skip();
@@ -132,7 +132,7 @@ static void a_library_that_never_returns_meets_the_deadline(void **state)
     in_child(be_stuck);
 }
 
-static void a_library_without_address_space_is_not_called(void **state)
+TEST(a_library_without_address_space_is_not_called)
 {
     if (!HAVE_CBLAS || IS_SANITIZED) {
         skip();
@@ -142,12 +142,4 @@ static void a_library_without_address_space_is_not_called(void **state)
     in_child(be_limited_a_little);
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_library_that_never_returns_meets_the_deadline),
-        cmocka_unit_test(a_library_without_address_space_is_not_called),
-    };
-
-    return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
-}
+TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, unit);
