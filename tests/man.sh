@@ -6,16 +6,8 @@
 # library, every public call has a page, and groff and mandoc find no faults.
 set -u
 export LC_ALL=C
-here=$(cd "$(dirname "$0")" && pwd)
-man=$here/../man
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-failed=0
-
-fail() {
-    echo "FAILED: $*"
-    failed=1
-}
+. "$(dirname "$0")/support/script.sh"
+man=$root/man
 
 # The options at the beginning of lines, as "-j, --json", of a help text; and of
 # a page.
@@ -57,7 +49,7 @@ sed -n '/^\.\\" settings/,/^\.\\" \/settings/p' "$man/iris.7" |
 
 # Calls of the library, without those that the device headers make themselves.
 exported() {
-    grep -oE '\<iris_[a-z0-9_]+' "$here/../src/libiris.map" | grep -v '^iris_cpu_'
+    grep -oE '\<iris_[a-z0-9_]+' "$root/src/libiris.map" | grep -v '^iris_cpu_'
 }
 has_page() { # CALL: its page names and describes it
     local page=$tmp/man3/$1.3
@@ -66,7 +58,7 @@ has_page() { # CALL: its page names and describes it
     grep -q "^[a-z_0-9, ]*\<$1\>.* \\\\- [^ ]" "$page" &&
         sed -n '/^\.SH DESCRIPTION/{n;p}' "$page" | grep -q '[a-z]'
 }
-"$here/../scripts/man-pages" "$tmp/man3" || fail "scripts/man-pages"
+"$root/scripts/man-pages" "$tmp/man3" || fail "scripts/man-pages"
 for call in $(exported); do
     grep -q "\<$call(\(.*[,;)]\)\?$" "$tmp"/man3/*.3 || fail "no arguments of $call"
 done

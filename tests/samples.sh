@@ -6,10 +6,8 @@
 # first comment that is indented by five columns or more.
 set -u
 export LC_ALL=C
-here=$(cd "$(dirname "$0")" && pwd)
-headers=$here/../include/iris
-work=$(mktemp -d) || exit 99
-trap 'rm -rf "$work"' EXIT
+. "$(dirname "$0")/support/script.sh"
+headers=$root/include/iris
 
 sample() { # HEADER
     awk '/\*\// { exit } sub(/^ \*     /, "") { print } /^ \*$/ { print "" }' "$1"
@@ -43,15 +41,15 @@ compile() { # HEADER
             sample "$1" | sed 's/^\.\.\.$//'
             echo 'return status; }'
         fi
-    } >"$work/sample.c"
-    ${CC:-cc} -std=c11 -fsyntax-only -Wall -Wno-unused -Werror -Iinclude -I"$here/../include" \
-        "$work/sample.c" 2>"$work/log" && return
+    } >"$tmp/sample.c"
+    ${CC:-cc} -std=c11 -fsyntax-only -Wall -Wno-unused -Werror -Iinclude -I"$root/include" \
+        "$tmp/sample.c" 2>"$tmp/log" && return
     echo "the sample of $(basename "$1") does not compile:"
-    cat "$work/log"
+    cat "$tmp/log"
     return 1
 }
 
-failed=0 samples=0
+samples=0
 for header in "$headers"/*.h; do
     [ -n "$(sample "$header" | tr -d ' \n')" ] || continue
     samples=$((samples + 1))
@@ -60,7 +58,7 @@ done
 [ $samples -gt 10 ] || { echo "only $samples headers have a sample" && failed=1; }
 
 # One that does not compile is found.
-sed 's/iris_finalize(iris)/iris_finalise(iris)/' "$headers/context.h" >"$work/context.h"
-compile "$work/context.h" >/dev/null && { echo "a wrong sample compiled" && failed=1; }
+sed 's/iris_finalize(iris)/iris_finalise(iris)/' "$headers/context.h" >"$tmp/context.h"
+compile "$tmp/context.h" >/dev/null && { echo "a wrong sample compiled" && failed=1; }
 [ $failed = 1 ] || echo "passed: the samples of $samples headers"
 exit $failed
