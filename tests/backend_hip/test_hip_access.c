@@ -147,7 +147,6 @@ TEST(a_gpu_with_access_to_host_memory_takes_it)
 {
     setenv("FAKEHIP_PAGEABLE", "1", 1);
     harness_run(2, pageable_body, NULL);
-    unsetenv("FAKEHIP_PAGEABLE");
 }
 
 TEST_GROUP_WITH(hip_setup, harness_teardown, hip);

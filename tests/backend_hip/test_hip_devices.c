@@ -78,7 +78,6 @@ TEST(in_simulation_ranks_share_one_gpu)
     harness_run_all(own_gpu, &shared);
     unsetenv("IRIS_SIM_DEVICE");
     setenv("IRIS_BACKEND", "hip", 1);
-    unsetenv("FAKEHIP_DEVICES");
 }
 
 TEST(ranks_that_would_share_a_gpu_are_refused)
@@ -89,7 +88,6 @@ TEST(ranks_that_would_share_a_gpu_are_refused)
     setenv("FAKEHIP_DEVICES", "2", 1);
     REFUSE(3, IRIS_ERR_BACKEND, "rank 2 of 3 has no GPU for itself",
            "this node shows 2", "IRIS_BACKEND=sim IRIS_SIM_DEVICE=gpu");
-    unsetenv("FAKEHIP_DEVICES");
 }
 
 TEST(gpus_that_cannot_reach_each_other_are_named)
@@ -98,7 +96,6 @@ TEST(gpus_that_cannot_reach_each_other_are_named)
     harness_run(2, nothing, NULL);
     REFUSE(4, IRIS_ERR_UNREACHABLE, "GPU 1 (0000:11:00.0) of rank 1",
            "GPU 2 (0000:12:00.0) of rank 2", "no peer access between them");
-    unsetenv("FAKEHIP_NO_PEER");
 }
 
 static int each_alone(iris_t *iris, void *arg)
@@ -132,8 +129,6 @@ TEST(a_reach_that_goes_one_way_is_none_for_both)
         setenv("IRIS_ALLOCATOR", allocators[i % 2], 1);
         harness_run(2, each_alone, NULL);
     }
-    unsetenv("IRIS_ALLOCATOR");
-    unsetenv("FAKEHIP_NO_PEER");
 }
 
 TEST(links_without_atomics_are_named_once)
@@ -156,7 +151,6 @@ TEST(links_without_atomics_are_named_once)
     assert_non_null(said);
     assert_null(strstr(said + 1, "from GPU 2"));
     free(capture.text);
-    unsetenv("FAKEHIP_NO_ATOMICS");
 }
 
 /* Calls that only a job of several ranks makes. */
@@ -286,7 +280,6 @@ TEST(a_gpu_that_a_rank_does_not_see_is_named)
 
     setenv("FAKEHIP_DEVICES", "1", 1);
     run_view(&own, IRIS_ERR_DEVICE, "HIP_VISIBLE_DEVICES", 0);
-    unsetenv("FAKEHIP_DEVICES");
 }
 
 /* Without a choice of backend, what a rank lacks is the answer to all. */
@@ -318,8 +311,6 @@ TEST(pieces_that_make_no_sense_are_named)
     setenv("FAKEHIP_GRANULARITY", "3145728", 1);
     REFUSE(1, IRIS_ERR_DEVICE, "rank 0", "3145728 bytes", "no power of two",
            "IRIS_ALLOCATOR=pool");
-    unsetenv("FAKEHIP_GRANULARITY");
-    unsetenv("IRIS_ALLOCATOR");
 }
 
 TEST_GROUP_WITH(hip_setup, harness_teardown, hip);

@@ -287,7 +287,6 @@ TEST(the_last_one_leaves_nothing_of_what_was_kept)
     assert_int_equal(iris_finalize(first), IRIS_OK);
     assert_int_equal(iris_finalize(last), IRIS_OK);
     assert_int_equal(hip_found(&before), 0);
-    unsetenv("IRIS_ALLOCATOR");
 }
 
 #define VISITS 20

@@ -165,7 +165,6 @@ TEST(jobs_and_captures_of_other_threads_do_not_disturb)
         assert_int_equal(mode, hipStreamCaptureModeGlobal);
         assert_int_equal(hipThreadExchangeStreamCaptureMode(&mode), hipSuccess);
     }
-    unsetenv("IRIS_ALLOCATOR");
 }
 
 /* The right to report is given anew when the error is cleared; where that fails
@@ -212,7 +211,6 @@ TEST(a_wait_in_a_graph_reports_each_time)
 {
     setenv("IRIS_DEVICE_TIMEOUT_MS", "100", 1);
     harness_run(1, endless_body, NULL);
-    unsetenv("IRIS_DEVICE_TIMEOUT_MS");
 }
 
 TEST(the_cpu_has_no_graphs)

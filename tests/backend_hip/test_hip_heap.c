@@ -267,7 +267,6 @@ TEST(memory_that_cannot_be_zeroed_is_given_back)
     setenv("IRIS_ALLOCATOR", "vmem", 1);
     harness_run(1, fail_to_zero, first);
     harness_run(1, fail_to_zero, second);
-    unsetenv("IRIS_ALLOCATOR");
 }
 
 TEST(a_full_gpu_says_what_is_free_and_what_to_lower)
@@ -281,7 +280,6 @@ TEST(a_full_gpu_says_what_is_free_and_what_to_lower)
     assert_true(harness_message_has("1000000 of 1000000 bytes are free"));
     assert_true(harness_message_has("IRIS_HEAP_SIZE"));
     assert_true(harness_message_has("out of memory (hipErrorOutOfMemory)"));
-    unsetenv("FAKEHIP_MEMORY");
 }
 
 TEST_GROUP_WITH(hip_setup, harness_teardown, hip);

@@ -121,7 +121,6 @@ TEST(rank_threads_load_code_one_by_one)
     alarm(HANG_S);
     harness_run(8, load_body, NULL);
     alarm(0);
-    unsetenv("FAKEHIP_QUIRKS");
 }
 
 /* ---- MI200 ---- */
@@ -140,7 +139,6 @@ TEST(a_clock_that_the_runtime_does_not_know_is_the_generation_s)
     khz = 25000;
     setenv("FAKEHIP_MI200", "1", 1);
     harness_run(2, clock_body, &khz);
-    unsetenv("FAKEHIP_MI200");
 }
 
 static int nothing_body(iris_t *iris, void *arg)

@@ -319,9 +319,6 @@ TEST(memory_that_runs_out_says_so_while_others_wait)
     alarm(HANG_S);
     harness_run(2, full_body, NULL);
     alarm(0);
-    unsetenv("FAKEHIP_MEMORY");
-    unsetenv("IRIS_HEAP_SIZE");
-    unsetenv("IRIS_ALLOCATOR");
 }
 
 /* With two streams that all contexts share. */
@@ -376,7 +373,6 @@ TEST(a_copy_that_waits_for_a_kernel_is_warned_of_once)
         }
         free(capture.text);
     }
-    unsetenv("FAKEHIP_QUIRKS");
 }
 
 TEST_GROUP_WITH(hip_setup, harness_teardown, hip);

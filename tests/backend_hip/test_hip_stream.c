@@ -284,7 +284,6 @@ TEST(memory_out_of_a_gpu_s_reach_is_left_to_the_runtime)
 {
     setenv("FAKEHIP_NO_PEER", "0-1", 1);
     harness_run(1, copy_far, NULL);
-    unsetenv("FAKEHIP_NO_PEER");
 }
 
 /* ---- Waits that go on ---- */
@@ -325,7 +324,6 @@ TEST(a_stream_that_waits_for_ever_ends_at_a_deadline)
     setenv("IRIS_DEVICE_TIMEOUT_MS", "100", 1);
     harness_run(1, endless_body,
                 (void *)(uintptr_t) "(IRIS_DEVICE_TIMEOUT_MS)");
-    unsetenv("IRIS_DEVICE_TIMEOUT_MS");
 }
 
 enum stage { WAITING = 1 };

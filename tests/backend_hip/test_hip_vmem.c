@@ -192,7 +192,6 @@ TEST(growth_that_fails_on_one_rank_fails_on_all)
             fail_alike(rows[i], num_ranks);
         }
     }
-    setenv("IRIS_SPAWN", "threads", 1);
 }
 
 static int use_up(iris_t *iris, void *arg)
@@ -224,8 +223,6 @@ TEST(a_gpu_without_memory_is_an_error_and_no_more)
     harness_run(2, use_up, NULL);
     setenv("IRIS_SPAWN", "processes", 1);
     harness_run(4, use_up, NULL);
-    setenv("IRIS_SPAWN", "threads", 1);
-    unsetenv("FAKEHIP_MEMORY");
 }
 
 static int nothing(iris_t *iris, void *arg)
@@ -253,7 +250,6 @@ TEST(a_start_that_fails_is_an_error)
     }
     (void)fakehip_fail(NULL);
     harness_run(2, nothing, NULL);
-    setenv("IRIS_SPAWN", "threads", 1);
 }
 
 /* ---- Ranks that die, and strangers ---- */
@@ -379,8 +375,6 @@ TEST(strangers_do_not_disturb)
     setenv("IRIS_SPAWN", "processes", 1);
     setenv("IRIS_LOG_LEVEL", "error", 1);
     harness_run(3, grow_disturbed, NULL);
-    setenv("IRIS_LOG_LEVEL", "warning", 1);
-    setenv("IRIS_SPAWN", "threads", 1);
 }
 
 /* ---- Memory of the program's own ---- */
@@ -447,7 +441,6 @@ TEST(sharing_that_fails_on_one_rank_leaves_nothing)
             assert_int_equal(hip_found(&before), 0);
         }
     }
-    setenv("IRIS_SPAWN", "threads", 1);
 }
 
 /* ---- Versions, allocators ---- */
@@ -462,7 +455,6 @@ TEST(descriptors_are_given_as_the_version_takes_them)
     setenv("FAKEHIP_VERSION", "60342134", 1);
     harness_run(4, grow, &call);
     harness_run(4, adopt, &call);
-    unsetenv("FAKEHIP_VERSION");
 }
 
 static int vmem_setup(void **state)

@@ -181,7 +181,6 @@ TEST(simulation_means_the_sim_backend_and_only_that)
     setenv("IRIS_SIMULATION", "on", 1);
     assert_int_equal(iris_i_settings_load(NULL, &settings), IRIS_ERR_CONFIG);
     assert_true(harness_message_has("IRIS_SIMULATION=\"on\""));
-    unsetenv("IRIS_SIMULATION");
 }
 
 TEST(a_list_takes_choices_with_commas)

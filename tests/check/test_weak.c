@@ -199,22 +199,11 @@ static char *path_of(const char *name, char path[96])
     return path;
 }
 
-static char *text_of_page(const char *path)
-{
-    char *text = calloc(1, 1 << 20);
-    FILE *file = fopen(path, "r");
-
-    assert_non_null(text);
-    assert_non_null(file);
-    (void)!fread(text, 1, (1 << 20) - 1, file);
-    fclose(file);
-    return text;
-}
-
 static char *text_of(const char *path)
 {
-    char *text = text_of_page(path);
+    char *text = harness_read_file(path);
 
+    assert_non_null(text);
     unlink(path);
     return text;
 }
@@ -321,7 +310,8 @@ TEST(the_page_has_this_table)
         skip();
     }
     snprintf(path, sizeof path, "%s/docs/memory-model.md", folder);
-    page = text_of_page(path);
+    page = harness_read_file(path);
+    assert_non_null(page);
     for (int i = 0; i < NUM_LITMUS; i++) {
         (i % step == step / 2 ? describe_weak : describe_test)(i, row,
                                                                sizeof row);

@@ -265,9 +265,6 @@ TEST(a_status_of_its_own_comes_with_no_old_message)
     assert_int_equal(iris_spawn(NULL, 0, fail_alone, &code), IRIS_ERR_LIMIT);
     assert_string_equal(iris_last_error(), "[0/1] the function of rank 0 "
                                            "returned IRIS_ERR_LIMIT (-12)");
-    unsetenv("IRIS_RANK");
-    unsetenv("IRIS_NUM_RANKS");
-    unsetenv("IRIS_JOB_ID");
 }
 
 /* Finalizes, which is not for it to do, and returns *arg. */

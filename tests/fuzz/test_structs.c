@@ -56,7 +56,6 @@ TEST(malformed_structs_are_refused_where_bounds_are_checked)
 
     setenv("IRIS_CHECK", "bounds", 1);
     harness_run(2, run_cases, &count);
-    unsetenv("IRIS_CHECK");
 }
 
 TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, unit);

@@ -49,20 +49,6 @@ static void expect(const iris_t *iris, char *text, size_t bytes)
     snprintf(text + length, bytes - length, "  ]\n}");
 }
 
-static int read_file(const char *path, char *text)
-{
-    FILE *file = fopen(path, "re");
-    size_t bytes;
-
-    if (file == NULL) {
-        return -1;
-    }
-    bytes = fread(text, 1, FILE_BYTES - 1, file);
-    text[bytes] = '\0';
-    fclose(file);
-    return 0;
-}
-
 static void path_of(const char *prefix, int rank, char *path, size_t bytes)
 {
     snprintf(path, bytes, "%s_rank_%d_heap_bases.json", prefix, rank);
@@ -70,12 +56,13 @@ static void path_of(const char *prefix, int rank, char *path, size_t bytes)
 
 static int check_file(iris_t *iris, void *arg)
 {
-    char path[600], *seen = malloc(FILE_BYTES), *expected = malloc(FILE_BYTES);
+    char path[600], *seen, *expected = malloc(FILE_BYTES);
     int same;
 
     path_of(getenv("IRIS_HEAP_BASES_PREFIX"), iris_rank(iris), path,
             sizeof path);
-    CHECK_EQUAL(read_file(path, seen), 0);
+    seen = harness_read_file(path);
+    CHECK(seen != NULL);
     expect(iris, expected, FILE_BYTES);
     same = strcmp(seen, expected) == 0;
     free(seen);
@@ -187,12 +174,11 @@ TEST(a_prefix_nobody_chose_is_only_warned_about)
     assert_int_equal(iris_finalize(iris), IRIS_OK);
     assert_int_equal(chdir(here), 0);
     setenv("IRIS_HEAP_BASES_PREFIX", kept, 1);
-    setenv("IRIS_LOG_LEVEL", "warning", 1);
 }
 
 TEST(an_old_file_is_replaced_whole)
 {
-    char prefix[320], path[600], *text = malloc(FILE_BYTES);
+    char prefix[320], path[600], *text;
     iris_t *iris = NULL;
     FILE *file;
 
@@ -205,7 +191,8 @@ TEST(an_old_file_is_replaced_whole)
     }
     fclose(file);
     assert_int_equal(init_with(prefix, &iris), IRIS_OK);
-    assert_int_equal(read_file(path, text), 0);
+    text = harness_read_file(path);
+    assert_non_null(text);
     assert_memory_equal(text, "{\n  \"rank\": 0,\n", 15);
     assert_memory_equal(text + strlen(text) - 6, "\n  ]\n}", 6);
     assert_int_equal(iris_finalize(iris), IRIS_OK);
@@ -231,7 +218,6 @@ TEST(a_user_can_do_without_the_files)
     path_of(prefix, 0, path, sizeof path);
     assert_int_equal(access(path, F_OK), -1);
     assert_int_equal(iris_finalize(iris), IRIS_OK);
-    unsetenv("IRIS_HEAP_BASES_FILES");
 }
 
 /* The form for more ranks than a test can start. */
@@ -239,8 +225,7 @@ TEST(a_thousand_bases_are_written_too)
 {
     int64_t *bases = calloc(1000, sizeof *bases);
     iris_t *iris = calloc(1, sizeof *iris);
-    char prefix[320], path[600], *seen = malloc(FILE_BYTES);
-    char *expected = malloc(FILE_BYTES);
+    char prefix[320], path[600], *seen, *expected = malloc(FILE_BYTES);
 
     for (int rank = 0; rank < 1000; rank++) {
         bases[rank] = rank == 999 ? INT64_MAX : (int64_t)rank << 30;
@@ -254,7 +239,8 @@ TEST(a_thousand_bases_are_written_too)
     snprintf(prefix, sizeof prefix, "%s/many", harness_folder());
     assert_int_equal(iris_i_bases_write(&iris->heap.memory, prefix), IRIS_OK);
     path_of(prefix, 999, path, sizeof path);
-    assert_int_equal(read_file(path, seen), 0);
+    seen = harness_read_file(path);
+    assert_non_null(seen);
     expect(iris, expected, FILE_BYTES);
     assert_string_equal(seen, expected);
     free(seen);

@@ -240,7 +240,6 @@ TEST(rank_threads_go_on_while_a_kernel_is_loaded)
     setenv("IRIS_TIMEOUT_MS", "10000", 1); /* the load ends with the waits */
     harness_run(2, first_body, NULL);
     harness_run(3, first_body, NULL);
-    unsetenv("FAKEBLAS_LOAD");
 }
 
 static int mismatch_body(iris_t *iris, void *arg)
@@ -361,7 +360,6 @@ TEST(a_failed_product_ends_the_call_of_processes)
 {
     setenv("IRIS_SPAWN", "processes", 1);
     run_all();
-    unsetenv("IRIS_SPAWN");
 }
 
 TEST_GROUP_WITH(toolkit_setup, toolkit_teardown, hip);

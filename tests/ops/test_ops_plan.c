@@ -156,8 +156,6 @@ TEST(the_call_and_the_environment_come_before_the_table)
     harness_run(2, planned_body, &one);
     setenv("IRIS_OPS_CHUNKS", "3", 1);
     harness_run(2, planned_body, &three);
-    unsetenv("IRIS_OPS_CHUNKS");
-    unsetenv("IRIS_BLAS");
 }
 
 TEST_GROUP(unit);

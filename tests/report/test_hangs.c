@@ -124,10 +124,9 @@ TEST(one_rank_writes_the_report_once)
     static const char *const scripts[] = {"w0=1", "w0=1", "w0=1", NULL};
     struct harness_capture capture;
     struct iris_config config;
-    char prefix[256], path[300], text[64] = "";
+    char prefix[256], path[300], *text;
     const char *first;
     struct job job;
-    FILE *file;
 
     open_job(&job, scripts);
     snprintf(prefix, sizeof prefix, "%s/hang", harness_folder());
@@ -142,15 +141,14 @@ TEST(one_rank_writes_the_report_once)
     assert_non_null(first);
     assert_null(strstr(first + 1, "] job "));
     snprintf(path, sizeof path, "%s_report_0.json", prefix);
-    file = fopen(path, "r");
-    assert_non_null(file);
-    (void)!fread(text, 1, sizeof text - 1, file);
-    fclose(file);
+    text = harness_read_file(path);
+    assert_non_null(text);
     assert_non_null(strstr(text, "\"schema\": \"iris-report 1\", \"verdict\": "
                                  "\"HUNG\""));
     assert_int_equal(unlink(path), 0);
     snprintf(path, sizeof path, "%s_report_1.json", prefix);
     assert_int_not_equal(access(path, F_OK), 0);
+    free(text);
     free(capture.text);
 }
 

@@ -122,16 +122,31 @@ const char *harness_captured(struct harness_capture *capture)
     return capture->text;
 }
 
+char *harness_read_file(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    char *text = NULL;
+    size_t room = 0;
+
+    if (file == NULL) {
+        return NULL;
+    }
+    if (getdelim(&text, &room, '\0', file) < 0) { /* it is empty */
+        free(text);
+        text = strdup("");
+    }
+    fclose(file);
+    return text;
+}
+
 int harness_is_logged(const char *text)
 {
-    char *all = calloc(1, CAPTURE_BYTES), path[320];
-    int file, found;
+    char path[320], *all;
+    int found;
 
     snprintf(path, sizeof path, "%s/stderr", folder);
-    file = open(path, O_RDONLY);
-    found = all != NULL && read(file, all, CAPTURE_BYTES - 1) > 0 &&
-            strstr(all, text) != NULL;
-    close(file);
+    all = harness_read_file(path);
+    found = all != NULL && strstr(all, text) != NULL;
     free(all);
     return found;
 }

@@ -122,6 +122,9 @@ const char *harness_captured(struct harness_capture *capture);
 int harness_is_logged(const char *text);
 int harness_await_logged(const char *text);
 
+/* The whole of a file as text, for the caller to free; NULL if there is none. */
+char *harness_read_file(const char *path);
+
 /* Ranks of the launcher that started this program; 0 if none did. */
 int harness_launched(void);
 
