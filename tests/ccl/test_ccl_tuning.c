@@ -84,7 +84,7 @@ static int rules_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(rules_come_before_the_table)
+static TEST(rules_come_before_the_table)
 {
     tune("rules", rules);
     harness_run(2, rules_body, NULL);
@@ -118,7 +118,7 @@ static int exact_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(rules_are_for_what_was_measured)
+static TEST(rules_are_for_what_was_measured)
 {
     tune("exact", exact);
     harness_run(2, exact_body, NULL);
@@ -136,7 +136,7 @@ static int wrong_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(what_is_wrong_says_where)
+static TEST(what_is_wrong_says_where)
 {
     static const char *const cases[][3] = {
         {"all_reduce gpu 2 any two_shot 0\n\nreduce gpu 2 any two_shot 0\n",
@@ -187,7 +187,7 @@ static int differing_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(members_have_the_same_rules)
+static TEST(members_have_the_same_rules)
 {
     tune("rules", rules);
     harness_run(2, differing_body, NULL);
@@ -205,7 +205,7 @@ static int setting_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(the_setting_names_a_variant_for_each_collective)
+static TEST(the_setting_names_a_variant_for_each_collective)
 {
     setenv("IRIS_CCL",
            "all_reduce=ring,broadcast=pull,all_reduce=two_shot_packet", 1);

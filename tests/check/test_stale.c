@@ -173,7 +173,7 @@ static int value_under(int bug, int wrong, int seed)
     return atomic_load(&seen);
 }
 
-TEST(a_bug_reads_an_old_value)
+static TEST(a_bug_reads_an_old_value)
 {
     for (int bug = 0; bug < NUM_BUGS; bug++) {
         int seed = 1;
@@ -186,7 +186,7 @@ TEST(a_bug_reads_an_old_value)
     }
 }
 
-TEST(without_the_bug_all_is_right)
+static TEST(without_the_bug_all_is_right)
 {
     for (int bug = 0; bug < NUM_BUGS; bug++) {
         for (int seed = 1; seed <= SEEDS; seed++) {
@@ -195,7 +195,7 @@ TEST(without_the_bug_all_is_right)
     }
 }
 
-TEST(the_page_has_these_values)
+static TEST(the_page_has_these_values)
 {
     const char *folder = getenv("srcdir"); /* make sets it */
     char text[512], *page;

@@ -202,7 +202,7 @@ static void come_all(struct root *root, enum iris_control_kind kind,
     assert_int_equal(root->status, IRIS_OK);
 }
 
-TEST(strangers_are_refused_with_the_reason)
+static TEST(strangers_are_refused_with_the_reason)
 {
     static const enum iris_control_kind kinds[] = {IRIS_CONTROL_UNIX,
                                                    IRIS_CONTROL_TCP};
@@ -235,7 +235,7 @@ TEST(strangers_are_refused_with_the_reason)
 }
 
 /* A message that makes no sense ends its connection, and nothing else. */
-TEST(a_rank_that_talks_nonsense_has_ended)
+static TEST(a_rank_that_talks_nonsense_has_ended)
 {
     struct root *root = open_root(IRIS_CONTROL_UNIX);
     struct iris_message_head head;
@@ -276,7 +276,7 @@ static struct iris_message_head next_message(struct iris_session *session)
 }
 
 /* A member may post again before the hub has sent its last post. */
-TEST(posts_arrive_in_order)
+static TEST(posts_arrive_in_order)
 {
     const struct iris_part parts[2] = {{"call", 4}, {NULL, 0}};
     struct root *root = open_root(IRIS_CONTROL_UNIX);
@@ -320,7 +320,7 @@ static void drain(struct iris_session *session)
 }
 
 /* It may be a process that was stopped. All learn which rank it is. */
-TEST(a_leader_that_does_not_read_is_cut_off)
+static TEST(a_leader_that_does_not_read_is_cut_off)
 {
     static unsigned char data[IRIS_POST_BYTES];
     const struct iris_part parts[2] = {{data, sizeof data}, {NULL, 0}};
@@ -349,7 +349,7 @@ TEST(a_leader_that_does_not_read_is_cut_off)
     close_root(root);
 }
 
-TEST(a_listener_without_descriptors_says_so)
+static TEST(a_listener_without_descriptors_says_so)
 {
     struct iris_control_parts parts = IRIS_CONTROL_NO_PARTS;
     struct iris_hello hello = {.rank = 0};
