@@ -176,7 +176,7 @@ static void body_slots(struct iris_backend *backend)
     check_table(backend->queue, sizeof *backend->queue);
 }
 
-TEST(every_backend_fills_every_slot)
+static TEST(every_backend_fills_every_slot)
 {
     contract_walk(body_slots);
 }
@@ -206,7 +206,7 @@ static void body_device_info(struct iris_backend *backend)
     }
 }
 
-TEST(a_device_says_what_it_is)
+static TEST(a_device_says_what_it_is)
 {
     contract_walk(body_device_info);
 }
@@ -264,7 +264,7 @@ static void body_stream(struct iris_backend *backend)
     iris_i_memory_free(backend, &region);
 }
 
-TEST(streams_run_kernels_and_copies_in_order)
+static TEST(streams_run_kernels_and_copies_in_order)
 {
     contract_walk(body_stream);
 }
@@ -284,7 +284,7 @@ static void body_kernel_of_another_target(struct iris_backend *backend)
     iris_i_device_stream_destroy(stream);
 }
 
-TEST(a_kernel_of_another_target_is_refused)
+static TEST(a_kernel_of_another_target_is_refused)
 {
     contract_walk(body_kernel_of_another_target);
 }
@@ -333,7 +333,7 @@ static void body_reload(struct iris_backend *backend)
     }
 }
 
-TEST(a_kernel_in_the_place_of_one_that_went_is_the_one_that_runs)
+static TEST(a_kernel_in_the_place_of_one_that_went_is_the_one_that_runs)
 {
     contract_walk(body_reload);
 }
@@ -384,7 +384,7 @@ static void end_a_wait(const struct iris_backend_type *type)
     iris_i_device_close(backend);
 }
 
-TEST(waits_end_when_the_core_says_so)
+static TEST(waits_end_when_the_core_says_so)
 {
     const struct iris_backend_type *type;
     struct leaks before;
@@ -434,7 +434,7 @@ static void body_heap(struct iris_backend *backend)
     iris_i_memory_free(backend, &region);
 }
 
-TEST(a_heap_can_be_named_and_mapped_again)
+static TEST(a_heap_can_be_named_and_mapped_again)
 {
     contract_walk(body_heap);
 }
@@ -480,7 +480,7 @@ static void body_rows(struct iris_backend *backend)
     iris_i_memory_free(backend, &region);
 }
 
-TEST(rows_are_copied_from_pitch_to_pitch)
+static TEST(rows_are_copied_from_pitch_to_pitch)
 {
     contract_walk(body_rows);
 }
@@ -515,7 +515,7 @@ static void body_failures(struct iris_backend *backend)
     iris_i_memory_free(backend, &region);
 }
 
-TEST(failures_leave_outputs_alone)
+static TEST(failures_leave_outputs_alone)
 {
     contract_walk(body_failures);
 }

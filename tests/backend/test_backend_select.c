@@ -28,7 +28,7 @@ static iris_status_t choose(const char *name,
     return iris_i_place(&settings, &bootstrap, placement_p);
 }
 
-TEST(a_backend_is_found_by_name_in_any_case)
+static TEST(a_backend_is_found_by_name_in_any_case)
 {
     struct iris_placement placement = {.type = NULL};
 
@@ -40,7 +40,7 @@ TEST(a_backend_is_found_by_name_in_any_case)
     assert_non_null(placement.type);
 }
 
-TEST(an_unknown_backend_leaves_the_output_alone)
+static TEST(an_unknown_backend_leaves_the_output_alone)
 {
     struct iris_placement placement = {.name = "untouched"};
 
@@ -51,7 +51,7 @@ TEST(an_unknown_backend_leaves_the_output_alone)
     assert_true(harness_message_has("sim"));
 }
 
-TEST(hip_by_name_works_or_says_why_not)
+static TEST(hip_by_name_works_or_says_why_not)
 {
     struct iris_placement placement = {.name = "untouched"};
 
@@ -83,7 +83,7 @@ static void refuse_init(const char *backend, const char *sim_device,
     assert_int_equal(leaks_found(&before), 0);
 }
 
-TEST(init_passes_on_why_a_backend_cannot_run)
+static TEST(init_passes_on_why_a_backend_cannot_run)
 {
     struct iris_placement placement;
 
@@ -117,7 +117,7 @@ static int takes(iris_module_entry_t entry, const char *version,
     return taken;
 }
 
-TEST(a_module_of_another_build_is_refused_and_does_nothing)
+static TEST(a_module_of_another_build_is_refused_and_does_nothing)
 {
     const char *folder = getenv("IRIS_MODULE_DIR");
     struct iris_module_layout layout = IRIS_MODULE_LAYOUT;

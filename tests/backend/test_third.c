@@ -95,7 +95,7 @@ static void run(const char *spawn, int num_ranks, iris_rank_fn body)
     }
 }
 
-TEST(rank_threads_put_and_get_on_a_third_backend)
+static TEST(rank_threads_put_and_get_on_a_third_backend)
 {
     run("threads", NUM_RANKS, exchange_words);
 }
@@ -113,7 +113,7 @@ static int see_no_peer(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(a_rank_in_another_process_is_unreachable)
+static TEST(a_rank_in_another_process_is_unreachable)
 {
     run("processes", 2, see_no_peer);
 }
@@ -149,7 +149,7 @@ static int wait_in_vain(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(a_wait_that_takes_too_long_is_a_fault_until_cleared)
+static TEST(a_wait_that_takes_too_long_is_a_fault_until_cleared)
 {
     struct iris_config config;
 

@@ -76,7 +76,7 @@ static int sum(iris_t *iris, float *data)
                            NULL);
 }
 
-RANK_TEST(host_memory_is_refused_for_kernels, 2)
+static RANK_TEST(host_memory_is_refused_for_kernels, 2)
 {
     float *heap, *host = malloc(BYTES);
 
@@ -98,7 +98,7 @@ RANK_TEST(host_memory_is_refused_for_kernels, 2)
 
 /* Pinned and device memory, on all members; the range is then known. Pinned
  * memory that was freed is host memory again. */
-RANK_TEST(memory_that_kernels_can_access_is_accepted, 2)
+static RANK_TEST(memory_that_kernels_can_access_is_accepted, 2)
 {
     float *pinned = NULL, *device = NULL, *heap;
     iris_graph_t *graph;
@@ -143,7 +143,7 @@ static int pageable_body(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-TEST(a_gpu_with_access_to_host_memory_takes_it)
+static TEST(a_gpu_with_access_to_host_memory_takes_it)
 {
     setenv("FAKEHIP_PAGEABLE", "1", 1);
     harness_run(2, pageable_body, NULL);

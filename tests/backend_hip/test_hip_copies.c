@@ -47,7 +47,7 @@ static int early_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(a_stream_is_done_when_the_host_has_done_its_part)
+static TEST(a_stream_is_done_when_the_host_has_done_its_part)
 {
     setenv("FAKEHIP_QUIRKS", "query-before-callback", 1);
     setenv("FAKEHIP_LATE", "1", 1);
@@ -77,7 +77,7 @@ static int make_scene(iris_t *iris, struct scene *scene)
 }
 
 /* Not one byte of the source is the get's, but the last of these are beside. */
-RANK_TEST(a_put_goes_at_once_beside_gets_to_other_memory, 2)
+static RANK_TEST(a_put_goes_at_once_beside_gets_to_other_memory, 2)
 {
     uint64_t own[4] = {1, 2, 3, 4}, seen[2] = {0, 0};
     struct scene scene;
@@ -109,7 +109,7 @@ RANK_TEST(a_put_goes_at_once_beside_gets_to_other_memory, 2)
 /* ---- Failures ---- */
 
 /* The program may have freed that memory by then. */
-RANK_TEST(what_is_given_up_writes_no_more_host_memory, 1)
+static RANK_TEST(what_is_given_up_writes_no_more_host_memory, 1)
 {
     struct scene scene;
 
@@ -131,7 +131,7 @@ RANK_TEST(what_is_given_up_writes_no_more_host_memory, 1)
 
 /* At the backend: above, 2^48 bytes from any address run into a heap. 32 bits
  * do not hold the number of blocks. The fake runtime is told to fail. */
-RANK_TEST(a_copy_of_any_size_is_the_runtime_s_to_refuse, 1)
+static RANK_TEST(a_copy_of_any_size_is_the_runtime_s_to_refuse, 1)
 {
     static const size_t sizes[] = {(size_t)1 << 24, (size_t)1 << 48,
                                    ((size_t)1 << 48) + 1};

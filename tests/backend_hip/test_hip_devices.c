@@ -60,14 +60,14 @@ static int own_gpu(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-TEST(each_rank_has_a_gpu_of_its_own)
+static TEST(each_rank_has_a_gpu_of_its_own)
 {
     int shared = 0;
 
     harness_run_all(own_gpu, &shared);
 }
 
-TEST(in_simulation_ranks_share_one_gpu)
+static TEST(in_simulation_ranks_share_one_gpu)
 {
     int shared = 1;
 
@@ -80,7 +80,7 @@ TEST(in_simulation_ranks_share_one_gpu)
     setenv("IRIS_BACKEND", "hip", 1);
 }
 
-TEST(ranks_that_would_share_a_gpu_are_refused)
+static TEST(ranks_that_would_share_a_gpu_are_refused)
 {
     setenv("FAKEHIP_DEVICES", "1", 1);
     REFUSE(2, IRIS_ERR_BACKEND, "ranks ", "are both on GPU 0000:10:00.0",
@@ -90,7 +90,7 @@ TEST(ranks_that_would_share_a_gpu_are_refused)
            "this node shows 2", "IRIS_BACKEND=sim IRIS_SIM_DEVICE=gpu");
 }
 
-TEST(gpus_that_cannot_reach_each_other_are_named)
+static TEST(gpus_that_cannot_reach_each_other_are_named)
 {
     setenv("FAKEHIP_NO_PEER", "5-6,1-2", 1);
     harness_run(2, nothing, NULL);
@@ -119,7 +119,7 @@ static int each_alone(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-TEST(a_reach_that_goes_one_way_is_none_for_both)
+static TEST(a_reach_that_goes_one_way_is_none_for_both)
 {
     static const char *const ways[] = {"0>1", "1>0"};
     static const char *const allocators[] = {"pool", "vmem"};
@@ -131,7 +131,7 @@ TEST(a_reach_that_goes_one_way_is_none_for_both)
     }
 }
 
-TEST(links_without_atomics_are_named_once)
+static TEST(links_without_atomics_are_named_once)
 {
     struct harness_capture capture;
     const char *said;
@@ -154,7 +154,7 @@ TEST(links_without_atomics_are_named_once)
 }
 
 /* Calls that only a job of several ranks makes. */
-TEST(a_peer_call_that_fails_is_an_error)
+static TEST(a_peer_call_that_fails_is_an_error)
 {
     static const struct {
         const char *list;
@@ -174,7 +174,7 @@ TEST(a_peer_call_that_fails_is_an_error)
     harness_run(2, nothing, NULL);
 }
 
-TEST(without_a_gpu_hip_says_so_and_the_default_is_the_cpu)
+static TEST(without_a_gpu_hip_says_so_and_the_default_is_the_cpu)
 {
     iris_t *iris;
 
@@ -257,14 +257,14 @@ static void run_view(const struct view *view, iris_status_t expected,
     procs_free(&procs);
 }
 
-TEST(processes_open_each_heap_once)
+static TEST(processes_open_each_heap_once)
 {
     static const struct view same = {.variable = "FAKEHIP_FIRST"};
 
     run_view(&same, IRIS_OK, "", RANKS - 1);
 }
 
-TEST(processes_share_one_gpu_in_simulation)
+static TEST(processes_share_one_gpu_in_simulation)
 {
     static const struct view one = {"FAKEHIP_DEVICES", {"1", "1", "1"}};
 
@@ -274,7 +274,7 @@ TEST(processes_share_one_gpu_in_simulation)
     run_view(&one, IRIS_ERR_BACKEND, "both on GPU 0000:10:00.0", 0);
 }
 
-TEST(a_gpu_that_a_rank_does_not_see_is_named)
+static TEST(a_gpu_that_a_rank_does_not_see_is_named)
 {
     static const struct view own = {"FAKEHIP_FIRST", {"0", "1", "2"}};
 
@@ -283,7 +283,7 @@ TEST(a_gpu_that_a_rank_does_not_see_is_named)
 }
 
 /* Without a choice of backend, what a rank lacks is the answer to all. */
-TEST(a_rank_that_finds_no_gpu_tells_the_others)
+static TEST(a_rank_that_finds_no_gpu_tells_the_others)
 {
     static const struct view last = {"FAKEHIP_DEVICES", {NULL, NULL, "0"}};
     static const struct view first = {"FAKEHIP_DEVICES", {"0", NULL, NULL}};
@@ -296,7 +296,7 @@ TEST(a_rank_that_finds_no_gpu_tells_the_others)
     setenv("IRIS_BACKEND", "hip", 1);
 }
 
-TEST(a_refused_handle_names_rank_and_gpu)
+static TEST(a_refused_handle_names_rank_and_gpu)
 {
     static const struct view refused = {
         "FAKEHIP_FAIL", {NULL, NULL, "hipIpcOpenMemHandle:2+:1"}};
@@ -305,7 +305,7 @@ TEST(a_refused_handle_names_rank_and_gpu)
              "rank 2, GPU 2: the heap of rank 1, process", 0);
 }
 
-TEST(pieces_that_make_no_sense_are_named)
+static TEST(pieces_that_make_no_sense_are_named)
 {
     setenv("IRIS_ALLOCATOR", "vmem", 1);
     setenv("FAKEHIP_GRANULARITY", "3145728", 1);

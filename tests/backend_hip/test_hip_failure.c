@@ -133,7 +133,7 @@ static void succeed(void)
     assert_int_equal(status, IRIS_OK);
 }
 
-TEST(every_call_may_fail_everywhere)
+static TEST(every_call_may_fail_everywhere)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int nth = 1;
@@ -171,7 +171,7 @@ static void lose(const char *call, int nth)
     assert_int_equal(hip_found(&before), 0);
 }
 
-TEST(a_lost_gpu_is_an_error_and_leaves_nothing)
+static TEST(a_lost_gpu_is_an_error_and_leaves_nothing)
 {
     static const char *const calls[] = {"work", "hipModuleLaunchKernel",
                                         "hipStreamQuery", "hipMemcpyAsync"};
@@ -240,7 +240,7 @@ static void grow(iris_t *iris)
     assert_int_equal(iris_malloc(iris, LARGE, &ptr), IRIS_OK);
 }
 
-TEST(leaving_does_not_wait_for_the_kernels_of_others)
+static TEST(leaving_does_not_wait_for_the_kernels_of_others)
 {
     static const char *const allocators[] = {"pool", "vmem"};
 
@@ -274,7 +274,7 @@ TEST(leaving_does_not_wait_for_the_kernels_of_others)
 
 /* Addresses are given back after what was mapped there while there was somebody
  * else. */
-TEST(the_last_one_leaves_nothing_of_what_was_kept)
+static TEST(the_last_one_leaves_nothing_of_what_was_kept)
 {
     struct hip_held before;
     iris_t *first, *last;
@@ -291,7 +291,7 @@ TEST(the_last_one_leaves_nothing_of_what_was_kept)
 
 #define VISITS 20
 
-TEST(visitors_use_the_same_pinned_memory)
+static TEST(visitors_use_the_same_pinned_memory)
 {
     struct hip_held before;
     struct fakehip_counts one, all;
@@ -312,7 +312,7 @@ TEST(visitors_use_the_same_pinned_memory)
 }
 
 /* The last one: from then on nothing of that GPU is given back. */
-TEST(a_kernel_that_never_ends_keeps_nobody_from_leaving)
+static TEST(a_kernel_that_never_ends_keeps_nobody_from_leaving)
 {
     static atomic_int go, gone;
     static char word[8] = "unread";
@@ -362,7 +362,7 @@ static void *wake_up(void *arg)
 }
 
 /* A GPU that is not done with new memory, until long after the deadline. */
-TEST(growth_has_a_deadline_and_leaves_nothing)
+static TEST(growth_has_a_deadline_and_leaves_nothing)
 {
     struct fakehip_counts before, after;
     struct hip_held held;
@@ -447,7 +447,7 @@ static void give_up(int rank, struct proc_report *report, void *arg)
     report->value |= atomic_load(&gone) != 0 ? ENDED : 0;
 }
 
-TEST(a_kernel_that_was_given_up_ends_when_it_waits)
+static TEST(a_kernel_that_was_given_up_ends_when_it_waits)
 {
     struct procs procs;
     char kept[32];
@@ -516,7 +516,7 @@ static void launch_in_vain(int rank, struct proc_report *report, void *arg)
     proc_finalize(report, iris);
 }
 
-TEST(a_failed_launch_ends_the_collective_on_all_members)
+static TEST(a_failed_launch_ends_the_collective_on_all_members)
 {
     for (enum vain vain = SUM; vain < VAINS; vain++) {
         struct procs procs;

@@ -70,7 +70,7 @@ static int same_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(an_error_is_the_same_from_every_call_until_it_is_cleared)
+static TEST(an_error_is_the_same_from_every_call_until_it_is_cleared)
 {
     report_by_lanes(true);
     harness_run(1, same_body, (void *)(uintptr_t) "(IRIS_DEVICE_TIMEOUT_MS)");
@@ -97,7 +97,7 @@ static int unknown_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(an_error_of_the_program_s_own_work_is_returned)
+static TEST(an_error_of_the_program_s_own_work_is_returned)
 {
     report_by_lanes(true);
     harness_run(1, unknown_body, NULL);
@@ -135,7 +135,7 @@ static void begin_to_synchronise(struct synchronised *it, pthread_t *thread)
 
 /* A wait that comes while another thread waits for the stream, whose deadline
  * ends both. */
-RANK_TEST(a_wait_that_comes_meanwhile_ends_too, 1)
+static RANK_TEST(a_wait_that_comes_meanwhile_ends_too, 1)
 {
     struct synchronised first = {.iris = iris};
     uint64_t *word, *second;
@@ -179,7 +179,7 @@ static void *feed(void *native)
     return NULL;
 }
 
-RANK_TEST(waiting_ends_while_the_program_gives_work, 1)
+static RANK_TEST(waiting_ends_while_the_program_gives_work, 1)
 {
     iris_stream_t *stream;
     iris_status_t status;
@@ -219,7 +219,7 @@ static void *fill(void *arg)
 }
 
 /* The thread that fills the stream may be the one whose wait fails. */
-RANK_TEST(an_error_is_cleared_while_a_stream_always_gets_more, 1)
+static RANK_TEST(an_error_is_cleared_while_a_stream_always_gets_more, 1)
 {
     struct filler filler = {.iris = iris};
     iris_status_t first, cleared, last;
@@ -277,7 +277,7 @@ static int held_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(an_error_stays_while_something_cannot_be_ended)
+static TEST(an_error_stays_while_something_cannot_be_ended)
 {
     bool destroy = false;
     struct hip_held before;
@@ -288,14 +288,14 @@ TEST(an_error_stays_while_something_cannot_be_ended)
 }
 
 /* The last one: from then on nothing is given back. */
-TEST(what_was_destroyed_and_cannot_be_ended_counts)
+static TEST(what_was_destroyed_and_cannot_be_ended_counts)
 {
     bool destroy = true;
 
     harness_run(1, held_body, &destroy);
 }
 
-TEST(an_error_of_a_lost_gpu_stays)
+static TEST(an_error_of_a_lost_gpu_stays)
 {
     struct hip_held before;
     char first[IRIS_MESSAGE_BYTES];

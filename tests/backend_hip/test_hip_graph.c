@@ -41,7 +41,7 @@ static int careless_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(graphs_and_captures_end_with_their_context)
+static TEST(graphs_and_captures_end_with_their_context)
 {
     struct hip_held before;
 
@@ -84,7 +84,7 @@ static void *link_chain(void *arg)
     return NULL;
 }
 
-RANK_TEST(waiting_for_a_stream_ends_while_others_give_it_work, 1)
+static RANK_TEST(waiting_for_a_stream_ends_while_others_give_it_work, 1)
 {
     struct chain chain = {.iris = iris};
     pthread_t thread;
@@ -136,7 +136,7 @@ static void *capture_globally(void *arg)
     return NULL;
 }
 
-TEST(jobs_and_captures_of_other_threads_do_not_disturb)
+static TEST(jobs_and_captures_of_other_threads_do_not_disturb)
 {
     static const char *const allocators[] = {"pool", "vmem"};
 
@@ -207,13 +207,13 @@ static int endless_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(a_wait_in_a_graph_reports_each_time)
+static TEST(a_wait_in_a_graph_reports_each_time)
 {
     setenv("IRIS_DEVICE_TIMEOUT_MS", "100", 1);
     harness_run(1, endless_body, NULL);
 }
 
-TEST(the_cpu_has_no_graphs)
+static TEST(the_cpu_has_no_graphs)
 {
     struct iris_config config;
     iris_t *iris;

@@ -114,7 +114,7 @@ static int offer_two(int in, int out)
     return 0;
 }
 
-TEST(a_peer_s_next_heap_is_not_taken_for_its_last)
+static TEST(a_peer_s_next_heap_is_not_taken_for_its_last)
 {
     struct iris_backend *backend;
     void *bases[2];
@@ -192,7 +192,7 @@ static void lend(const char *allocator)
     iris_i_device_close(mine);
 }
 
-TEST(a_heap_stays_while_another_gpu_s_rank_thread_has_it)
+static TEST(a_heap_stays_while_another_gpu_s_rank_thread_has_it)
 {
     static const char *const allocators[] = {"pool", "vmem"};
 
@@ -225,7 +225,7 @@ static int fill_and_share(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-TEST(heaps_grow_by_pieces_that_the_core_can_have)
+static TEST(heaps_grow_by_pieces_that_the_core_can_have)
 {
     struct hip_held before;
     char bytes[32];
@@ -259,7 +259,7 @@ static int fail_to_zero(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(memory_that_cannot_be_zeroed_is_given_back)
+static TEST(memory_that_cannot_be_zeroed_is_given_back)
 {
     static char first[] = "hipMemsetAsync:1+:2";
     static char second[] = "hipMemsetAsync:2+:2";
@@ -269,7 +269,7 @@ TEST(memory_that_cannot_be_zeroed_is_given_back)
     harness_run(1, fail_to_zero, second);
 }
 
-TEST(a_full_gpu_says_what_is_free_and_what_to_lower)
+static TEST(a_full_gpu_says_what_is_free_and_what_to_lower)
 {
     iris_t *iris;
 

@@ -59,7 +59,7 @@ static int share_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(a_descriptor_that_the_runtime_keeps_is_left_open)
+static TEST(a_descriptor_that_the_runtime_keeps_is_left_open)
 {
     struct hip_held before;
 
@@ -98,7 +98,7 @@ static int limit_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(descriptors_that_run_out_are_not_called_memory)
+static TEST(descriptors_that_run_out_are_not_called_memory)
 {
     with_vmem();
     harness_run(1, limit_body, NULL);
@@ -115,7 +115,7 @@ static int load_body(iris_t *iris, void *arg)
     return iris_stream_synchronize(iris, NULL);
 }
 
-TEST(rank_threads_load_code_one_by_one)
+static TEST(rank_threads_load_code_one_by_one)
 {
     setenv("FAKEHIP_QUIRKS", "load-deadlock", 1);
     alarm(HANG_S);
@@ -131,7 +131,7 @@ static int clock_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(a_clock_that_the_runtime_does_not_know_is_the_generation_s)
+static TEST(a_clock_that_the_runtime_does_not_know_is_the_generation_s)
 {
     int64_t khz = 100000;
 
@@ -147,7 +147,7 @@ static int nothing_body(iris_t *iris, void *arg)
 }
 
 /* Kernels of several ranks would hang there. */
-TEST(mi200_s_share_no_ordinary_memory)
+static TEST(mi200_s_share_no_ordinary_memory)
 {
     iris_status_t status;
 

@@ -79,7 +79,7 @@ static int body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(a_wait_on_a_gpu_is_in_reports)
+static TEST(a_wait_on_a_gpu_is_in_reports)
 {
     struct look self = {.ends_wait = 0};
     struct harness_capture capture;
@@ -98,7 +98,7 @@ TEST(a_wait_on_a_gpu_is_in_reports)
     free(capture.text);
 }
 
-TEST(a_wait_that_has_ended_is_over)
+static TEST(a_wait_that_has_ended_is_over)
 {
     struct look self = {.ends_wait = 1};
 

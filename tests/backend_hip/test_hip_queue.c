@@ -96,7 +96,7 @@ static int captured_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(captured_calls_do_not_count)
+static TEST(captured_calls_do_not_count)
 {
     setenv("IRIS_TIMEOUT_MS", "5000", 1);
     harness_run(1, captured_body, NULL);
@@ -127,7 +127,7 @@ static int between_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(calls_between_captures_count)
+static TEST(calls_between_captures_count)
 {
     setenv("IRIS_TIMEOUT_MS", "1000", 1);
     harness_run(1, between_body, NULL);
@@ -167,7 +167,7 @@ static int graph_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(a_graph_counts_as_all_its_nodes)
+static TEST(a_graph_counts_as_all_its_nodes)
 {
     struct graph_plan small = {.fills = 0, .nodes = 100, .least = FULL};
     struct graph_plan large = {.fills = 250, .nodes = 450, .least = FULL};
@@ -219,7 +219,7 @@ static int ended_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(a_call_on_a_full_stream_ends_with_the_others)
+static TEST(a_call_on_a_full_stream_ends_with_the_others)
 {
     setenv("IRIS_TIMEOUT_MS", "1500", 1);
     harness_run(1, ended_body, NULL);
@@ -254,7 +254,7 @@ static void share_one_gpu(void)
     setenv("IRIS_SIM_DEVICE", "gpu", 1);
 }
 
-TEST(rank_threads_make_streams_while_others_wait)
+static TEST(rank_threads_make_streams_while_others_wait)
 {
     struct hip_held before;
 
@@ -272,7 +272,7 @@ static int nothing_body(iris_t *iris, void *arg)
 }
 
 /* Nothing of what was made stays. */
-TEST(a_gpu_without_memory_for_streams_is_warned_of)
+static TEST(a_gpu_without_memory_for_streams_is_warned_of)
 {
     struct harness_capture capture;
     struct hip_held before;
@@ -310,7 +310,7 @@ static int full_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(memory_that_runs_out_says_so_while_others_wait)
+static TEST(memory_that_runs_out_says_so_while_others_wait)
 {
     share_one_gpu();
     setenv("IRIS_ALLOCATOR", "vmem", 1);
@@ -322,7 +322,7 @@ TEST(memory_that_runs_out_says_so_while_others_wait)
 }
 
 /* With two streams that all contexts share. */
-TEST(more_contexts_than_queues_are_warned_of)
+static TEST(more_contexts_than_queues_are_warned_of)
 {
     struct harness_capture capture;
 
@@ -348,7 +348,7 @@ static int launch_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(a_copy_that_waits_for_a_kernel_is_warned_of_once)
+static TEST(a_copy_that_waits_for_a_kernel_is_warned_of_once)
 {
     static const char *const quirks[] = {"", "copy-behind-kernel:1",
                                          "copy-behind-kernel:1", ""};

@@ -96,7 +96,7 @@ static void without(void)
     unsetenv("IRIS_HEAP_SIZE");
 }
 
-TEST(other_memory_than_the_peers_is_mapped_again_or_refused)
+static TEST(other_memory_than_the_peers_is_mapped_again_or_refused)
 {
     static const char *const allocators[] = {"pool", "vmem"};
     static const char *const texts[] = {
@@ -117,7 +117,7 @@ static int thread_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(a_heap_that_cannot_be_shared_matters_to_processes_only)
+static TEST(a_heap_that_cannot_be_shared_matters_to_processes_only)
 {
     static const char *const why[] = {
         "cannot share its heap with other processes (hipIpcGetMemHandle); set",
@@ -140,7 +140,7 @@ TEST(a_heap_that_cannot_be_shared_matters_to_processes_only)
     run_well("no-ipc"); /* nobody chose an allocator */
 }
 
-TEST(what_fails_now_and_then_is_tried_again)
+static TEST(what_fails_now_and_then_is_tried_again)
 {
     with("pool");
     run_well("open-fails:3");
@@ -149,7 +149,7 @@ TEST(what_fails_now_and_then_is_tried_again)
     without();
 }
 
-TEST(memory_that_a_runtime_lacks_is_replaced_or_refused)
+static TEST(memory_that_a_runtime_lacks_is_replaced_or_refused)
 {
     static const char *const refused[] = {"no uncached vmem",
                                           "leave out IRIS_HIP_MEMORY"};
@@ -169,7 +169,7 @@ TEST(memory_that_a_runtime_lacks_is_replaced_or_refused)
 }
 
 /* Behind the others, which would find what is captured as left behind. */
-TEST(memory_that_is_not_uncached_is_warned_of)
+static TEST(memory_that_is_not_uncached_is_warned_of)
 {
     struct harness_capture capture;
     const char *text;
@@ -188,14 +188,14 @@ TEST(memory_that_is_not_uncached_is_warned_of)
     without();
 }
 
-TEST(access_that_must_begin_at_the_first_is_set_from_there)
+static TEST(access_that_must_begin_at_the_first_is_set_from_there)
 {
     with("vmem");
     run_well("set-access-from-first");
     without();
 }
 
-TEST(all_at_once_do_no_more_harm)
+static TEST(all_at_once_do_no_more_harm)
 {
     with("pool");
     run_well("wrong-memory:1,no-ipc:2,open-fails:2");
@@ -224,7 +224,7 @@ static int call_with_an_error_pending(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(an_error_that_the_program_has_yet_to_ask_for_stays)
+static TEST(an_error_that_the_program_has_yet_to_ask_for_stays)
 {
     static const char *const allocators[] = {"pool", "vmem"};
 
@@ -255,7 +255,7 @@ static iris_status_t make_and_free(void)
     return status;
 }
 
-TEST(what_fails_in_a_call_leaves_no_error_to_the_program)
+static TEST(what_fails_in_a_call_leaves_no_error_to_the_program)
 {
     static const char *const failures[] = {
         "hipStreamCreateWithFlags:1+:2", "hipMemsetAsync:1+:2",

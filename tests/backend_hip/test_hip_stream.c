@@ -81,7 +81,7 @@ static int wrapped_body(iris_t *iris, void *arg)
     return 0;
 }
 
-RANK_TEST(a_stream_of_another_gpu_is_refused, 2)
+static RANK_TEST(a_stream_of_another_gpu_is_refused, 2)
 {
     int mine = iris_device_id(iris), other = (mine + 1) % 2;
     iris_stream_t *stream;
@@ -100,7 +100,7 @@ RANK_TEST(a_stream_of_another_gpu_is_refused, 2)
     return 0;
 }
 
-TEST(a_stream_of_the_program_s_own_keeps_one_order)
+static TEST(a_stream_of_the_program_s_own_keeps_one_order)
 {
     struct hip_held before;
 
@@ -110,7 +110,7 @@ TEST(a_stream_of_the_program_s_own_keeps_one_order)
     assert_int_equal(hip_found(&before), 0);
 }
 
-RANK_TEST(the_runtime_s_default_stream_can_be_wrapped, 1)
+static RANK_TEST(the_runtime_s_default_stream_can_be_wrapped, 1)
 {
     iris_stream_t *stream;
     uint64_t *word, seen = 0;
@@ -138,7 +138,7 @@ struct ring {
 
 /* Each rank puts a large piece to the next one and signals; what the signal
  * guards has come whole. */
-RANK_TEST(a_put_and_its_signal_arrive_in_order, ALL_RANKS)
+static RANK_TEST(a_put_and_its_signal_arrive_in_order, ALL_RANKS)
 {
     int num_ranks = iris_num_ranks(iris), rank = iris_rank(iris);
     int next = (rank + 1) % num_ranks,
@@ -168,7 +168,7 @@ RANK_TEST(a_put_and_its_signal_arrive_in_order, ALL_RANKS)
     return iris_barrier(iris, NULL, NULL);
 }
 
-RANK_TEST(arguments_that_make_no_sense_are_refused, 2)
+static RANK_TEST(arguments_that_make_no_sense_are_refused, 2)
 {
     uint64_t *words, host[4] = {0};
     char *end;
@@ -204,7 +204,7 @@ RANK_TEST(arguments_that_make_no_sense_are_refused, 2)
 /* ---- Host memory ---- */
 
 /* What the stream writes to host memory, and then reads there. */
-RANK_TEST(a_copy_reads_host_memory_when_its_turn_comes, 1)
+static RANK_TEST(a_copy_reads_host_memory_when_its_turn_comes, 1)
 {
     uint64_t *words, host[3] = {1, 2, 3}, seen[4];
     iris_stream_t *other;
@@ -228,7 +228,7 @@ RANK_TEST(a_copy_reads_host_memory_when_its_turn_comes, 1)
 }
 
 /* More copies fail than the stage has blocks; then it still holds one. */
-RANK_TEST(copies_that_fail_give_their_stage_back, 1)
+static RANK_TEST(copies_that_fail_give_their_stage_back, 1)
 {
     uint64_t *words, host = 0;
     iris_stream_t *other;
@@ -280,7 +280,7 @@ static int copy_far(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(memory_out_of_a_gpu_s_reach_is_left_to_the_runtime)
+static TEST(memory_out_of_a_gpu_s_reach_is_left_to_the_runtime)
 {
     setenv("FAKEHIP_NO_PEER", "0-1", 1);
     harness_run(1, copy_far, NULL);
@@ -313,7 +313,7 @@ static int endless_body(iris_t *iris, void *arg)
     return iris_stream_synchronize(iris, NULL);
 }
 
-TEST(a_stream_that_waits_for_ever_ends_at_a_deadline)
+static TEST(a_stream_that_waits_for_ever_ends_at_a_deadline)
 {
     char kept[32];
 
@@ -344,7 +344,7 @@ static void wait_for_dead(int rank, struct proc_report *report, void *arg)
 }
 
 /* With heaps in another process's memory, and on one GPU. */
-TEST(survivors_of_a_kill_leave_their_waits)
+static TEST(survivors_of_a_kill_leave_their_waits)
 {
     static const char *const backends[] = {"hip", "sim"};
 
@@ -386,7 +386,7 @@ static void hang(int rank, struct proc_report *report, void *arg)
     }
 }
 
-TEST(a_gpu_that_hangs_is_given_up)
+static TEST(a_gpu_that_hangs_is_given_up)
 {
     struct procs procs;
     char kept[32];

@@ -67,7 +67,7 @@ static int fail_one(const char *call, int nth, int tolerated)
     return failed;
 }
 
-TEST(every_call_may_fail)
+static TEST(every_call_may_fail)
 {
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         int nth = 1;
@@ -175,7 +175,7 @@ static void fail_alike(const char *call, int num_ranks)
     assert_int_equal(hip_found(&before), 0);
 }
 
-TEST(growth_that_fails_on_one_rank_fails_on_all)
+static TEST(growth_that_fails_on_one_rank_fails_on_all)
 {
     static const char *const rows[] = {"hipMemCreate",
                                        "hipMemMap",
@@ -216,7 +216,7 @@ static int use_up(iris_t *iris, void *arg)
     return works(iris, ptrs[0], 4 * PIECE);
 }
 
-TEST(a_gpu_without_memory_is_an_error_and_no_more)
+static TEST(a_gpu_without_memory_is_an_error_and_no_more)
 {
     setenv("FAKEHIP_MEMORY", "10485760", 1);
     harness_run(1, use_up, NULL);
@@ -230,7 +230,7 @@ static int nothing(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-TEST(a_start_that_fails_is_an_error)
+static TEST(a_start_that_fails_is_an_error)
 {
     static const char *const rows[] = {"hipMemImportFromShareableHandle:1:2",
                                        "hipMemAddressReserve:2+:2",
@@ -272,7 +272,7 @@ static void grow_on(int rank, struct proc_report *report, void *arg)
     proc_finalize(report, iris);
 }
 
-TEST(a_rank_that_dies_while_the_heap_grows_is_told_of)
+static TEST(a_rank_that_dies_while_the_heap_grows_is_told_of)
 {
     size_t trials = harness_count(200, 12);
 
@@ -370,7 +370,7 @@ static int grow_disturbed(iris_t *iris, void *arg)
     return leaks_found(&leaks);
 }
 
-TEST(strangers_do_not_disturb)
+static TEST(strangers_do_not_disturb)
 {
     setenv("IRIS_SPAWN", "processes", 1);
     setenv("IRIS_LOG_LEVEL", "error", 1);
@@ -415,7 +415,7 @@ static int adopt(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(sharing_that_fails_on_one_rank_leaves_nothing)
+static TEST(sharing_that_fails_on_one_rank_leaves_nothing)
 {
     static const char *const rows[] = {
         "hipMemRetainAllocationHandle",
@@ -445,7 +445,7 @@ TEST(sharing_that_fails_on_one_rank_leaves_nothing)
 
 /* ---- Versions, allocators ---- */
 
-TEST(descriptors_are_given_as_the_version_takes_them)
+static TEST(descriptors_are_given_as_the_version_takes_them)
 {
     const char *call = "none";
 

@@ -17,7 +17,7 @@
 
 #define HANG_MS 10000
 
-RANK_TEST(a_stream_that_waits_by_itself_says_for_what, 1)
+static RANK_TEST(a_stream_that_waits_by_itself_says_for_what, 1)
 {
     iris_stream_t *stream, *other;
     uint64_t *word;
@@ -77,7 +77,7 @@ static int behind_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(a_wait_of_another_stream_ends_too)
+static TEST(a_wait_of_another_stream_ends_too)
 {
     atomic_store(&passed, false);
     harness_run(1, behind_body, NULL);
@@ -85,7 +85,7 @@ TEST(a_wait_of_another_stream_ends_too)
 
 /* One stream's would keep the other's from coming true, if each were ended
  * once. */
-RANK_TEST(waits_of_several_streams_for_one_word_all_end, 1)
+static RANK_TEST(waits_of_several_streams_for_one_word_all_end, 1)
 {
     iris_stream_t *ge, *eq;
     uint64_t *word;
@@ -102,7 +102,7 @@ RANK_TEST(waits_of_several_streams_for_one_word_all_end, 1)
 }
 
 /* One that is over, which another stream knows. */
-RANK_TEST(a_wait_that_is_over_is_not_ended, 1)
+static RANK_TEST(a_wait_that_is_over_is_not_ended, 1)
 {
     iris_stream_t *stream, *other;
     uint64_t *word, *done, value = 1000;

@@ -30,7 +30,7 @@ union space {
     unsigned char bytes[sizeof(struct iris_config) + 64];
 };
 
-TEST(an_older_programs_struct_ends_earlier)
+static TEST(an_older_programs_struct_ends_earlier)
 {
     size_t size = offsetof(struct iris_config, heap_bases_prefix);
     struct iris_settings settings;
@@ -52,7 +52,7 @@ TEST(an_older_programs_struct_ends_earlier)
     assert_int_equal(space.bytes[size], 0x5a);
 }
 
-TEST(a_newer_programs_fields_may_not_be_set)
+static TEST(a_newer_programs_fields_may_not_be_set)
 {
     struct iris_settings settings;
     union space space;
@@ -72,7 +72,7 @@ TEST(a_newer_programs_fields_may_not_be_set)
     }
 }
 
-TEST(a_configuration_nobody_made_is_refused)
+static TEST(a_configuration_nobody_made_is_refused)
 {
     static const size_t sizes[] = {0, 7, 1 << 20, SIZE_MAX};
     struct iris_settings settings;
@@ -139,7 +139,7 @@ static const char *in_case(const char *name, int (*change)(int), char *buffer)
     return buffer;
 }
 
-TEST(every_field_has_its_own_name_and_its_variables)
+static TEST(every_field_has_its_own_name_and_its_variables)
 {
     struct iris_config config;
     char name[64];
@@ -156,7 +156,7 @@ TEST(every_field_has_its_own_name_and_its_variables)
 #undef ROW
 }
 
-TEST(a_name_of_no_field_is_answered_with_all)
+static TEST(a_name_of_no_field_is_answered_with_all)
 {
     static const char *const wrong[] = {"", "heap", "IRIS_HEAP_SIZE",
                                         "heap size", "size"};

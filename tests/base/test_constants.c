@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-TEST(every_element_type_is_a_dtype_of_its_size)
+static TEST(every_element_type_is_a_dtype_of_its_size)
 {
     int found = 0, rows = 0;
 
@@ -33,7 +33,7 @@ TEST(every_element_type_is_a_dtype_of_its_size)
 }
 
 /* Programs have them compiled in. */
-TEST(values_stay_what_they_are)
+static TEST(values_stay_what_they_are)
 {
     assert_int_equal(IRIS_DTYPE_BOOL, 0);
     assert_int_equal(IRIS_DTYPE_I64, 4);
@@ -53,7 +53,7 @@ TEST(values_stay_what_they_are)
     assert_string_equal(iris_i_reduce_op_name(IRIS_REDUCE_PRODUCT), "product");
 }
 
-TEST(what_is_no_type_has_no_size)
+static TEST(what_is_no_type_has_no_size)
 {
     static const int none[] = {-1, 17, 1 << 20};
 
@@ -66,7 +66,7 @@ TEST(what_is_no_type_has_no_size)
     assert_string_equal(iris_i_reduce_op_name((iris_reduce_op_t)8), "?");
 }
 
-TEST(functions_say_what_the_headers_say)
+static TEST(functions_say_what_the_headers_say)
 {
     assert_int_equal(iris_config_size(), sizeof(struct iris_config));
     assert_int_equal(iris_context_words(0), 0);

@@ -72,14 +72,14 @@ static void expect(const char *name, const char *line)
     }
 }
 
-TEST(a_misspelt_variable_is_warned_of_once_by_rank_0)
+static TEST(a_misspelt_variable_is_warned_of_once_by_rank_0)
 {
     expect("IRIS_HEAPSIZE",
            "[Iris] [0/3] IRIS_HEAPSIZE is unknown; did you mean "
            "IRIS_HEAP_SIZE?\n");
 }
 
-TEST(the_nearest_name_is_offered_or_none)
+static TEST(the_nearest_name_is_offered_or_none)
 {
     char longest[400] = "IRIS_", cut[80];
 
@@ -93,7 +93,7 @@ TEST(the_nearest_name_is_offered_or_none)
     expect(longest, cut);
 }
 
-TEST(settings_and_the_suites_own_are_known)
+static TEST(settings_and_the_suites_own_are_known)
 {
     expect("IRIS_NUM_RANKS", "");
     expect("IRIS_TEST_WHATEVER", "");

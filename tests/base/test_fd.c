@@ -76,7 +76,7 @@ static int run_job(const char *way)
     return iris_spawn(&config, 3, log_and_check, NULL) == IRIS_OK ? 0 : 1;
 }
 
-TEST(log_lines_do_not_end_up_on_a_heap)
+static TEST(log_lines_do_not_end_up_on_a_heap)
 {
     assert_int_equal(without_streams(run_job, "threads"), 0);
     assert_int_equal(without_streams(run_job, "processes"), 0);
@@ -97,7 +97,7 @@ static int move_one(const char *unused)
     return fd != -1 || !streams_are_closed() ? 2 : 0;
 }
 
-TEST(a_moved_descriptor_leaves_nothing_behind)
+static TEST(a_moved_descriptor_leaves_nothing_behind)
 {
     assert_int_equal(without_streams(move_one, NULL), 0);
     errno = EIO;

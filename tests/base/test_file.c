@@ -151,7 +151,7 @@ static int write_three(void)
     return 0;
 }
 
-TEST(a_file_is_replaced_whole_with_the_mode_of_the_umask)
+static TEST(a_file_is_replaced_whole_with_the_mode_of_the_umask)
 {
     in_child(write_three);
 }
@@ -161,7 +161,7 @@ static int write_three_aside(void)
     return forbid_unnamed() ? write_three() : SKIPPED;
 }
 
-TEST(without_unnamed_files_it_is_the_same)
+static TEST(without_unnamed_files_it_is_the_same)
 {
     in_child(write_three_aside);
 }
@@ -190,7 +190,7 @@ static int copy_interrupted(void)
     return 0;
 }
 
-TEST(signals_interrupt_no_writer)
+static TEST(signals_interrupt_no_writer)
 {
     in_child(write_interrupted);
     in_child(write_aside_interrupted);
@@ -222,7 +222,7 @@ static int write_aside_among_links(void)
     return forbid_unnamed() ? write_among_links() : SKIPPED;
 }
 
-TEST(links_of_others_lead_nowhere)
+static TEST(links_of_others_lead_nowhere)
 {
     in_child(write_among_links);
     in_child(write_aside_among_links);
@@ -283,7 +283,7 @@ static int write_aside_and_be_killed(void)
     return 0;
 }
 
-TEST(a_writer_that_is_killed_leaves_nothing_for_long)
+static TEST(a_writer_that_is_killed_leaves_nothing_for_long)
 {
     in_child(write_and_be_killed);
     in_child(write_aside_and_be_killed);
@@ -316,12 +316,12 @@ static int write_on_a_full_disk(void)
     return 0;
 }
 
-TEST(a_full_disk_is_an_error_that_leaves_nothing)
+static TEST(a_full_disk_is_an_error_that_leaves_nothing)
 {
     in_child(write_on_a_full_disk);
 }
 
-TEST(what_cannot_be_a_file_is_an_error)
+static TEST(what_cannot_be_a_file_is_an_error)
 {
     char path[512], huge[PATH_MAX + 8];
 

@@ -128,7 +128,7 @@ static int is_closed(int sock)
     return got == 0;
 }
 
-TEST(strangers_hold_up_nobody)
+static TEST(strangers_hold_up_nobody)
 {
     static const char garbage[4096] = "GET / HTTP/1.0\r\n\r\n";
     struct iris_gate_entry entry;
@@ -153,7 +153,7 @@ TEST(strangers_hold_up_nobody)
     }
 }
 
-TEST(the_oldest_gives_way)
+static TEST(the_oldest_gives_way)
 {
     struct iris_gate_entry entry;
     int socks[MOST + 1];
@@ -173,7 +173,7 @@ TEST(the_oldest_gives_way)
     }
 }
 
-TEST(a_refusal_tells_its_reason)
+static TEST(a_refusal_tells_its_reason)
 {
     struct iris_proof proof;
 
@@ -185,7 +185,7 @@ TEST(a_refusal_tells_its_reason)
 }
 
 /* The time of the next check is set by hand, so that the test needs no time. */
-TEST(guesses_from_an_address_wait_and_others_do_not)
+static TEST(guesses_from_an_address_wait_and_others_do_not)
 {
     struct iris_proof proof, waiting;
     struct iris_gate_entry entry;
@@ -231,7 +231,7 @@ static void *join_often(void *arg)
     return NULL;
 }
 
-TEST(no_connection_is_lost_that_answers_at_once)
+static TEST(no_connection_is_lost_that_answers_at_once)
 {
     struct iris_gate_entry entry;
     pthread_t thread;
@@ -247,7 +247,7 @@ TEST(no_connection_is_lost_that_answers_at_once)
     assert_int_equal(gate.num_failed, 0);
 }
 
-TEST(without_descriptors_strangers_give_way_first)
+static TEST(without_descriptors_strangers_give_way_first)
 {
     struct rlimit before, none;
     struct iris_gate_entry entry;

@@ -41,7 +41,7 @@ static struct visits visit_all(void)
     return visits;
 }
 
-TEST(an_image_is_there_until_it_is_removed)
+static TEST(an_image_is_there_until_it_is_removed)
 {
     struct iris_gpu_image image = {.version = IRIS_GPU_IMAGE_VERSION,
                                    .image = "code"};
@@ -78,7 +78,7 @@ static void visit_and_wait(void *arg, const void *code, uint64_t serial)
     }
 }
 
-TEST(images_may_be_added_while_one_is_visited)
+static TEST(images_may_be_added_while_one_is_visited)
 {
     struct iris_gpu_image image = {.version = IRIS_GPU_IMAGE_VERSION,
                                    .image = "code"};
@@ -121,7 +121,7 @@ static void visit_while_removed(void *arg, const void *code, uint64_t serial)
     }
 }
 
-TEST(an_image_is_not_removed_while_it_is_visited)
+static TEST(an_image_is_not_removed_while_it_is_visited)
 {
     struct removal self = {
         .image = {.version = IRIS_GPU_IMAGE_VERSION, .image = "code"}};
@@ -132,7 +132,7 @@ TEST(an_image_is_not_removed_while_it_is_visited)
     assert_int_equal(iris_i_image_serial(self.image.image), 0);
 }
 
-TEST(an_image_of_another_version_is_not_touched)
+static TEST(an_image_of_another_version_is_not_touched)
 {
     struct iris_gpu_image image, before;
     int count = visit_all().count;

@@ -34,7 +34,7 @@ static size_t read_tokens(const char *path, enum iris_json_token *tokens,
     return count;
 }
 
-TEST(any_bytes_become_a_string_that_the_reader_takes)
+static TEST(any_bytes_become_a_string_that_the_reader_takes)
 {
     /* What is written, and what is read: bytes that are not UTF-8 become the
      * characters of their numbers. */
@@ -76,7 +76,7 @@ TEST(any_bytes_become_a_string_that_the_reader_takes)
     unlink(path);
 }
 
-TEST(a_document_has_commas_where_they_belong)
+static TEST(a_document_has_commas_where_they_belong)
 {
     char *text = NULL;
     size_t bytes = 0;

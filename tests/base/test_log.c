@@ -27,7 +27,7 @@ static iris_t *start(void)
     return iris;
 }
 
-TEST(a_line_says_who_of_how_many)
+static TEST(a_line_says_who_of_how_many)
 {
     iris_t *iris = start();
     struct harness_capture capture;
@@ -46,7 +46,7 @@ static int say_rank(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(every_rank_says_its_own_number)
+static TEST(every_rank_says_its_own_number)
 {
     struct harness_capture capture;
     const char *text;
@@ -68,7 +68,7 @@ static void say_all(const iris_t *iris)
     iris_error(iris, "e");
 }
 
-TEST(a_level_prints_itself_and_what_is_worse)
+static TEST(a_level_prints_itself_and_what_is_worse)
 {
     static const struct {
         iris_log_level_t level;
@@ -96,7 +96,7 @@ TEST(a_level_prints_itself_and_what_is_worse)
     assert_int_equal(iris_finalize(iris), IRIS_OK);
 }
 
-TEST(without_a_context_the_environment_says_the_level)
+static TEST(without_a_context_the_environment_says_the_level)
 {
     static const char *const rows[][2] = {
         {"debug", "[Iris] d\n[Iris] i\n[Iris] w\n[Iris] e\n"},
@@ -120,7 +120,7 @@ TEST(without_a_context_the_environment_says_the_level)
     setenv("IRIS_LOG_LEVEL", kept, 1);
 }
 
-TEST(a_context_starts_at_the_level_of_its_settings)
+static TEST(a_context_starts_at_the_level_of_its_settings)
 {
     struct iris_config config;
     struct harness_capture capture;
@@ -136,7 +136,7 @@ TEST(a_context_starts_at_the_level_of_its_settings)
     assert_int_equal(iris_finalize(iris), IRIS_OK);
 }
 
-TEST(failures_are_logged_at_debug_level)
+static TEST(failures_are_logged_at_debug_level)
 {
     iris_t *iris = start();
     struct harness_capture capture;
@@ -152,7 +152,7 @@ TEST(failures_are_logged_at_debug_level)
     assert_int_equal(iris_finalize(iris), IRIS_OK);
 }
 
-TEST(a_line_too_long_is_cut_but_ends)
+static TEST(a_line_too_long_is_cut_but_ends)
 {
     static char text[5000];
     struct harness_capture capture;
@@ -175,7 +175,7 @@ static void *say_many(void *arg)
     return NULL;
 }
 
-TEST(lines_of_threads_do_not_mix)
+static TEST(lines_of_threads_do_not_mix)
 {
     iris_t *iris = start();
     pthread_t threads[THREADS];
@@ -227,7 +227,7 @@ static void log_interrupted(int pipe_end)
     _exit(0);
 }
 
-TEST(a_line_is_written_though_signals_interrupt_it)
+static TEST(a_line_is_written_though_signals_interrupt_it)
 {
     static char text[1 << 20];
     int err[2], ticks[2];

@@ -21,7 +21,7 @@ void *memcpy(void *restrict to, const void *restrict from, size_t bytes)
     return memmove(to, from, bytes);
 }
 
-TEST(records_without_data_copy_nothing)
+static TEST(records_without_data_copy_nothing)
 {
     struct iris_session session;
 

@@ -58,12 +58,12 @@ static void check_children(pid_t (*make)(void))
     assert_true(is_right());
 }
 
-TEST(forked_children_have_their_own)
+static TEST(forked_children_have_their_own)
 {
     check_children(fork_by_library);
 }
 
-TEST(children_of_a_system_call_have_their_own)
+static TEST(children_of_a_system_call_have_their_own)
 {
     check_children(fork_by_system_call);
 }

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-TEST(scale_divides_rounds_and_leaves_one)
+static TEST(scale_divides_rounds_and_leaves_one)
 {
     unsetenv("IRIS_TEST_LONG");
     unsetenv("IRIS_TEST_SCALE");
@@ -22,7 +22,7 @@ TEST(scale_divides_rounds_and_leaves_one)
     assert_int_equal(harness_count(5000, 250), 50);
 }
 
-TEST(a_scale_that_is_no_number_changes_nothing)
+static TEST(a_scale_that_is_no_number_changes_nothing)
 {
     unsetenv("IRIS_TEST_LONG");
     setenv("IRIS_TEST_SCALE", "", 1);

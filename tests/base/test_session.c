@@ -180,18 +180,18 @@ static void play(int cuts, uint64_t lends)
     }
 }
 
-TEST(records_arrive_once_and_in_order)
+static TEST(records_arrive_once_and_in_order)
 {
     play(0, 0);
 }
 
-TEST(records_arrive_once_and_in_order_over_many_connections)
+static TEST(records_arrive_once_and_in_order_over_many_connections)
 {
     play(1, 0);
 }
 
 /* All data comes back, early or late. */
-TEST(lent_data_arrives_over_many_connections_and_is_returned)
+static TEST(lent_data_arrives_over_many_connections_and_is_returned)
 {
     play(1, 3);
     for (int i = 0; i < 2; i++) {
@@ -203,7 +203,7 @@ TEST(lent_data_arrives_over_many_connections_and_is_returned)
 }
 
 /* Nothing else copies it, and a recall copies it once. */
-TEST(lent_data_stays_in_place_until_it_is_acknowledged)
+static TEST(lent_data_stays_in_place_until_it_is_acknowledged)
 {
     unsigned char data[64] = {1};
     const void *back;
@@ -228,7 +228,7 @@ TEST(lent_data_stays_in_place_until_it_is_acknowledged)
     assert_int_equal(sides[0].session.num_lent, 0);
 }
 
-TEST(an_acknowledgement_frees_what_is_kept)
+static TEST(an_acknowledgement_frees_what_is_kept)
 {
     put_one(&sides[0]);
     assert_true(iris_i_session_pending(&sides[0].session) > 0);
@@ -242,7 +242,7 @@ TEST(an_acknowledgement_frees_what_is_kept)
     assert_int_equal(iris_i_session_pending(&sides[0].session), 0);
 }
 
-TEST(a_side_that_only_receives_acknowledges_too)
+static TEST(a_side_that_only_receives_acknowledges_too)
 {
     for (int i = 0; i < 20000; i++) {
         put_one(&sides[0]);
@@ -256,7 +256,7 @@ TEST(a_side_that_only_receives_acknowledges_too)
     assert_true(iris_i_session_pending(&sides[0].session) < 1 << 20);
 }
 
-TEST(nobody_resumes_with_bytes_that_do_not_exist)
+static TEST(nobody_resumes_with_bytes_that_do_not_exist)
 {
     put_one(&sides[0]);
     assert_int_equal(iris_i_session_resume(&sides[0].session, 99, 1), 0);
@@ -267,7 +267,7 @@ TEST(nobody_resumes_with_bytes_that_do_not_exist)
     assert_int_not_equal(sides[0].session.sock, 99);
 }
 
-TEST(nonsense_ends_a_session)
+static TEST(nonsense_ends_a_session)
 {
     const uint32_t large[2] = {MOST + 1, 0}, ahead[2] = {0, 1};
     const void *record;
@@ -285,7 +285,7 @@ TEST(nonsense_ends_a_session)
     }
 }
 
-TEST(the_other_side_learns_of_the_end)
+static TEST(the_other_side_learns_of_the_end)
 {
     const void *record;
     size_t bytes;

@@ -70,7 +70,7 @@ static void check_default(const struct iris_setting *setting, const char *value)
     assert_int_equal(setting->origin, IRIS_ORIGIN_DEFAULT);
 }
 
-TEST(defaults_are_the_tables)
+static TEST(defaults_are_the_tables)
 {
     struct iris_settings settings;
     struct iris_config config;
@@ -135,7 +135,7 @@ static void check_row(enum kind kind, const char *env, const char *choices,
     unsetenv(env);
 }
 
-TEST(arguments_go_before_the_environment_before_defaults)
+static TEST(arguments_go_before_the_environment_before_defaults)
 {
     static struct iris_settings settings;
     struct iris_config config;
@@ -147,7 +147,7 @@ TEST(arguments_go_before_the_environment_before_defaults)
 #undef ROW
 }
 
-TEST(an_empty_variable_counts_as_unset)
+static TEST(an_empty_variable_counts_as_unset)
 {
     struct iris_settings settings;
 
@@ -160,7 +160,7 @@ TEST(an_empty_variable_counts_as_unset)
     assert_string_equal(settings.spawn.text, "threads");
 }
 
-TEST(simulation_means_the_sim_backend_and_only_that)
+static TEST(simulation_means_the_sim_backend_and_only_that)
 {
     static const char *const fine[] = {"", "sim", "SIM"};
     struct iris_settings settings;
@@ -183,7 +183,7 @@ TEST(simulation_means_the_sim_backend_and_only_that)
     assert_true(harness_message_has("IRIS_SIMULATION=\"on\""));
 }
 
-TEST(a_list_takes_choices_with_commas)
+static TEST(a_list_takes_choices_with_commas)
 {
     static const char *const wrong[] = {"all_reduce", "all_reduce=push",
                                         "all_reduce=ring,", ",all_reduce=ring",
@@ -201,7 +201,7 @@ TEST(a_list_takes_choices_with_commas)
     }
 }
 
-TEST(help_has_every_row_with_its_origin)
+static TEST(help_has_every_row_with_its_origin)
 {
     struct iris_settings settings;
     struct iris_setting_row row;
@@ -240,7 +240,7 @@ static void set_choice(const char *field, const char *word)
 #undef ROW
 }
 
-TEST(choices_are_numbered_as_the_table_has_them)
+static TEST(choices_are_numbered_as_the_table_has_them)
 {
     static struct iris_settings settings;
 
@@ -289,14 +289,14 @@ static void check_bad(enum kind kind, const char *env)
     unsetenv(env);
 }
 
-TEST(every_row_names_itself_when_it_does_not_parse)
+static TEST(every_row_names_itself_when_it_does_not_parse)
 {
 #define ROW(field, kind, env, value, choices, help) check_bad(kind, env);
     IRIS_CONFIG_ROWS(ROW)
 #undef ROW
 }
 
-TEST(a_bad_value_leaves_the_default_and_the_rest)
+static TEST(a_bad_value_leaves_the_default_and_the_rest)
 {
     struct iris_settings settings;
 
@@ -308,7 +308,7 @@ TEST(a_bad_value_leaves_the_default_and_the_rest)
     assert_int_equal(settings.timeout_ms.number, 77);
 }
 
-TEST(of_two_bad_values_the_first_row_is_named)
+static TEST(of_two_bad_values_the_first_row_is_named)
 {
     struct iris_settings settings;
 
@@ -318,7 +318,7 @@ TEST(of_two_bad_values_the_first_row_is_named)
     assert_true(harness_message_has("IRIS_HEAP_SIZE=\"big\""));
 }
 
-TEST(sizes_take_units_in_either_case)
+static TEST(sizes_take_units_in_either_case)
 {
     static const struct {
         const char *text;
@@ -348,7 +348,7 @@ TEST(sizes_take_units_in_either_case)
     }
 }
 
-TEST(flags_and_choices_ignore_case)
+static TEST(flags_and_choices_ignore_case)
 {
     static const char *const yes[] = {"1", "true", "TRUE", "Yes"};
     static const char *const no[] = {"0", "False", "NO"};
@@ -368,7 +368,7 @@ TEST(flags_and_choices_ignore_case)
     }
 }
 
-TEST(bad_arguments_are_told_from_the_environment)
+static TEST(bad_arguments_are_told_from_the_environment)
 {
     struct iris_settings settings;
     struct iris_config config;
@@ -388,7 +388,7 @@ TEST(bad_arguments_are_told_from_the_environment)
     assert_true(harness_message_has("pool torch vmem"));
 }
 
-TEST(a_text_too_long_is_refused)
+static TEST(a_text_too_long_is_refused)
 {
     struct iris_settings settings;
     char text[IRIS_SETTING_BYTES + 1];

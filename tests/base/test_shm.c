@@ -143,7 +143,7 @@ static int exhaust(const char *way)
     return 0;
 }
 
-TEST(malloc_says_that_shared_memory_is_full)
+static TEST(malloc_says_that_shared_memory_is_full)
 {
     with_small_shm("size=16m", exhaust);
 }
@@ -179,7 +179,7 @@ static int recover(const char *way)
     return 0;
 }
 
-TEST(malloc_works_again_once_there_is_room)
+static TEST(malloc_works_again_once_there_is_room)
 {
     with_small_shm("size=16m", recover);
 }
@@ -214,7 +214,7 @@ static int init_in_little_room(const char *way)
     return 0;
 }
 
-TEST(init_says_that_shared_memory_is_full)
+static TEST(init_says_that_shared_memory_is_full)
 {
     with_small_shm("size=4m", init_in_little_room);
 }
@@ -252,7 +252,7 @@ static int exhaust_groups(const char *way)
     return 0;
 }
 
-TEST(groups_say_that_shared_memory_is_full)
+static TEST(groups_say_that_shared_memory_is_full)
 {
     with_small_shm("size=4m", exhaust_groups);
 }
@@ -269,7 +269,7 @@ static int init_without_inodes(const char *way)
     return 0;
 }
 
-TEST(files_run_out_like_memory)
+static TEST(files_run_out_like_memory)
 {
     with_small_shm("size=4m,nr_inodes=2", init_without_inodes);
 }
@@ -286,7 +286,7 @@ static int init_without_shm(const char *way)
     return 0;
 }
 
-TEST(without_a_tmpfs_the_backend_says_what_it_needs)
+static TEST(without_a_tmpfs_the_backend_says_what_it_needs)
 {
     with_small_shm("size=4m", init_without_shm);
 }

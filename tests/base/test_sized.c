@@ -99,7 +99,7 @@ static const size_t bad_sizes[] = {0,
                                    SIZE_MAX};
 #define NUM_BAD (sizeof bad_sizes / sizeof bad_sizes[0])
 
-TEST(init_of_a_size_that_is_none_leaves_memory_alone)
+static TEST(init_of_a_size_that_is_none_leaves_memory_alone)
 {
     union space space;
 
@@ -115,7 +115,7 @@ TEST(init_of_a_size_that_is_none_leaves_memory_alone)
     }
 }
 
-RANK_TEST(all_calls_take_the_same_sizes, 1)
+static RANK_TEST(all_calls_take_the_same_sizes, 1)
 {
     union space space;
 

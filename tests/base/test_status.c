@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <string.h>
 
-TEST(every_row_has_its_name_value_and_text)
+static TEST(every_row_has_its_name_value_and_text)
 {
 #define ROW(name, number, text)                                          \
     assert_int_equal(IRIS_##name, number);                               \
@@ -20,7 +20,7 @@ TEST(every_row_has_its_name_value_and_text)
 #undef ROW
 }
 
-TEST(values_are_distinct_and_only_success_is_not_negative)
+static TEST(values_are_distinct_and_only_success_is_not_negative)
 {
     static const int values[] = {
 #define ROW(name, value, text) value,
@@ -38,7 +38,7 @@ TEST(values_are_distinct_and_only_success_is_not_negative)
     }
 }
 
-TEST(unknown_statuses_have_strings_too)
+static TEST(unknown_statuses_have_strings_too)
 {
     static const int unknown[] = {1, -1000, 12345};
 
@@ -50,7 +50,7 @@ TEST(unknown_statuses_have_strings_too)
     }
 }
 
-TEST(the_version_is_the_packages)
+static TEST(the_version_is_the_packages)
 {
     assert_string_equal(iris_version(), PACKAGE_VERSION);
 }
@@ -65,7 +65,7 @@ static void *first_words_of_a_thread(void *arg)
     return NULL;
 }
 
-TEST(the_last_error_belongs_to_its_thread)
+static TEST(the_last_error_belongs_to_its_thread)
 {
     pthread_t thread;
     int wrong = 1;
@@ -77,7 +77,7 @@ TEST(the_last_error_belongs_to_its_thread)
     assert_string_equal(iris_last_error(), "this thread's");
 }
 
-TEST(a_success_keeps_the_last_error)
+static TEST(a_success_keeps_the_last_error)
 {
     assert_int_equal(iris_finalize(NULL), IRIS_OK);
     iris_i_fail(NULL, IRIS_ERR_INVALID, "kept");
@@ -85,7 +85,7 @@ TEST(a_success_keeps_the_last_error)
     assert_string_equal(iris_last_error(), "kept");
 }
 
-TEST(a_failed_system_call_says_which_error)
+static TEST(a_failed_system_call_says_which_error)
 {
     assert_int_equal(
         iris_i_fail_errno(NULL, IRIS_ERR_SYSTEM, 2, "no %s", "luck"),
@@ -94,14 +94,14 @@ TEST(a_failed_system_call_says_which_error)
                         "no luck: No such file or directory");
 }
 
-TEST(a_message_may_be_made_from_the_one_before)
+static TEST(a_message_may_be_made_from_the_one_before)
 {
     iris_i_fail(NULL, IRIS_ERR_INVALID, "inner");
     iris_i_fail(NULL, IRIS_ERR_INVALID, "outer: %s", iris_last_error());
     assert_string_equal(iris_last_error(), "outer: inner");
 }
 
-TEST(a_long_message_is_cut_and_still_a_string)
+static TEST(a_long_message_is_cut_and_still_a_string)
 {
     char text[3 * IRIS_MESSAGE_BYTES];
 

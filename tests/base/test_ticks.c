@@ -16,7 +16,7 @@
 #define RATE ((UINT64_C(1) << 32) * 2 / 5)
 #define TICKS_PER_MS UINT64_C(2500000)
 
-TEST(a_counter_is_trusted_if_it_is_invariant)
+static TEST(a_counter_is_trusted_if_it_is_invariant)
 {
     const uint64_t same[2] = {RATE, RATE + RATE / 1000};
     const uint64_t other[2] = {RATE, RATE + RATE / 100};
@@ -29,7 +29,7 @@ TEST(a_counter_is_trusted_if_it_is_invariant)
     assert_int_equal(iris_i_ticks_trusted(1, 1, none), 0);
 }
 
-TEST(ticks_are_the_clock_if_the_counter_is_not_trusted)
+static TEST(ticks_are_the_clock_if_the_counter_is_not_trusted)
 {
     struct iris_ticks_calibration calibration;
     int had_counter;
@@ -49,7 +49,7 @@ TEST(ticks_are_the_clock_if_the_counter_is_not_trusted)
 }
 
 /* By the first rate, which is measured in less than a millisecond. */
-TEST(times_are_off_by_less_than_a_millisecond_in_a_second)
+static TEST(times_are_off_by_less_than_a_millisecond_in_a_second)
 {
     struct iris_ticks_calibration calibration;
     int64_t begin, before, ns;
@@ -82,7 +82,7 @@ static void check_near(const struct iris_ticks_scale *scale, uint64_t ticks,
     assert_in_range(apart + 1000, 0, 2000);
 }
 
-TEST(a_calibration_follows_the_clock)
+static TEST(a_calibration_follows_the_clock)
 {
     /* The first rate is off by 0.3 %. */
     struct iris_ticks_calibration c = {.scale.ns_per_tick = RATE + RATE / 300};
@@ -99,7 +99,7 @@ TEST(a_calibration_follows_the_clock)
 }
 
 /* It slews by up to 500 us a second: only the last second's rate counts. */
-TEST(a_calibration_follows_a_clock_that_is_slewed)
+static TEST(a_calibration_follows_a_clock_that_is_slewed)
 {
     struct iris_ticks_calibration c = {.scale.ns_per_tick = RATE};
     uint64_t ticks = 50000 * TICKS_PER_MS;
@@ -118,7 +118,7 @@ TEST(a_calibration_follows_a_clock_that_is_slewed)
 }
 
 /* The counter goes on for an hour, or starts anew, and the clock stands. */
-TEST(a_suspended_machine_keeps_its_rate)
+static TEST(a_suspended_machine_keeps_its_rate)
 {
     static const uint64_t after[] = {3600000 * TICKS_PER_MS, 0};
 
@@ -133,7 +133,7 @@ TEST(a_suspended_machine_keeps_its_rate)
 }
 
 /* Every other rate of a counter is taken for a jump once, and then believed. */
-TEST(a_machine_that_moved_gets_a_new_rate)
+static TEST(a_machine_that_moved_gets_a_new_rate)
 {
     struct iris_ticks_calibration c = {.scale.ns_per_tick = RATE};
 
@@ -146,7 +146,7 @@ TEST(a_machine_that_moved_gets_a_new_rate)
 }
 
 /* A record of another process may say anything. */
-TEST(any_scale_gives_a_time)
+static TEST(any_scale_gives_a_time)
 {
     static const uint64_t numbers[] = {0, 1, INT64_MAX, UINT64_C(1) << 63,
                                        UINT64_MAX};

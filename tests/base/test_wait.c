@@ -110,7 +110,7 @@ static int clear(void **state)
     return 0;
 }
 
-TEST_WITH(the_first_turns_read_no_clock, clear, NULL)
+static TEST_WITH(the_first_turns_read_no_clock, clear, NULL)
 {
     static const struct iris_wait_type agreement = {.pace = IRIS_PACE_AGREE};
     const struct iris_pace_row *pace = &iris_i_paces[IRIS_PACE_AGREE];
@@ -127,7 +127,7 @@ TEST_WITH(the_first_turns_read_no_clock, clear, NULL)
     iris_i_wait_end(&wait, IRIS_OK);
 }
 
-TEST_WITH(a_deadline_names_what_and_whom, clear, NULL)
+static TEST_WITH(a_deadline_names_what_and_whom, clear, NULL)
 {
     const struct iris_waiter waiter = {.timeout_ms = DEADLINE_MS};
 
@@ -140,7 +140,7 @@ TEST_WITH(a_deadline_names_what_and_whom, clear, NULL)
     assert_true(asked.going_on > 0);
 }
 
-TEST_WITH(what_comes_at_the_last_moment_has_come, clear, NULL)
+static TEST_WITH(what_comes_at_the_last_moment_has_come, clear, NULL)
 {
     const struct iris_waiter late = {.timeout_ms = DEADLINE_MS};
     const struct iris_waiter alone = {.fate = answer, .arg = &asked};
@@ -152,7 +152,7 @@ TEST_WITH(what_comes_at_the_last_moment_has_come, clear, NULL)
     assert_int_equal(asked.ended, 0);
 }
 
-TEST_WITH(a_death_ends_the_wait, clear, NULL)
+static TEST_WITH(a_death_ends_the_wait, clear, NULL)
 {
     const struct iris_waiter waiter = {.fate = answer, .arg = &asked};
     struct iris_wait_type own = type;
@@ -170,7 +170,7 @@ static int says_end(void *arg)
     return 1;
 }
 
-TEST_WITH(interrupts_end_the_wait_unless_it_is_heedless, clear, NULL)
+static TEST_WITH(interrupts_end_the_wait_unless_it_is_heedless, clear, NULL)
 {
     atomic_int interrupted = 1, heedless = 0;
     struct iris_waiter waiter = {.timeout_ms = DEADLINE_MS,
@@ -182,7 +182,7 @@ TEST_WITH(interrupts_end_the_wait_unless_it_is_heedless, clear, NULL)
     assert_int_equal(run(&type, &waiter, never), IRIS_ERR_TIMEOUT);
 }
 
-TEST_WITH(the_wait_check_interrupts, clear, NULL)
+static TEST_WITH(the_wait_check_interrupts, clear, NULL)
 {
     atomic_int interrupted = 0;
     struct iris_waiter waiter = {.timeout_ms = 10000,
@@ -200,7 +200,7 @@ TEST_WITH(the_wait_check_interrupts, clear, NULL)
     assert_non_null(strstr(iris_last_error(), "iris_set_wait_check"));
 }
 
-TEST_WITH(one_line_warns_once_somebody_is_to_blame, clear, NULL)
+static TEST_WITH(one_line_warns_once_somebody_is_to_blame, clear, NULL)
 {
     const struct iris_waiter waiter = {.timeout_ms = 60000, .warn_ms = WARN_MS};
     struct harness_capture capture;
@@ -217,7 +217,7 @@ TEST_WITH(one_line_warns_once_somebody_is_to_blame, clear, NULL)
     free(capture.text);
 }
 
-TEST_WITH(no_sleep_goes_beyond_the_deadline, clear, NULL)
+static TEST_WITH(no_sleep_goes_beyond_the_deadline, clear, NULL)
 {
     const struct iris_wait_type own = {.pace = IRIS_PACE_SOCKET,
                                        .sleep = sleep_little};
@@ -231,7 +231,7 @@ TEST_WITH(no_sleep_goes_beyond_the_deadline, clear, NULL)
     assert_true(asked.longest_ns <= DEADLINE_MS * IRIS_NS_PER_MS);
 }
 
-TEST_WITH(a_descriptor_ends_the_sleep, clear, NULL)
+static TEST_WITH(a_descriptor_ends_the_sleep, clear, NULL)
 {
     static const struct iris_wait_type of_fd = {.pace = IRIS_PACE_SOCKET};
     const struct iris_waiter waiter = {0};
@@ -251,7 +251,7 @@ TEST_WITH(a_descriptor_ends_the_sleep, clear, NULL)
     close(ends[1]);
 }
 
-TEST_WITH(times_that_the_caller_knows_stay, clear, NULL)
+static TEST_WITH(times_that_the_caller_knows_stay, clear, NULL)
 {
     const struct iris_waiter waiter = {.timeout_ms = 60000};
     struct iris_wait wait;

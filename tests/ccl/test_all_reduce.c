@@ -37,7 +37,8 @@ static int each_variant(struct play_board *board, struct play play)
     return play_and_check(board, &play);
 }
 
-RANK_TEST(each_type_and_operation_has_the_bits_of_the_order, ALL_RANKS, 3)
+static RANK_TEST(each_type_and_operation_has_the_bits_of_the_order, ALL_RANKS,
+                 3)
 {
     static const size_t counts[] = {1, 3, 1031, 130, 64, 257, 4100};
     size_t step = iris_num_ranks(iris) == 2 || iris_num_ranks(iris) == 3
@@ -67,7 +68,7 @@ RANK_TEST(each_type_and_operation_has_the_bits_of_the_order, ALL_RANKS, 3)
 }
 
 /* Counts around what a word, a packet, a block, a share, a slot hold. */
-RANK_TEST(each_count_and_alignment_works, ALL_RANKS)
+static RANK_TEST(each_count_and_alignment_works, ALL_RANKS)
 {
     static const size_t counts[] = {0,    1,     2,     4,     5,     7,
                                     127,  128,   129,   1023,  4096,  4097,

@@ -94,7 +94,7 @@ static int refused_options(iris_t *iris, float *in, float *out)
 }
 #undef REFUSED
 
-RANK_TEST(what_is_wrong_says_so, 2)
+static RANK_TEST(what_is_wrong_says_so, 2)
 {
     float *in, *out;
 
@@ -111,7 +111,7 @@ RANK_TEST(what_is_wrong_says_so, 2)
 
 /* ---- A group of one ---- */
 
-RANK_TEST(a_group_of_one_refuses_what_others_do, 1, 2)
+static RANK_TEST(a_group_of_one_refuses_what_others_do, 1, 2)
 {
     int self = iris_rank(iris);
     struct iris_ccl_options options;
@@ -151,7 +151,7 @@ static const uint32_t nans_out[] = {0x7fc00000, 0x7fc00000, 0x7fc00000,
                                     0x80000000, 0x3f800001, 0xff800000,
                                     0x7fc00000};
 
-RANK_TEST(a_group_of_one_has_one_nan, 1, 3)
+static RANK_TEST(a_group_of_one_has_one_nan, 1, 3)
 {
     static const uint16_t half_in[] = {0x7e01, 0xfe00, 0x7c01, 0x8000, 0x7c00};
     static const uint16_t half_out[] = {0x7e00, 0x7e00, 0x7e00, 0x8000, 0x7c00};
@@ -192,7 +192,7 @@ RANK_TEST(a_group_of_one_has_one_nan, 1, 3)
 
 /* Where kernels cannot access memory of the host, it is refused; a kernel that
  * did would end the context. */
-RANK_TEST(host_memory_never_ends_the_context, 2)
+static RANK_TEST(host_memory_never_ends_the_context, 2)
 {
     float *host = calloc(4, sizeof *host), *heap;
     iris_status_t status;
@@ -215,7 +215,7 @@ RANK_TEST(host_memory_never_ends_the_context, 2)
     return iris_barrier(iris, NULL, NULL);
 }
 
-RANK_TEST(nothing_is_legal, ALL_RANKS)
+static RANK_TEST(nothing_is_legal, ALL_RANKS)
 {
     CHECK_OK(iris_all_reduce(iris, NULL, NULL, 0, IRIS_DTYPE_F32,
                              IRIS_REDUCE_SUM, NULL));
@@ -229,7 +229,7 @@ RANK_TEST(nothing_is_legal, ALL_RANKS)
 }
 
 /* A program with an older header has fewer options, one with a newer more. */
-RANK_TEST(options_may_be_of_another_header, 2)
+static RANK_TEST(options_may_be_of_another_header, 2)
 {
     union {
         struct iris_ccl_options options;
@@ -257,7 +257,7 @@ RANK_TEST(options_may_be_of_another_header, 2)
 }
 
 /* Bools combine as bits, complex numbers by their two halves. */
-RANK_TEST(bools_and_complex_numbers_reduce, ALL_RANKS)
+static RANK_TEST(bools_and_complex_numbers_reduce, ALL_RANKS)
 {
     int num_ranks = iris_num_ranks(iris), rank = iris_rank(iris);
     float mine[2] = {(float)rank + 0.5f, -1.0f}, sum[2];
@@ -282,7 +282,7 @@ RANK_TEST(bools_and_complex_numbers_reduce, ALL_RANKS)
 
 /* ---- Workspaces ---- */
 
-RANK_TEST(each_stream_has_a_workspace, 2, 4)
+static RANK_TEST(each_stream_has_a_workspace, 2, 4)
 {
     struct iris_ccl_options options[2];
     iris_ccl_workspace_t *workspace;
@@ -331,7 +331,7 @@ RANK_TEST(each_stream_has_a_workspace, 2, 4)
     return 0;
 }
 
-RANK_TEST(groups_take_turns_with_the_memory, 4)
+static RANK_TEST(groups_take_turns_with_the_memory, 4)
 {
     int rank = iris_rank(iris), pair[2] = {rank / 2 * 2, rank / 2 * 2 + 1};
     struct iris_ccl_options options;
@@ -358,7 +358,7 @@ RANK_TEST(groups_take_turns_with_the_memory, 4)
 
 /* ---- Members that do not play along ---- */
 
-RANK_TEST(members_that_differ_are_told, 2)
+static RANK_TEST(members_that_differ_are_told, 2)
 {
     struct iris_ccl_options options;
     char *buffer;
@@ -411,7 +411,7 @@ static int absent_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(a_member_that_does_not_come_ends_the_wait)
+static TEST(a_member_that_does_not_come_ends_the_wait)
 {
     setenv("IRIS_DEVICE_TIMEOUT_MS", "100", 1);
     harness_run(2, absent_body, NULL);

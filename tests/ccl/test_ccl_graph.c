@@ -37,7 +37,7 @@ static void reduce(uint32_t *expected, const size_t *counts, uint32_t ranks)
     }
 }
 
-RANK_TEST(a_captured_call_can_be_replayed, ALL_RANKS)
+static RANK_TEST(a_captured_call_can_be_replayed, ALL_RANKS)
 {
     static const size_t counts[] = {0, 3000, 17, 700};
     static uint32_t seen[8][3000];
@@ -76,7 +76,7 @@ RANK_TEST(a_captured_call_can_be_replayed, ALL_RANKS)
 }
 
 /* The group's workspace is made before, or not at all. */
-RANK_TEST(the_first_call_can_be_captured_on_a_stream_of_its_own, 2)
+static RANK_TEST(the_first_call_can_be_captured_on_a_stream_of_its_own, 2)
 {
     struct iris_ccl_options options;
     iris_graph_t *graph;
@@ -115,7 +115,7 @@ static int capture_word(iris_t *iris, uint32_t *word,
     return 0;
 }
 
-RANK_TEST(a_graph_takes_the_workspace_where_it_is_launched, 2)
+static RANK_TEST(a_graph_takes_the_workspace_where_it_is_launched, 2)
 {
     struct iris_ccl_options one, other;
     iris_graph_t *graph;
@@ -151,7 +151,7 @@ RANK_TEST(a_graph_takes_the_workspace_where_it_is_launched, 2)
     return 0;
 }
 
-RANK_TEST(a_graph_does_not_outlive_its_workspace, 2)
+static RANK_TEST(a_graph_does_not_outlive_its_workspace, 2)
 {
     struct iris_ccl_options options;
     iris_graph_t *graph;
@@ -173,7 +173,7 @@ RANK_TEST(a_graph_does_not_outlive_its_workspace, 2)
 }
 
 /* Graphs of members that captured different calls. */
-RANK_TEST(captured_calls_that_differ_are_found, 2, 3)
+static RANK_TEST(captured_calls_that_differ_are_found, 2, 3)
 {
     struct iris_ccl_options options;
     iris_graph_t *graph;

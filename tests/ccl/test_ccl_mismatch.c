@@ -166,7 +166,7 @@ static int differ(struct board *board, const struct kind *ones, int rank,
     return 0;
 }
 
-RANK_TEST(any_two_calls_are_told_apart_on_all_ranks, 2, 3, 4)
+static RANK_TEST(any_two_calls_are_told_apart_on_all_ranks, 2, 3, 4)
 {
     size_t step = harness_count(1, 7);
     struct board board;
@@ -190,7 +190,7 @@ RANK_TEST(any_two_calls_are_told_apart_on_all_ranks, 2, 3, 4)
 }
 
 /* The same calls are none the worse for it, in any order. */
-RANK_TEST(equal_calls_are_accepted, 2, 3)
+static RANK_TEST(equal_calls_are_accepted, 2, 3)
 {
     struct board board = {0};
 
@@ -207,7 +207,7 @@ RANK_TEST(equal_calls_are_accepted, 2, 3)
 }
 
 /* A call that one rank makes and the others do not shifts its later ones. */
-RANK_TEST(an_extra_call_is_found, 2, 4)
+static RANK_TEST(an_extra_call_is_found, 2, 4)
 {
     static const struct kind extra = {PLAY_ALL_REDUCE,
                                       IRIS_DTYPE_F32,
@@ -245,7 +245,7 @@ RANK_TEST(an_extra_call_is_found, 2, 4)
 }
 
 /* What no name and no count tells apart. */
-RANK_TEST(options_that_differ_are_found, 2)
+static RANK_TEST(options_that_differ_are_found, 2)
 {
     struct board board = {0};
     struct iris_ccl_options options;

@@ -117,7 +117,7 @@ static int broadcast_once(struct places *places, const struct play *play,
     return 0;
 }
 
-RANK_TEST(a_root_may_have_its_input_anywhere, 2, 3)
+static RANK_TEST(a_root_may_have_its_input_anywhere, 2, 3)
 {
     struct places places;
     uint64_t round = 0;
@@ -146,7 +146,7 @@ RANK_TEST(a_root_may_have_its_input_anywhere, 2, 3)
 
 /* ---- The same places on all members ---- */
 
-RANK_TEST(buffers_may_be_anywhere_on_all_members_alike, 2, 3)
+static RANK_TEST(buffers_may_be_anywhere_on_all_members_alike, 2, 3)
 {
     struct places places;
     uint64_t round = 0;
@@ -265,14 +265,14 @@ static int different_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(members_may_differ_where_places_do_not_matter)
+static TEST(members_may_differ_where_places_do_not_matter)
 {
     harness_run(2, different_body, NULL);
     harness_run(3, different_body, NULL);
 }
 
 /* On a GPU those off the heap cannot take the rule, and take what comes next. */
-TEST(a_rule_for_the_heap_is_for_gpus)
+static TEST(a_rule_for_the_heap_is_for_gpus)
 {
     char path[256];
     FILE *file;

@@ -180,7 +180,7 @@ static int shapes_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(rows_get_where_they_belong)
+static TEST(rows_get_where_they_belong)
 {
     harness_run_all(shapes_body, NULL);
     harness_run(3, shapes_body, NULL);
@@ -192,7 +192,7 @@ static int nodes_body(iris_t *iris, void *arg)
     return shapes_body(iris, arg);
 }
 
-TEST(rows_reach_ranks_of_other_nodes)
+static TEST(rows_reach_ranks_of_other_nodes)
 {
     setenv("IRIS_NODES", "2", 1);
     harness_run(4, nodes_body, NULL);
@@ -201,7 +201,7 @@ TEST(rows_reach_ranks_of_other_nodes)
     unsetenv("IRIS_NODES");
 }
 
-RANK_TEST(what_is_out_of_range_says_so, 2)
+static RANK_TEST(what_is_out_of_range_says_so, 2)
 {
     struct iris_ccl_options options;
     uint32_t *words;
@@ -230,7 +230,7 @@ RANK_TEST(what_is_out_of_range_says_so, 2)
 }
 
 /* Members that do not agree about strides learn it. */
-RANK_TEST(members_have_the_same_strides, 2)
+static RANK_TEST(members_have_the_same_strides, 2)
 {
     struct iris_ccl_options options;
     uint32_t *words;

@@ -32,7 +32,7 @@ static iris_status_t reduce(iris_t *iris, void *data, iris_dtype_t dtype,
         IRIS_ERR_INVALID);                                                  \
     CHECK_MESSAGE(text)
 
-RANK_TEST(only_sums_of_floats_have_a_finite_scale, 1, 2)
+static RANK_TEST(only_sums_of_floats_have_a_finite_scale, 1, 2)
 {
     struct iris_ccl_options options;
     float *data;
@@ -61,7 +61,7 @@ RANK_TEST(only_sums_of_floats_have_a_finite_scale, 1, 2)
 }
 
 /* A member alone has no workspace, and its own kernel. */
-RANK_TEST(a_group_of_one_scales_its_own, 1, 2)
+static RANK_TEST(a_group_of_one_scales_its_own, 1, 2)
 {
     static const double in[] = {3.0, -0.1, 1e300, (double)NAN};
     struct iris_ccl_options options;
@@ -99,7 +99,7 @@ RANK_TEST(a_group_of_one_scales_its_own, 1, 2)
 }
 
 /* The sum of the largest f16 is no f16, and their average is. */
-RANK_TEST(averages_are_rounded_once, 3, 4)
+static RANK_TEST(averages_are_rounded_once, 3, 4)
 {
     int num_ranks = iris_num_ranks(iris);
     float factor = (float)(1.0 / num_ranks), complex[COUNT * 2],

@@ -86,7 +86,7 @@ static int rules_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(rules_come_before_the_table)
+static TEST(rules_come_before_the_table)
 {
     tune("rules", rules);
     harness_run(2, rules_body, NULL);
@@ -120,7 +120,7 @@ static int exact_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(rules_are_for_what_was_measured)
+static TEST(rules_are_for_what_was_measured)
 {
     tune("exact", exact);
     harness_run(2, exact_body, NULL);
@@ -138,7 +138,7 @@ static int wrong_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(what_is_wrong_says_where)
+static TEST(what_is_wrong_says_where)
 {
     static const char *const cases[][3] = {
         {"all_reduce gpu 2 any two_shot 0\n\nreduce gpu 2 any two_shot 0\n",
@@ -189,7 +189,7 @@ static int differing_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(members_have_the_same_rules)
+static TEST(members_have_the_same_rules)
 {
     tune("rules", rules);
     harness_run(2, differing_body, NULL);
@@ -276,7 +276,7 @@ static int planted_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(times_correct_a_wrong_table)
+static TEST(times_correct_a_wrong_table)
 {
     struct made_up made_up = {.calls = 0};
     char *text = NULL;
@@ -298,7 +298,7 @@ TEST(times_correct_a_wrong_table)
 }
 
 /* A size that is not wholly measured has no rule. */
-TEST(rules_end_with_the_time)
+static TEST(rules_end_with_the_time)
 {
     struct made_up made_up = {.last_call = 2 * 3 * 3 + 4};
     char *text = NULL;
@@ -312,7 +312,7 @@ TEST(rules_end_with_the_time)
     free(text);
 }
 
-TEST(times_that_disagree_make_no_rules)
+static TEST(times_that_disagree_make_no_rules)
 {
     struct made_up made_up = {.is_noisy = 1};
     char *text = NULL;
@@ -338,7 +338,7 @@ static int setting_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(the_setting_names_a_variant_for_each_collective)
+static TEST(the_setting_names_a_variant_for_each_collective)
 {
     setenv("IRIS_CCL",
            "all_reduce=ring,broadcast=pull,all_reduce=two_shot_packet", 1);

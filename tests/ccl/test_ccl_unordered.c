@@ -29,7 +29,7 @@ static struct play first_play(void)
 }
 
 /* Integers are exact, by rings of every operation and in place. */
-RANK_TEST(integers_are_exact, ALL_RANKS, 3)
+static RANK_TEST(integers_are_exact, ALL_RANKS, 3)
 {
     static const size_t counts[] = {1, 3, 1031, 130, 16, 4100, 0, 32771};
     struct play_board board;
@@ -159,7 +159,7 @@ static int floats_call(iris_t *iris, const struct format *format,
     return 0;
 }
 
-RANK_TEST(floats_are_close, ALL_RANKS, 3)
+static RANK_TEST(floats_are_close, ALL_RANKS, 3)
 {
     for (size_t f = 0; f < sizeof formats / sizeof formats[0]; f++) {
         for (size_t v = 0; v < 3; v++) {
@@ -170,7 +170,7 @@ RANK_TEST(floats_are_close, ALL_RANKS, 3)
     return 0;
 }
 
-RANK_TEST(what_they_cannot_says_so, 2)
+static RANK_TEST(what_they_cannot_says_so, 2)
 {
     struct iris_ccl_options options;
     float *words;

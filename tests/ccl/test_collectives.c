@@ -64,37 +64,37 @@ static void run_ways(enum play_op op)
     harness_run(3, ways_body, &op);
 }
 
-TEST(all_gather_gives_all_parts_in_order)
+static TEST(all_gather_gives_all_parts_in_order)
 {
     run_ways(PLAY_ALL_GATHER);
 }
 
-TEST(reduce_scatter_gives_each_its_part)
+static TEST(reduce_scatter_gives_each_its_part)
 {
     run_ways(PLAY_REDUCE_SCATTER);
 }
 
-TEST(all_to_all_transposes)
+static TEST(all_to_all_transposes)
 {
     run_ways(PLAY_ALL_TO_ALL);
 }
 
-TEST(broadcast_gives_all_the_roots)
+static TEST(broadcast_gives_all_the_roots)
 {
     run_ways(PLAY_BROADCAST);
 }
 
-TEST(reduce_gives_the_root_the_sum)
+static TEST(reduce_gives_the_root_the_sum)
 {
     run_ways(PLAY_REDUCE);
 }
 
-TEST(gather_gives_the_root_all_parts)
+static TEST(gather_gives_the_root_all_parts)
 {
     run_ways(PLAY_GATHER);
 }
 
-TEST(scatter_gives_each_its_part_of_the_roots)
+static TEST(scatter_gives_each_its_part_of_the_roots)
 {
     run_ways(PLAY_SCATTER);
 }
@@ -124,7 +124,7 @@ static int shape_of(int shape, int rank, int num_ranks, int *ranks)
 }
 
 /* All collectives in groups of every shape, two kinds of group by turns. */
-RANK_TEST(groups_of_any_shape_work, 4, 8)
+static RANK_TEST(groups_of_any_shape_work, 4, 8)
 {
     struct play_board board;
     iris_group_t *groups[5];
@@ -193,12 +193,12 @@ static void run_off_heap(enum play_memory memory)
     unsetenv("IRIS_CCL_SIZE");
 }
 
-TEST(memory_off_the_heap_works)
+static TEST(memory_off_the_heap_works)
 {
     run_off_heap(PLAY_OFF_HEAP);
 }
 
-TEST(members_may_differ_in_where_buffers_are)
+static TEST(members_may_differ_in_where_buffers_are)
 {
     run_off_heap(PLAY_MIXED);
 }

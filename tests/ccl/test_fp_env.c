@@ -186,7 +186,7 @@ static int mode_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(members_get_the_same_bits_in_any_environment)
+static TEST(members_get_the_same_bits_in_any_environment)
 {
     for (int mode = 0; mode < MODES; mode++) {
         enum mode one = (enum mode)mode;
@@ -196,7 +196,7 @@ TEST(members_get_the_same_bits_in_any_environment)
     }
 }
 
-TEST(nodes_get_the_same_bits_in_any_environment)
+static TEST(nodes_get_the_same_bits_in_any_environment)
 {
     setenv("IRIS_NODES", "2", 1);
     for (int mode = 1; mode < MODES; mode++) {

@@ -239,7 +239,7 @@ static int rounds_body(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-TEST(parts_of_any_size_come_where_they_belong)
+static TEST(parts_of_any_size_come_where_they_belong)
 {
     int off_heap = 0;
 
@@ -247,7 +247,7 @@ TEST(parts_of_any_size_come_where_they_belong)
     harness_run(3, rounds_body, &off_heap);
 }
 
-TEST(memory_off_the_heap_comes_in_pieces)
+static TEST(memory_off_the_heap_comes_in_pieces)
 {
     int off_heap = 1;
 
@@ -257,7 +257,7 @@ TEST(memory_off_the_heap_comes_in_pieces)
     unsetenv("IRIS_CCL_SIZE");
 }
 
-TEST(ranks_of_other_nodes_are_reached)
+static TEST(ranks_of_other_nodes_are_reached)
 {
     setenv("IRIS_NODES", "2", 1);
     for (int off_heap = 0; off_heap < 2; off_heap++) {
@@ -272,7 +272,7 @@ TEST(ranks_of_other_nodes_are_reached)
 
 /* Rank 0 sends to each, in an order of its own, before it receives; small and
  * large messages match in the order of the calls. */
-RANK_TEST(messages_match_in_the_order_of_the_calls, 2, 4)
+static RANK_TEST(messages_match_in_the_order_of_the_calls, 2, 4)
 {
     int rank = iris_rank(iris), n = iris_num_ranks(iris);
     uint32_t *in, *out, seen;
@@ -304,7 +304,7 @@ RANK_TEST(messages_match_in_the_order_of_the_calls, 2, 4)
 }
 
 /* A captured exchange moves what is there when the graph runs. */
-RANK_TEST(captured_messages_move_again, 2)
+static RANK_TEST(captured_messages_move_again, 2)
 {
     int rank = iris_rank(iris), other = 1 - rank;
     iris_graph_t *graph;
@@ -389,7 +389,7 @@ static int fault_body(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-TEST(members_that_differ_are_told)
+static TEST(members_that_differ_are_told)
 {
     for (int fault = 0; fault < NUM_FAULTS; fault++) {
         enum fault one = (enum fault)fault;
@@ -487,7 +487,7 @@ static int empty_body(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-TEST(nothing_against_one_element_is_told)
+static TEST(nothing_against_one_element_is_told)
 {
     setenv("IRIS_TIMEOUT_MS", "3000", 1);
     for (int nodes = 1; nodes <= 2; nodes++) {
@@ -504,7 +504,7 @@ TEST(nothing_against_one_element_is_told)
 
 /* Rank 0 sends rank 1 more than that expects. Each of three members reads the
  * two counts in its message, whoever finds the difference. */
-RANK_TEST(a_message_names_the_two_counts_that_differ, 3)
+static RANK_TEST(a_message_names_the_two_counts_that_differ, 3)
 {
     int rank = iris_rank(iris);
     size_t counts[3] = {1, rank == 0 ? 2 : 1, 1}, one[3] = {1, 1, 1};
@@ -533,7 +533,7 @@ RANK_TEST(a_message_names_the_two_counts_that_differ, 3)
 
 /* ---- What is refused ---- */
 
-RANK_TEST(wrong_arguments_are_refused, 2)
+static RANK_TEST(wrong_arguments_are_refused, 2)
 {
     size_t counts[2] = {1, 1}, huge[2] = {1, SIZE_MAX / 2};
     int rank = iris_rank(iris);

@@ -171,7 +171,7 @@ static int rounds_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(calls_follow_each_other_without_barriers)
+static TEST(calls_follow_each_other_without_barriers)
 {
     int async = 0;
 
@@ -179,7 +179,7 @@ TEST(calls_follow_each_other_without_barriers)
     harness_run(3, rounds_body, &async);
 }
 
-TEST(calls_without_a_barrier_at_the_end_do)
+static TEST(calls_without_a_barrier_at_the_end_do)
 {
     int async = 1;
 
@@ -214,7 +214,7 @@ static int wrap_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(flags_wrap_around)
+static TEST(flags_wrap_around)
 {
     harness_run(2, wrap_body, NULL);
     harness_run(4, wrap_body, NULL);
@@ -225,7 +225,7 @@ TEST(flags_wrap_around)
 
 /* What was sent in step 1 is no answer in the first step after the flags have
  * begun anew, though the flag is the same and the sender late. */
-RANK_TEST(a_flag_of_last_time_is_no_flag, 2, 4)
+static RANK_TEST(a_flag_of_last_time_is_no_flag, 2, 4)
 {
     uint32_t value = 1000u + (uint32_t)iris_rank(iris), sum = 0, expected = 0;
     uint32_t num_ranks = (uint32_t)iris_num_ranks(iris);

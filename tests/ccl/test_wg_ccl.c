@@ -278,7 +278,7 @@ static int play_group(iris_t *iris, iris_group_t *group, char *memory)
     return 0;
 }
 
-RANK_TEST(workgroups_reduce_and_move_as_streams_do, ALL_RANKS)
+static RANK_TEST(workgroups_reduce_and_move_as_streams_do, ALL_RANKS)
 {
     int n = iris_num_ranks(iris), half[CASES_MEMBERS], members = 0;
     iris_group_t *group;
@@ -399,7 +399,7 @@ static int play_row(iris_t *iris, void *arg)
     return check_cleared(iris, &args.handle);
 }
 
-TEST(twenty_thousand_in_a_row_need_no_reset)
+static TEST(twenty_thousand_in_a_row_need_no_reset)
 {
     size_t calls = 20000;
 
@@ -433,7 +433,7 @@ static int play_mismatch(iris_t *iris, void *arg)
     return iris_clear_error(iris);
 }
 
-TEST(members_that_differ_find_out)
+static TEST(members_that_differ_find_out)
 {
     harness_run_sim(2, play_mismatch, NULL);
 }
@@ -464,13 +464,13 @@ static int play_empty(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(a_member_without_elements_is_found)
+static TEST(a_member_without_elements_is_found)
 {
     harness_run_sim(2, play_empty, NULL);
     harness_run_sim(3, play_empty, NULL);
 }
 
-RANK_TEST(more_workgroups_than_fit_are_refused, 2)
+static RANK_TEST(more_workgroups_than_fit_are_refused, 2)
 {
     iris_ccl_device_t handle = {0};
     char text[80];

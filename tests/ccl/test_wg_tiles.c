@@ -316,7 +316,7 @@ static int play_group(iris_t *iris, iris_group_t *group, char *memory)
     return iris_ccl_device_destroy(iris, &board.args.handle);
 }
 
-RANK_TEST(ragged_tiles_have_the_bits_of_streams, 3, ALL_RANKS)
+static RANK_TEST(ragged_tiles_have_the_bits_of_streams, 3, ALL_RANKS)
 {
     int n = iris_num_ranks(iris), half[CASES_MEMBERS], members = 0;
     iris_group_t *group;
@@ -356,7 +356,7 @@ static int play_shots(iris_t *iris, void *arg)
     return iris_clear_error(iris);
 }
 
-TEST(all_reduce_takes_two_shots_for_many_bytes)
+static TEST(all_reduce_takes_two_shots_for_many_bytes)
 {
     harness_run_sim(3, play_shots, NULL);
 }
@@ -425,7 +425,7 @@ IRIS_KERNEL(make_and_reduce, struct ready_args)
     iris_wg_ccl_end(wg, &ccl);
 }
 
-RANK_TEST(tiles_are_reduced_when_they_are_ready, 2, 4)
+static RANK_TEST(tiles_are_reduced_when_they_are_ready, 2, 4)
 {
     struct ready_args args = {.context = iris_device_context(iris)};
     void *memory;

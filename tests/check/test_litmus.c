@@ -109,7 +109,7 @@ static int run_rank(iris_t *iris, void *arg)
     return iris_free(iris, words);
 }
 
-TEST(no_round_has_a_forbidden_outcome)
+static TEST(no_round_has_a_forbidden_outcome)
 {
     for (int i = 0; i < NUM_LITMUS; i++) {
         harness_run(litmus_ranks(&litmus_tests[i]), run_rank,

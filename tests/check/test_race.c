@@ -183,7 +183,7 @@ static int last_ranks(int bug)
     return getenv("IRIS_TEST_LONG") != NULL ? 4 : bugs[bug].ranks;
 }
 
-TEST(a_planted_bug_is_found_at_its_lines)
+static TEST(a_planted_bug_is_found_at_its_lines)
 {
     int num_missed = 0;
 
@@ -196,7 +196,7 @@ TEST(a_planted_bug_is_found_at_its_lines)
     assert_int_equal(num_missed, 0);
 }
 
-TEST(the_correct_twin_is_silent)
+static TEST(the_correct_twin_is_silent)
 {
     int num_loud = 0;
 
@@ -225,7 +225,7 @@ static int number_of(const char *name)
 }
 
 /* Lines are noted in memory that processes do not share. */
-TEST(ranks_may_be_processes)
+static TEST(ranks_may_be_processes)
 {
     int bug = number_of("release_of_agent");
 
@@ -236,7 +236,7 @@ TEST(ranks_may_be_processes)
 }
 
 /* One workgroup runs at a time, as the seed says. */
-TEST(seeds_find_bugs_and_leave_twins_alone)
+static TEST(seeds_find_bugs_and_leave_twins_alone)
 {
     int is_long = getenv("IRIS_TEST_LONG") != NULL, num_wrong = 0;
     int last = is_long ? 20 : 1;
@@ -259,7 +259,7 @@ TEST(seeds_find_bugs_and_leave_twins_alone)
 }
 
 /* Which of the two accesses comes first depends on the run. */
-TEST(a_seed_finds_the_same_race_each_time)
+static TEST(a_seed_finds_the_same_race_each_time)
 {
     static char first[sizeof found];
     int runs = getenv("IRIS_TEST_LONG") != NULL ? 100 : 3;
@@ -294,7 +294,7 @@ static iris_status_t run_with(const char *text)
     return status;
 }
 
-TEST(a_race_that_a_file_names_is_no_error)
+static TEST(a_race_that_a_file_names_is_no_error)
 {
     assert_int_equal(
         run_with("# known\n  race:load by rank 1, kernel show_*\n"), IRIS_OK);
@@ -304,7 +304,7 @@ TEST(a_race_that_a_file_names_is_no_error)
     assert_true(has("\"suppressed\": false"));
 }
 
-TEST(a_file_with_other_lines_is_refused)
+static TEST(a_file_with_other_lines_is_refused)
 {
     struct iris_config config;
     struct bug_args args = {.bug = 0};

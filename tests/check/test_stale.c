@@ -180,7 +180,7 @@ static int value_under(int bug, int wrong, int seed)
     return atomic_load(&seen);
 }
 
-TEST(a_bug_reads_an_old_value)
+static TEST(a_bug_reads_an_old_value)
 {
     for (int bug = 0; bug < NUM_BUGS; bug++) {
         int seed = 1;
@@ -193,7 +193,7 @@ TEST(a_bug_reads_an_old_value)
     }
 }
 
-TEST(without_the_bug_all_is_right)
+static TEST(without_the_bug_all_is_right)
 {
     for (int bug = 0; bug < NUM_BUGS; bug++) {
         for (int seed = 1; seed <= SEEDS; seed++) {
@@ -251,7 +251,7 @@ static int load_behind(int wrong, int seed)
     return atomic_load(&began_behind) ? atomic_load(&seen) : 7;
 }
 
-TEST(streams_of_a_rank_are_not_ordered)
+static TEST(streams_of_a_rank_are_not_ordered)
 {
     int seed = 1;
 
@@ -264,7 +264,7 @@ TEST(streams_of_a_rank_are_not_ordered)
     }
 }
 
-TEST(the_page_has_these_values)
+static TEST(the_page_has_these_values)
 {
     const char *folder = getenv("srcdir"); /* make sets it */
     char text[512], *page;

@@ -105,7 +105,7 @@ static int count_outcome(int number, int rounds,
 }
 
 /* Each round is a run of its own: nothing orders it with the others. */
-TEST(an_outcome_is_seen_if_it_is_allowed)
+static TEST(an_outcome_is_seen_if_it_is_allowed)
 {
     int is_long = getenv("IRIS_TEST_LONG") != NULL;
     int rounds = is_long ? MAX_ROUNDS : 100, seeds = is_long ? 20 : 4;
@@ -208,7 +208,7 @@ static char *text_of(const char *path)
     return text;
 }
 
-TEST(a_seed_gives_the_same_run_each_time)
+static TEST(a_seed_gives_the_same_run_each_time)
 {
     char path[96], *first = NULL;
 
@@ -229,7 +229,7 @@ TEST(a_seed_gives_the_same_run_each_time)
     free(first);
 }
 
-TEST(another_seed_gives_another_run)
+static TEST(another_seed_gives_another_run)
 {
     char path[96], *texts[2];
 
@@ -245,7 +245,7 @@ TEST(another_seed_gives_another_run)
     free(texts[1]);
 }
 
-TEST(a_recorded_run_is_made_again)
+static TEST(a_recorded_run_is_made_again)
 {
     char path[96], copy[96], *recorded, *replayed;
     struct iris_config config = settings(3);
@@ -267,7 +267,7 @@ TEST(a_recorded_run_is_made_again)
 }
 
 /* An empty schedule: nobody reads old values. */
-TEST(without_choices_all_is_new)
+static TEST(without_choices_all_is_new)
 {
     char path[96];
     struct iris_config config = settings(1);
@@ -279,7 +279,7 @@ TEST(without_choices_all_is_new)
     unlink(path);
 }
 
-TEST(what_cannot_be_is_refused)
+static TEST(what_cannot_be_is_refused)
 {
     struct iris_config config = settings(1);
     struct litmus_args args = {.rounds = 1};
@@ -299,7 +299,7 @@ TEST(what_cannot_be_is_refused)
 /* ---- The table, again ---- */
 
 /* The short form counts the seeds for some of the tests. */
-TEST(the_page_has_this_table)
+static TEST(the_page_has_this_table)
 {
     const char *folder = getenv("srcdir"); /* make sets it */
     int step = getenv("IRIS_TEST_LONG") != NULL ? 1 : 8, rows = 0;

@@ -53,7 +53,7 @@ static int all_sizes(iris_t *iris, iris_group_t *group)
     return 0;
 }
 
-RANK_TEST(broadcast_reaches_every_member_from_every_root, ALL_RANKS)
+static RANK_TEST(broadcast_reaches_every_member_from_every_root, ALL_RANKS)
 {
     int rank = iris_rank(iris), num_ranks = iris_num_ranks(iris);
     int half[8], count = 0;
@@ -103,7 +103,7 @@ static int back_to_back_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(collectives_need_no_barrier_in_between)
+static TEST(collectives_need_no_barrier_in_between)
 {
     size_t rounds = harness_count(4000, 500);
 
@@ -111,7 +111,8 @@ TEST(collectives_need_no_barrier_in_between)
 }
 
 /* Every member is refused, and the next call works. */
-RANK_TEST(broadcast_refuses_what_makes_no_sense_on_every_member, ALL_RANKS)
+static RANK_TEST(broadcast_refuses_what_makes_no_sense_on_every_member,
+                 ALL_RANKS)
 {
     int num_ranks = iris_num_ranks(iris);
     char data[8] = {0};

@@ -168,12 +168,12 @@ static int body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(two_contexts_work_in_turn_and_the_second_may_end_first)
+static TEST(two_contexts_work_in_turn_and_the_second_may_end_first)
 {
     harness_run_all(body, &(int){1});
 }
 
-TEST(two_contexts_work_in_turn_and_the_first_may_end_first)
+static TEST(two_contexts_work_in_turn_and_the_first_may_end_first)
 {
     harness_run_all(body, &(int){0});
 }
@@ -203,7 +203,7 @@ static int fork_body(iris_t *iris, void *arg)
 }
 
 /* What other processes a rank has is for mpirun to be upset by. */
-TEST(a_child_of_a_rank_may_exit)
+static TEST(a_child_of_a_rank_may_exit)
 {
     if (getenv("OMPI_COMM_WORLD_RANK") == NULL) {
         skip();

@@ -79,7 +79,7 @@ static int crossed(iris_t *iris, void *arg)
 }
 
 /* In one order all is well, also with others alive. */
-RANK_TEST(finalizing_in_one_order_works_with_others_alive, 3)
+static RANK_TEST(finalizing_in_one_order_works_with_others_alive, 3)
 {
     iris_t *contexts[CONTEXTS];
 
@@ -90,7 +90,7 @@ RANK_TEST(finalizing_in_one_order_works_with_others_alive, 3)
     return iris_finalize(contexts[0]);
 }
 
-TEST(finalizing_in_different_orders_is_an_error_at_once)
+static TEST(finalizing_in_different_orders_is_an_error_at_once)
 {
     harness_run(2, crossed, NULL);
     harness_run(3, turned, NULL);

@@ -51,7 +51,7 @@ static int await_end(const iris_t *context)
 }
 
 /* Every rank begins with another one, and one rank waits now and then. */
-RANK_TEST(contexts_can_be_let_go_of_in_any_order, 2, 4)
+static RANK_TEST(contexts_can_be_let_go_of_in_any_order, 2, 4)
 {
     int rank = iris_rank(iris);
     iris_t *contexts[CONTEXTS], *waits;
@@ -75,7 +75,7 @@ RANK_TEST(contexts_can_be_let_go_of_in_any_order, 2, 4)
 
 /* Rank 0 lets go of a context whose stream yet waits for rank 1, which uses
  * rank 0's heap meanwhile. */
-RANK_TEST(a_heap_stays_until_every_rank_has_left, 2)
+static RANK_TEST(a_heap_stays_until_every_rank_has_left, 2)
 {
     int rank = iris_rank(iris);
     uint64_t *words, value = 7;
@@ -109,7 +109,7 @@ RANK_TEST(a_heap_stays_until_every_rank_has_left, 2)
     return iris_barrier(iris, NULL, NULL);
 }
 
-RANK_TEST(what_was_let_go_of_is_gone_for_this_rank, 1, 3)
+static RANK_TEST(what_was_let_go_of_is_gone_for_this_rank, 1, 3)
 {
     iris_t *context;
     void *ptr;
@@ -168,7 +168,7 @@ static int overdue(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(the_deadline_is_waited_for_once)
+static TEST(the_deadline_is_waited_for_once)
 {
     struct harness_capture capture;
 
@@ -242,7 +242,7 @@ static void run_end_early(int killed)
 }
 
 /* Rank 0, too, if the ranks do not reach each other by way of it. */
-TEST(a_process_that_let_go_may_end_before_the_others)
+static TEST(a_process_that_let_go_may_end_before_the_others)
 {
     run_end_early(0);
     run_end_early(1);
@@ -285,7 +285,7 @@ static void end_as_hub(int rank, struct proc_report *report, void *arg)
     proc_finalize(report, iris);
 }
 
-TEST(rank_0_stays_while_the_others_need_its_connections)
+static TEST(rank_0_stays_while_the_others_need_its_connections)
 {
     struct procs procs;
 
@@ -318,7 +318,7 @@ static void outlive(int rank, struct proc_report *report, void *arg)
     report->value = await_end(iris);
 }
 
-TEST(who_let_go_is_not_held_by_a_rank_that_dies)
+static TEST(who_let_go_is_not_held_by_a_rank_that_dies)
 {
     struct procs procs;
 

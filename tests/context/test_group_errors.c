@@ -20,7 +20,7 @@ static int refuse_group(iris_t *iris, const int *ranks, int count,
     return 0;
 }
 
-RANK_TEST(groups_that_differ_are_not_made, RANKS)
+static RANK_TEST(groups_that_differ_are_not_made, RANKS)
 {
     static const int both[] = {0, 1}, turned[] = {1, 0}, all[] = {0, 1, 2};
     static const int outside[] = {0, 1, 3}, twice[] = {1, 1, 2, 0, 1};
@@ -51,7 +51,7 @@ RANK_TEST(groups_that_differ_are_not_made, RANKS)
     return iris_barrier(iris, NULL, NULL);
 }
 
-RANK_TEST(groups_run_out_and_come_back, RANKS)
+static RANK_TEST(groups_run_out_and_come_back, RANKS)
 {
     static const int all[] = {0, 1, 2};
     iris_group_t *groups[100];
@@ -102,13 +102,13 @@ static int other_members_groups(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-TEST(what_is_no_group_is_refused)
+static TEST(what_is_no_group_is_refused)
 {
     harness_run(RANKS, other_members_groups, &(int){0});
 }
 
 /* What one member destroys while another uses it stays as it was. */
-RANK_TEST(a_group_destroyed_by_some_members_only_lives_on, RANKS)
+static RANK_TEST(a_group_destroyed_by_some_members_only_lives_on, RANKS)
 {
     static const int pair[] = {0, 1};
     int rank = iris_rank(iris), word = rank;

@@ -25,7 +25,7 @@ static int pick(int num_ranks, int first, int step, int *ranks)
     return count;
 }
 
-RANK_TEST(members_are_translated_between_groups, ALL_RANKS)
+static RANK_TEST(members_are_translated_between_groups, ALL_RANKS)
 {
     int num_ranks = iris_num_ranks(iris), rank = iris_rank(iris);
     int halves[MAX_RANKS], whole[MAX_RANKS];
@@ -120,14 +120,14 @@ static int apart_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(disjoint_groups_work_at_the_same_time)
+static TEST(disjoint_groups_work_at_the_same_time)
 {
     for (int num_ranks = 2; num_ranks <= 8; num_ranks *= 2) {
         harness_run(num_ranks, apart_body, NULL);
     }
 }
 
-RANK_TEST(a_group_of_one_waits_for_nobody, ALL_RANKS)
+static RANK_TEST(a_group_of_one_waits_for_nobody, ALL_RANKS)
 {
     int rank = iris_rank(iris);
     iris_group_t *group;
@@ -142,7 +142,7 @@ RANK_TEST(a_group_of_one_waits_for_nobody, ALL_RANKS)
 }
 
 /* The order of members is the group's own: whoever is first is root 0. */
-RANK_TEST(members_have_the_order_they_are_listed_in, ALL_RANKS)
+static RANK_TEST(members_have_the_order_they_are_listed_in, ALL_RANKS)
 {
     int num_ranks = iris_num_ranks(iris), rank = iris_rank(iris);
     int ranks[MAX_RANKS];

@@ -126,7 +126,7 @@ static int by_all(iris_t *iris, struct seen *all, uint64_t *words)
     return 0;
 }
 
-RANK_TEST(host_calls_are_seen_before_and_after, 2)
+static RANK_TEST(host_calls_are_seen_before_and_after, 2)
 {
     struct seen seen = {.count = 0}, *const all = &seen;
     const struct iris_observer observer = {.host = note, .self = &seen};

@@ -29,7 +29,7 @@ static iris_t *start(void)
     return iris;
 }
 
-TEST(a_context_comes_and_goes_without_a_trace)
+static TEST(a_context_comes_and_goes_without_a_trace)
 {
     struct leaks before;
     iris_t *iris;
@@ -46,7 +46,7 @@ TEST(a_context_comes_and_goes_without_a_trace)
     assert_int_equal(leaks_found_files(), 0);
 }
 
-TEST(init_may_follow_finalize_again_and_again)
+static TEST(init_may_follow_finalize_again_and_again)
 {
     size_t rounds = harness_count(MANY, SAMPLE);
     struct leaks before;
@@ -68,7 +68,7 @@ static int nothing(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-TEST(jobs_may_follow_each_other_again_and_again)
+static TEST(jobs_may_follow_each_other_again_and_again)
 {
     size_t rounds = harness_count(MANY / 10, SAMPLE / 10);
     struct leaks before;
@@ -81,7 +81,7 @@ TEST(jobs_may_follow_each_other_again_and_again)
     assert_int_equal(leaks_found(&before), 0);
 }
 
-TEST(several_contexts_live_side_by_side)
+static TEST(several_contexts_live_side_by_side)
 {
     struct leaks before;
     iris_t *contexts[5];
@@ -115,7 +115,7 @@ TEST(several_contexts_live_side_by_side)
     assert_int_equal(leaks_found(&before), 0);
 }
 
-RANK_TEST(the_device_context_has_its_public_layout, ALL_RANKS)
+static RANK_TEST(the_device_context_has_its_public_layout, ALL_RANKS)
 {
     const int64_t *on_device = iris_device_context(iris);
     const int64_t *bases = iris_heap_bases(iris);
@@ -150,7 +150,7 @@ RANK_TEST(the_device_context_has_its_public_layout, ALL_RANKS)
 }
 
 /* On one rank only: the others' words, and all that is around, stay. */
-RANK_TEST(the_words_about_tracing_can_be_set, 1, 4)
+static RANK_TEST(the_words_about_tracing_can_be_set, 1, 4)
 {
     const int64_t *on_device = iris_device_context(iris);
     int num_ranks = iris_num_ranks(iris), rank = iris_rank(iris);
@@ -180,7 +180,7 @@ RANK_TEST(the_words_about_tracing_can_be_set, 1, 4)
     return 0;
 }
 
-TEST(too_many_ranks_are_refused_by_name)
+static TEST(too_many_ranks_are_refused_by_name)
 {
     struct iris_config config;
     struct leaks before;
@@ -215,7 +215,7 @@ static void expect_least(struct iris_config *config)
     assert_null(iris);
 }
 
-TEST(a_heap_too_small_for_the_library_is_refused)
+static TEST(a_heap_too_small_for_the_library_is_refused)
 {
     struct iris_config config;
     struct leaks before;

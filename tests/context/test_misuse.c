@@ -97,7 +97,7 @@ static int refuses_all(iris_t *iris, iris_status_t expected, const char *text)
     return 0;
 }
 
-TEST(no_call_works_after_finalize)
+static TEST(no_call_works_after_finalize)
 {
     iris_t *iris = start();
 
@@ -113,7 +113,7 @@ TEST(no_call_works_after_finalize)
 
 /* However many came after it; and no new one has the address of an old one,
  * which would let the calls through. */
-TEST(a_finalized_context_is_never_another)
+static TEST(a_finalized_context_is_never_another)
 {
     iris_t *old[MANY], *live;
 
@@ -134,14 +134,14 @@ TEST(a_finalized_context_is_never_another)
     assert_int_equal(iris_finalize(live), IRIS_OK);
 }
 
-TEST(no_call_works_without_a_context)
+static TEST(no_call_works_without_a_context)
 {
     assert_int_equal(
         refuses_all(NULL, IRIS_ERR_INVALID, "call iris_init first"), 0);
     assert_int_equal(iris_finalize(NULL), IRIS_OK);
 }
 
-TEST(init_needs_somewhere_to_put_the_context)
+static TEST(init_needs_somewhere_to_put_the_context)
 {
     assert_int_equal(iris_init(NULL, NULL), IRIS_ERR_INVALID);
     assert_true(harness_message_has("iris_p is NULL; pass where to put"));
@@ -166,7 +166,7 @@ static int after_fork(iris_t *iris)
     return 0;
 }
 
-TEST(a_forked_child_may_not_use_it_and_does_no_harm)
+static TEST(a_forked_child_may_not_use_it_and_does_no_harm)
 {
     iris_t *iris = start();
     uint64_t *word, seen = 17;

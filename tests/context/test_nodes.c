@@ -290,22 +290,22 @@ static void run(int num_ranks, iris_rank_fn body)
     unsetenv("IRIS_NODES");
 }
 
-TEST(host_calls_name_the_rank_they_cannot_reach)
+static TEST(host_calls_name_the_rank_they_cannot_reach)
 {
     run(RANKS, host_body);
 }
 
-TEST(groups_of_reachable_ranks_work)
+static TEST(groups_of_reachable_ranks_work)
 {
     run(RANKS, groups_body);
 }
 
-TEST(a_kernel_that_touches_another_node_ends)
+static TEST(a_kernel_that_touches_another_node_ends)
 {
     run(RANKS, kernels_body);
 }
 
-TEST(heaps_that_grow_are_mapped_within_a_node)
+static TEST(heaps_that_grow_are_mapped_within_a_node)
 {
     if (!harness_has_gpu()) {
         print_message("left out: IRIS_ALLOCATOR=vmem needs a GPU\n");
@@ -322,7 +322,7 @@ static int never(iris_t *iris, void *arg)
     return harness_failed(__FILE__, __LINE__, "the function ran", 1, 0);
 }
 
-TEST(a_job_may_insist_on_reaching_all)
+static TEST(a_job_may_insist_on_reaching_all)
 {
     if (!harness_fits(RANKS)) {
         skip();

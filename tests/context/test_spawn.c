@@ -73,7 +73,7 @@ static int look(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-TEST(every_rank_runs_once_as_a_thread_or_a_process)
+static TEST(every_rank_runs_once_as_a_thread_or_a_process)
 {
     struct seen *seen = mmap(NULL, sizeof *seen, PROT_READ | PROT_WRITE,
                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -101,7 +101,7 @@ static int is_three(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(zero_ranks_means_what_the_environment_says)
+static TEST(zero_ranks_means_what_the_environment_says)
 {
     struct iris_config config;
 
@@ -113,7 +113,7 @@ TEST(zero_ranks_means_what_the_environment_says)
     assert_int_equal(iris_spawn(&config, 0, is_three, NULL), IRIS_OK);
 }
 
-TEST(wrong_arguments_are_refused)
+static TEST(wrong_arguments_are_refused)
 {
     struct iris_config config;
 
@@ -142,7 +142,7 @@ static int nest(iris_t *iris, void *arg)
     return iris_finalize(own);
 }
 
-TEST(jobs_within_jobs_are_jobs_of_their_own)
+static TEST(jobs_within_jobs_are_jobs_of_their_own)
 {
     int depth = 3;
 
@@ -154,7 +154,7 @@ static void *spawn_in_thread(void *arg)
     return (void *)(intptr_t)spawn_as("threads", 3, is_three, NULL);
 }
 
-TEST(jobs_side_by_side_do_not_meet)
+static TEST(jobs_side_by_side_do_not_meet)
 {
     pthread_t threads[4];
     void *result;
@@ -169,7 +169,7 @@ TEST(jobs_side_by_side_do_not_meet)
     }
 }
 
-TEST(children_of_the_program_are_left_to_it)
+static TEST(children_of_the_program_are_left_to_it)
 {
     pid_t child = fork();
     int how;
@@ -188,7 +188,7 @@ static int launched_as_two(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(under_a_launcher_the_count_must_be_the_launchers)
+static TEST(under_a_launcher_the_count_must_be_the_launchers)
 {
     struct leaks before;
 
@@ -217,7 +217,7 @@ static int fail_with(iris_t *iris, void *arg)
     return iris_malloc(iris, 64, &ptr);
 }
 
-TEST(a_functions_number_comes_back_with_its_rank)
+static TEST(a_functions_number_comes_back_with_its_rank)
 {
     int code = 42;
 
@@ -240,7 +240,7 @@ static int fail_in_library(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-TEST(a_librarys_status_comes_back_with_its_message)
+static TEST(a_librarys_status_comes_back_with_its_message)
 {
     expect(3, fail_in_library, NULL, IRIS_ERR_INVALID,
            "[2/3] rank 77 is out of range");
@@ -249,7 +249,7 @@ TEST(a_librarys_status_comes_back_with_its_message)
 }
 
 /* Under a launcher the thread may have failed at something before. */
-TEST(a_status_of_its_own_comes_with_no_old_message)
+static TEST(a_status_of_its_own_comes_with_no_old_message)
 {
     int code = IRIS_ERR_LIMIT;
     char key[32];
@@ -274,7 +274,7 @@ static int end_it_myself(iris_t *iris, void *arg)
     return *(int *)arg;
 }
 
-TEST(a_function_that_finalizes_has_failed_once)
+static TEST(a_function_that_finalizes_has_failed_once)
 {
     int code = 0;
 
@@ -293,7 +293,7 @@ static int never(iris_t *iris, void *arg)
     return harness_failed(__FILE__, __LINE__, "the function ran", 1, 0);
 }
 
-TEST(ranks_that_cannot_start_run_nothing)
+static TEST(ranks_that_cannot_start_run_nothing)
 {
     const char *before = getenv("IRIS_BACKEND");
     char saved[64];
@@ -312,7 +312,7 @@ static int die(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-TEST(a_killed_child_is_named_with_its_signal)
+static TEST(a_killed_child_is_named_with_its_signal)
 {
     static const int signals[] = {SIGKILL, SIGTERM, SIGABRT};
     char text[64];
@@ -340,7 +340,7 @@ static int leave(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-TEST(a_child_that_exits_is_lost)
+static TEST(a_child_that_exits_is_lost)
 {
     for (int rank = 0; rank < 2; rank++) {
         assert_int_equal(spawn_as("processes", 2, leave, &rank),

@@ -198,7 +198,7 @@ static int world_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(what_ranks_wrote_is_seen_after_every_kind_of_barrier)
+static TEST(what_ranks_wrote_is_seen_after_every_kind_of_barrier)
 {
     size_t rounds = harness_count(5000, 100);
 
@@ -225,7 +225,7 @@ static int back_to_back_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(barriers_follow_each_other_at_once)
+static TEST(barriers_follow_each_other_at_once)
 {
     size_t count = harness_count(100000, 1000);
 
@@ -248,7 +248,7 @@ static int turns_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(workgroups_may_take_turns)
+static TEST(workgroups_may_take_turns)
 {
     size_t rounds = harness_count(10000, 300);
 
@@ -340,7 +340,7 @@ static int groups_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(groups_of_every_shape_come_work_and_go)
+static TEST(groups_of_every_shape_come_work_and_go)
 {
     int chains = (int)harness_count(2000, 50);
 
@@ -380,7 +380,7 @@ static int two_groups_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(two_groups_work_at_once)
+static TEST(two_groups_work_at_once)
 {
     size_t rounds = harness_count(10000, 100);
 

@@ -334,17 +334,17 @@ static void run_all(enum ending ending)
     assert_int_equal(failed, 0);
 }
 
-TEST(every_wait_warns_and_has_a_deadline)
+static TEST(every_wait_warns_and_has_a_deadline)
 {
     run_all(BY_DEADLINE);
 }
 
-TEST(every_wait_warns_and_sees_a_death)
+static TEST(every_wait_warns_and_sees_a_death)
 {
     run_all(BY_DEATH);
 }
 
-TEST(every_wait_warns_and_is_interrupted)
+static TEST(every_wait_warns_and_is_interrupted)
 {
     run_all(BY_INTERRUPT);
 }

@@ -102,7 +102,7 @@ static int never_comes(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(a_rank_that_never_comes_is_named_with_what_it_does)
+static TEST(a_rank_that_never_comes_is_named_with_what_it_does)
 {
     run(never_comes, 0, IRIS_ERR_TIMEOUT, "rank 1");
 }
@@ -154,7 +154,7 @@ static int stuck(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(a_rank_that_waits_for_its_stream_is_said_to)
+static TEST(a_rank_that_waits_for_its_stream_is_said_to)
 {
     run(stuck, 0, IRIS_ERR_TIMEOUT, "rank 1");
     run(stuck, 1, IRIS_ERR_TIMEOUT, "rank 1");
@@ -186,7 +186,7 @@ static void elsewhere(int rank, struct proc_report *report, void *arg)
     proc_finalize(report, iris);
 }
 
-TEST(a_rank_in_another_groups_call_is_said_to_be_there)
+static TEST(a_rank_in_another_groups_call_is_said_to_be_there)
 {
     struct shared *shared = share();
     struct procs procs;
@@ -229,7 +229,7 @@ static int one_fails(iris_t *iris, void *arg)
     return IRIS_ERR_PEER_LOST;
 }
 
-TEST(a_rank_whose_function_fails_is_lost_to_the_others)
+static TEST(a_rank_whose_function_fails_is_lost_to_the_others)
 {
     run(one_fails, 7, IRIS_ERR_PEER_LOST, "the function of rank 1 returned 7");
     run(one_fails, IRIS_ERR_NO_MEMORY, IRIS_ERR_NO_MEMORY, "IRIS_HEAP_SIZE");
@@ -253,7 +253,7 @@ static int chain(iris_t *iris, void *arg)
     return IRIS_ERR_PEER_LOST;
 }
 
-TEST(the_rank_where_it_began_is_named_through_others)
+static TEST(the_rank_where_it_began_is_named_through_others)
 {
     run(chain, 0, IRIS_ERR_PEER_LOST, "the function of rank 1 returned 9");
 }
@@ -277,7 +277,7 @@ static int busy(iris_t *iris, void *arg)
     return IRIS_ERR_PEER_LOST;
 }
 
-TEST(a_loss_is_noticed_while_waiting_for_another_rank)
+static TEST(a_loss_is_noticed_while_waiting_for_another_rank)
 {
     run(busy, 0, IRIS_ERR_PEER_LOST, "the function of rank 1 returned 5");
 }
@@ -293,7 +293,7 @@ static int finalize_early(iris_t *iris, void *arg)
     return IRIS_ERR_MISMATCH;
 }
 
-TEST(finalize_against_a_barrier_is_a_mismatch)
+static TEST(finalize_against_a_barrier_is_a_mismatch)
 {
     run(finalize_early, 0, IRIS_ERR_MISMATCH, "iris_finalize()");
 }

@@ -39,7 +39,7 @@ static struct iris_call reduce(uint64_t count, const char *dtype,
     return call;
 }
 
-RANK_TEST(a_call_of_any_type_is_agreed_on, 2, 4)
+static RANK_TEST(a_call_of_any_type_is_agreed_on, 2, 4)
 {
     struct iris_members *world = &iris->world->members;
     struct iris_call call = reduce(4096, "bf16", "sum");
@@ -61,7 +61,7 @@ RANK_TEST(a_call_of_any_type_is_agreed_on, 2, 4)
     return 0;
 }
 
-RANK_TEST(calls_that_differ_are_printed_with_their_text, 2)
+static RANK_TEST(calls_that_differ_are_printed_with_their_text, 2)
 {
     struct iris_members *world = &iris->world->members;
     int rank = iris_rank(iris);
@@ -84,7 +84,7 @@ RANK_TEST(calls_that_differ_are_printed_with_their_text, 2)
     return iris_i_agree(world, &call); /* and all goes on */
 }
 
-RANK_TEST(a_failed_preparation_fails_every_rank, 3)
+static RANK_TEST(a_failed_preparation_fails_every_rank, 3)
 {
     struct iris_members *world = &iris->world->members;
     struct iris_call call = reduce(8, "f32", "sum");
@@ -105,7 +105,7 @@ RANK_TEST(a_failed_preparation_fails_every_rank, 3)
     return iris_i_agree(world, &call);
 }
 
-RANK_TEST(a_payload_may_fill_its_place, 2)
+static RANK_TEST(a_payload_may_fill_its_place, 2)
 {
     struct iris_members *world = &iris->world->members;
     struct iris_call call = reduce(1, "u8", "xor");
@@ -156,7 +156,7 @@ static int impatient_body(iris_t *iris, void *arg)
     return IRIS_ERR_STATE;
 }
 
-TEST(a_caller_may_end_its_wait)
+static TEST(a_caller_may_end_its_wait)
 {
     struct iris_config config;
     atomic_int over = 0;
@@ -169,7 +169,7 @@ TEST(a_caller_may_end_its_wait)
 
 /* ---- Circles of waits ---- */
 
-TEST(a_rank_that_has_come_since_closes_no_circle)
+static TEST(a_rank_that_has_come_since_closes_no_circle)
 {
     static const int ranks[] = {0, 1};
     const struct iris_part parts[2] = {{"call", 4}, {NULL, 0}};

@@ -138,7 +138,7 @@ static void *crowd_main(void *arg)
     return NULL;
 }
 
-TEST(a_crowd_does_not_hide_a_death)
+static TEST(a_crowd_does_not_hide_a_death)
 {
     struct root root;
     pthread_t crowd[2];
@@ -180,7 +180,7 @@ visit_as(uid_t uid, const struct sockaddr_un *address, socklen_t length)
     _exit(0);
 }
 
-TEST(other_users_fill_no_log)
+static TEST(other_users_fill_no_log)
 {
     const struct passwd *nobody = getpwnam("nobody");
     struct sockaddr_un address;
@@ -257,7 +257,7 @@ static void *thread_rank_main(void *arg)
 }
 
 /* Else a thousand threads would send each other a million hellos. */
-TEST(threads_of_one_spawn_read_what_rank_0_has)
+static TEST(threads_of_one_spawn_read_what_rank_0_has)
 {
     static struct thread_rank ranks[RANKS];
     static atomic_int failed;

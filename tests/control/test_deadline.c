@@ -111,7 +111,7 @@ static int check_usable(iris_t *iris, const struct deadline_args *args)
     return 0;
 }
 
-RANK_TEST(a_wait_that_never_ends_says_what_it_waited_for, 1, 2)
+static RANK_TEST(a_wait_that_never_ends_says_what_it_waited_for, 1, 2)
 {
     atomic_int running = 0;
     struct deadline_args args = {iris_device_context(iris), NULL, &running,
@@ -199,7 +199,7 @@ static int stay_away_body(iris_t *iris, void *arg)
     return status;
 }
 
-RANK_TEST(a_kernel_that_cannot_be_ended_may_be_let_go, 1)
+static RANK_TEST(a_kernel_that_cannot_be_ended_may_be_let_go, 1)
 {
     atomic_int running = 0, go = 0;
     struct deadline_args args = {iris_device_context(iris), NULL, &running,
@@ -221,7 +221,7 @@ RANK_TEST(a_kernel_that_cannot_be_ended_may_be_let_go, 1)
     return check_usable(iris, &args);
 }
 
-TEST(a_grid_that_waits_for_its_last_workgroup_has_to_fit)
+static TEST(a_grid_that_waits_for_its_last_workgroup_has_to_fit)
 {
     int fits = 0;
 
@@ -233,7 +233,7 @@ TEST(a_grid_that_waits_for_its_last_workgroup_has_to_fit)
     unsetenv("IRIS_SIM_CUS");
 }
 
-TEST(a_device_barrier_without_one_rank_ends_on_the_others)
+static TEST(a_device_barrier_without_one_rank_ends_on_the_others)
 {
     assert_int_equal(iris_spawn(NULL, 4, stay_away_body, NULL),
                      IRIS_ERR_TIMEOUT);

@@ -91,7 +91,7 @@ static int init_with_few_descriptors(void *arg)
     return 0;
 }
 
-TEST(init_without_descriptors_says_what_to_raise)
+static TEST(init_without_descriptors_says_what_to_raise)
 {
     in_child(init_with_few_descriptors, NULL);
 }
@@ -164,7 +164,7 @@ static int check_few(const struct few *few, const struct proc_report *reports)
     return own->status == IRIS_OK;
 }
 
-TEST(one_rank_without_descriptors_fails_all_and_is_named)
+static TEST(one_rank_without_descriptors_fails_all_and_is_named)
 {
     char kept[32];
 
@@ -215,7 +215,7 @@ static int spawn_with_few_descriptors(void *arg)
     return 0;
 }
 
-TEST(rank_threads_without_descriptors_all_return)
+static TEST(rank_threads_without_descriptors_all_return)
 {
     in_child(spawn_with_few_descriptors, NULL);
 }

@@ -65,7 +65,7 @@ static uint32_t next_random(uint64_t *state)
     return (uint32_t)(*state >> 33);
 }
 
-TEST(a_rank_may_die_at_any_moment_of_init)
+static TEST(a_rank_may_die_at_any_moment_of_init)
 {
     size_t rounds = harness_count(MANY_ROUNDS, SAMPLE_ROUNDS);
     uint64_t random = 7;
@@ -114,7 +114,7 @@ static int never(iris_t *iris, void *arg)
     return harness_failed(__FILE__, __LINE__, "the function ran", 1, 0);
 }
 
-TEST(spawn_does_not_wait_for_a_child_that_died_before_init)
+static TEST(spawn_does_not_wait_for_a_child_that_died_before_init)
 {
     struct iris_config config;
     struct leaks before;

@@ -304,7 +304,7 @@ static void kill_in(const struct scenario *scenario, int victim)
 }
 
 /* Kernels of two nodes, of which each rank's waits for ranks of the other. */
-TEST(survivors_on_other_nodes_learn_who_died)
+static TEST(survivors_on_other_nodes_learn_who_died)
 {
     static const struct scenario across[] = {
         {"in a spin loop across nodes", in_spin_loop},
@@ -332,7 +332,7 @@ TEST(survivors_on_other_nodes_learn_who_died)
     unsetenv("IRIS_NODES");
 }
 
-TEST(survivors_learn_who_died_wherever_they_wait)
+static TEST(survivors_learn_who_died_wherever_they_wait)
 {
     static const int victims[] = {0, 2, RANKS - 1};
     /* A process takes seconds to open a GPU: each scenario has one victim. */
@@ -360,7 +360,7 @@ static void body_finalize(int rank, struct proc_report *report, void *arg)
     proc_note(report, iris_finalize(iris));
 }
 
-TEST(finalize_does_not_wait_for_the_dead)
+static TEST(finalize_does_not_wait_for_the_dead)
 {
     for (int victim = 0; victim < RANKS; victim++) {
         struct procs procs;
@@ -394,7 +394,7 @@ static void body_orderly(int rank, struct proc_report *report, void *arg)
     }
 }
 
-TEST(ranks_that_finalize_and_end_are_not_lost)
+static TEST(ranks_that_finalize_and_end_are_not_lost)
 {
     size_t rounds = harness_count(200, harness_has_gpu() ? 2 : 10);
 

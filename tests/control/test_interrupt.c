@@ -121,7 +121,7 @@ static int barrier_body(iris_t *iris, void *arg)
     return IRIS_ERR_INTERRUPTED;
 }
 
-TEST(a_barrier_can_be_interrupted)
+static TEST(a_barrier_can_be_interrupted)
 {
     run(barrier_body, IRIS_ERR_INTERRUPTED);
 }
@@ -168,7 +168,7 @@ static int kernel_body(iris_t *iris, void *arg)
     return status;
 }
 
-TEST(a_wait_for_a_kernel_can_be_interrupted)
+static TEST(a_wait_for_a_kernel_can_be_interrupted)
 {
     run(kernel_body, IRIS_ERR_INTERRUPTED);
 }
@@ -199,7 +199,7 @@ static int finalize_body(iris_t *iris, void *arg)
     return IRIS_ERR_INTERRUPTED;
 }
 
-TEST(finalize_can_be_interrupted)
+static TEST(finalize_can_be_interrupted)
 {
     run(finalize_body, IRIS_ERR_INTERRUPTED);
 }
@@ -237,12 +237,12 @@ static int end_body(iris_t *iris, void *arg)
     return leave_for(iris, arg, 0);
 }
 
-TEST(peers_learn_why_a_rank_failed)
+static TEST(peers_learn_why_a_rank_failed)
 {
     run_for(fail_body, IRIS_ERR_PEER_LOST, "");
 }
 
-TEST(peers_learn_why_a_rank_ended)
+static TEST(peers_learn_why_a_rank_ended)
 {
     run_for(end_body, IRIS_ERR_PEER_LOST, "");
 }
@@ -267,7 +267,7 @@ static void ask_who_is_lost(int rank, struct proc_report *report, void *arg)
     proc_finalize(report, iris);
 }
 
-TEST(the_rank_that_was_lost_is_known_without_a_wait)
+static TEST(the_rank_that_was_lost_is_known_without_a_wait)
 {
     struct procs procs;
 
@@ -324,7 +324,7 @@ static void spin_beside(int rank, struct proc_report *report, void *arg)
     proc_finalize(report, iris);
 }
 
-TEST(threads_that_spin_learn_of_a_loss_while_another_waits)
+static TEST(threads_that_spin_learn_of_a_loss_while_another_waits)
 {
     struct procs procs;
 

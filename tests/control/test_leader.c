@@ -50,7 +50,7 @@ static void check_message(const struct proc_report *report, const char *text)
     }
 }
 
-TEST(the_ranks_behind_a_dead_leader_are_named)
+static TEST(the_ranks_behind_a_dead_leader_are_named)
 {
     struct procs procs;
     int64_t death_ns;

@@ -73,7 +73,7 @@ static int init_without_threads(void *arg)
     return 0;
 }
 
-TEST(without_threads_init_says_what_to_raise)
+static TEST(without_threads_init_says_what_to_raise)
 {
     in_child(init_without_threads, NULL);
 }
@@ -95,7 +95,7 @@ static int streams_without_threads(void *arg)
     return 0;
 }
 
-TEST(a_stream_without_a_thread_is_refused)
+static TEST(a_stream_without_a_thread_is_refused)
 {
     in_child(streams_without_threads, NULL);
 }
@@ -123,7 +123,7 @@ static int init_with_small_files(void *arg)
     return 0;
 }
 
-TEST(a_limit_on_files_is_an_error_not_a_signal)
+static TEST(a_limit_on_files_is_an_error_not_a_signal)
 {
     in_child(init_with_small_files, NULL);
 }
@@ -155,7 +155,7 @@ static int allocate_under_fire(void *arg)
     return 0;
 }
 
-TEST(a_periodic_signal_disturbs_nothing)
+static TEST(a_periodic_signal_disturbs_nothing)
 {
     in_child(allocate_under_fire, NULL);
 }

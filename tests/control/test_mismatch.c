@@ -91,7 +91,7 @@ static int different_sizes(iris_t *iris, void *arg)
     return free_all(iris, blocks);
 }
 
-TEST(sizes_that_differ_are_told_to_all_and_undone)
+static TEST(sizes_that_differ_are_told_to_all_and_undone)
 {
     harness_run(RANKS, different_sizes, &(int){0});
 }
@@ -125,7 +125,7 @@ static int different_kinds(iris_t *iris, void *arg)
     return free_all(iris, blocks);
 }
 
-TEST(calls_that_differ_are_told_to_all_and_undone)
+static TEST(calls_that_differ_are_told_to_all_and_undone)
 {
     harness_run(RANKS, different_kinds, &(int){0});
 }
@@ -178,12 +178,12 @@ static int one_is_wrong(iris_t *iris, void *arg)
     return free_all(iris, blocks);
 }
 
-TEST(one_ranks_bad_argument_fails_all_and_names_it)
+static TEST(one_ranks_bad_argument_fails_all_and_names_it)
 {
     harness_run(RANKS, one_is_wrong, &(int){0});
 }
 
-RANK_TEST(broadcasts_that_differ_touch_nothing, RANKS)
+static RANK_TEST(broadcasts_that_differ_touch_nothing, RANKS)
 {
     int rank = iris_rank(iris);
     char data[16] = "untouched";
@@ -243,7 +243,7 @@ static int call_across(iris_t *iris, void *arg)
 }
 
 /* No group goes on after it, so ranks cannot finalize together. */
-TEST(calls_of_different_groups_are_told_at_once)
+static TEST(calls_of_different_groups_are_told_at_once)
 {
     struct pair pairs[] = {{.calls = {iris_group_destroy, allocate}},
                            {.calls = {iris_group_destroy, barrier_of_all}},

@@ -148,17 +148,17 @@ static void run(iris_rank_fn body)
     assert_int_equal(leaks_found(&before), 0);
 }
 
-TEST(a_check_ends_the_wait_for_ranks)
+static TEST(a_check_ends_the_wait_for_ranks)
 {
     run(in_barrier);
 }
 
-TEST(a_check_ends_the_wait_for_a_kernel)
+static TEST(a_check_ends_the_wait_for_a_kernel)
 {
     run(in_kernel);
 }
 
-TEST(a_check_ends_the_wait_for_deferred_frees)
+static TEST(a_check_ends_the_wait_for_deferred_frees)
 {
     run(in_deferred_free);
 }
@@ -189,7 +189,7 @@ static void init_alone(int64_t rank)
     iris_set_wait_check(NULL, NULL);
 }
 
-TEST(a_check_ends_the_wait_for_ranks_that_never_come)
+static TEST(a_check_ends_the_wait_for_ranks_that_never_come)
 {
     init_alone(0);
     init_alone(1);
@@ -211,7 +211,7 @@ static void init_of_two(int rank, struct proc_report *report, void *arg)
     iris_set_wait_check(NULL, NULL);
 }
 
-TEST(a_rank_that_was_interrupted_is_lost_to_the_others)
+static TEST(a_rank_that_was_interrupted_is_lost_to_the_others)
 {
     struct procs procs;
 

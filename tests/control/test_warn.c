@@ -75,7 +75,7 @@ static int barrier_body(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-TEST(a_collective_call_says_for_whom_it_waits)
+static TEST(a_collective_call_says_for_whom_it_waits)
 {
     run(barrier_body, "iris_barrier has waited 0 s for rank 1: after 1 "
                       "collective calls it is outside the library since its "
@@ -95,7 +95,7 @@ static int stream_body(iris_t *iris, void *arg)
     return iris_stream_synchronize(iris, NULL);
 }
 
-TEST(a_stream_that_is_not_done_is_said_to)
+static TEST(a_stream_that_is_not_done_is_said_to)
 {
     run(stream_body, "the host has waited 0 s for a stream: ");
 }
@@ -120,7 +120,7 @@ static void come_late(int rank, struct proc_report *report, void *arg)
     proc_reach(report, 1);
 }
 
-TEST(init_says_for_whom_it_waits)
+static TEST(init_says_for_whom_it_waits)
 {
     static const char *const lines[2][2] = {
         {"[1/3] iris_init has waited 0 s for rank 0, which has not come; "

@@ -193,8 +193,8 @@ IRIS_KERNEL(look_around, struct args)
     }
 }
 
-RANK_TEST(every_atomic_type_order_and_scope_changes_its_element_alone,
-          ALL_RANKS)
+static RANK_TEST(every_atomic_type_order_and_scope_changes_its_element_alone,
+                 ALL_RANKS)
 {
     const size_t bytes = (size_t)iris_num_ranks(iris) * CASES * CELL;
     struct matrix matrix = {0};

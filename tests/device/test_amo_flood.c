@@ -235,14 +235,14 @@ static int play_yard(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(floods_of_updates_lose_none_and_tear_nothing)
+static TEST(floods_of_updates_lose_none_and_tear_nothing)
 {
     struct pair pair = {{flood, flooded}, harness_count(100000, 2000)};
 
     harness_run_all(play_yard, &pair);
 }
 
-TEST(a_lock_on_one_rank_guards_plain_data_on_another)
+static TEST(a_lock_on_one_rank_guards_plain_data_on_another)
 {
     struct pair pair = {{guard, guarded}, harness_count(5000, 200)};
 

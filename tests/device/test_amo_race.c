@@ -258,7 +258,7 @@ static int play_arenas(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(old_values_of_all_contenders_are_one_history)
+static TEST(old_values_of_all_contenders_are_one_history)
 {
     size_t rounds = harness_count(50, 3);
 

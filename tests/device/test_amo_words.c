@@ -119,12 +119,12 @@ static int play_words(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(min_max_and_cas_take_nan_and_signed_zero_as_documented)
+static TEST(min_max_and_cas_take_nan_and_signed_zero_as_documented)
 {
     harness_run_all(play_words, (void *)special_floats);
 }
 
-TEST(one_word_may_be_used_at_other_widths_in_turn)
+static TEST(one_word_may_be_used_at_other_widths_in_turn)
 {
     harness_run_all(play_words, (void *)mixed_widths);
 }

@@ -211,17 +211,17 @@ static void with_check(int checked, iris_rank_fn body)
     unsetenv("IRIS_CHECK");
 }
 
-TEST(an_access_outside_of_what_is_allocated_ends_the_kernel)
+static TEST(an_access_outside_of_what_is_allocated_ends_the_kernel)
 {
     with_check(1, stray_body);
 }
 
-TEST(without_the_check_it_does_not)
+static TEST(without_the_check_it_does_not)
 {
     with_check(0, stray_body);
 }
 
-TEST(what_is_inside_passes_the_check)
+static TEST(what_is_inside_passes_the_check)
 {
     with_check(1, right_body);
 }
@@ -240,7 +240,7 @@ static int again_body(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-TEST(memory_that_is_allocated_again_is_not_freed)
+static TEST(memory_that_is_allocated_again_is_not_freed)
 {
     with_check(1, again_body);
 }

@@ -83,7 +83,7 @@ static int check_halves(iris_t *iris, struct convert_args *args, void *host)
 
 /* Floats from everywhere, and all around the ends of f16's subnormal and normal
  * numbers. */
-RANK_TEST(kernels_convert_as_the_host_does, 1)
+static RANK_TEST(kernels_convert_as_the_host_does, 1)
 {
     static const uint32_t starts[] = {0x32ff0000, 0x387f0000, 0x477d0000,
                                       0x7f7f0000, 0xb2ff0000, 0xff7f0000};

@@ -133,7 +133,7 @@ static void leave_out(void)
     }
 }
 
-TEST(a_fault_writes_a_line_before_the_default_action)
+static TEST(a_fault_writes_a_line_before_the_default_action)
 {
     char text[4096];
     int status;
@@ -147,7 +147,7 @@ TEST(a_fault_writes_a_line_before_the_default_action)
                                                   : status != 0);
 }
 
-TEST(the_programs_own_handler_comes_after_the_line)
+static TEST(the_programs_own_handler_comes_after_the_line)
 {
     char text[4096], *line;
     int status;
@@ -161,7 +161,7 @@ TEST(the_programs_own_handler_comes_after_the_line)
     assert_int_equal(WEXITSTATUS(status), 7);
 }
 
-TEST(the_line_names_the_allocation_that_is_nearest)
+static TEST(the_line_names_the_allocation_that_is_nearest)
 {
     char text[4096];
 
@@ -172,7 +172,7 @@ TEST(the_line_names_the_allocation_that_is_nearest)
                      "heap offset ");
 }
 
-TEST(a_kernel_that_uses_up_its_stack_gets_its_line)
+static TEST(a_kernel_that_uses_up_its_stack_gets_its_line)
 {
     char text[4096];
 
@@ -182,7 +182,7 @@ TEST(a_kernel_that_uses_up_its_stack_gets_its_line)
                "[Iris] rank 0: kernel make_fault, workgroup 1: SIGSEGV at ");
 }
 
-RANK_TEST(a_context_that_is_NULL_ends_the_kernel, 2)
+static RANK_TEST(a_context_that_is_NULL_ends_the_kernel, 2)
 {
     struct fault_args args = {.what = NO_CONTEXT};
 
@@ -199,7 +199,7 @@ static int ordinary_body(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-TEST(when_streams_are_gone_so_is_the_handler)
+static TEST(when_streams_are_gone_so_is_the_handler)
 {
     struct sigaction before, after;
 

@@ -113,7 +113,7 @@ static void check_nan(const struct format *format, uint32_t bits)
     assert_int_equal(format->from_f32(value) | quiet, bits | quiet);
 }
 
-TEST(every_pattern_is_what_ieee_says_and_comes_back)
+static TEST(every_pattern_is_what_ieee_says_and_comes_back)
 {
     for (size_t f = 0; f < NUM_FORMATS; f++) {
         for (uint32_t bits = 0; bits < 0x10000; bits++) {
@@ -153,7 +153,7 @@ static void check_between(const struct format *format, uint32_t low)
     }
 }
 
-TEST(values_between_go_to_the_nearest_and_ties_to_even)
+static TEST(values_between_go_to_the_nearest_and_ties_to_even)
 {
     for (size_t f = 0; f < NUM_FORMATS; f++) {
         for (uint32_t low = 0; low < infinity_of(&formats[f]); low++) {
@@ -176,7 +176,7 @@ static double nearest(const struct format *format, uint32_t magnitude)
     return (sum - big) * last_place;
 }
 
-TEST(floats_from_everywhere_round_as_in_double)
+static TEST(floats_from_everywhere_round_as_in_double)
 {
     const uint32_t step = harness_count(1, 0) ? 41 : 4099; /* primes */
 
@@ -201,7 +201,7 @@ TEST(floats_from_everywhere_round_as_in_double)
     }
 }
 
-TEST(too_large_becomes_infinity_and_every_nan_stays_a_quiet_nan)
+static TEST(too_large_becomes_infinity_and_every_nan_stays_a_quiet_nan)
 {
     for (size_t f = 0; f < NUM_FORMATS; f++) {
         const struct format *format = &formats[f];

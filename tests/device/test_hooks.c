@@ -161,7 +161,7 @@ static int check_run(const struct record *record)
     return 0;
 }
 
-RANK_TEST(observers_get_the_values_that_operations_exchange, 1, 2)
+static RANK_TEST(observers_get_the_values_that_operations_exchange, 1, 2)
 {
     struct record first = {0}, second = {0};
     const struct iris_observer observers[] = {
@@ -191,7 +191,7 @@ RANK_TEST(observers_get_the_values_that_operations_exchange, 1, 2)
     return iris_free(iris, words);
 }
 
-RANK_TEST(an_observer_gets_the_poll_that_ended_a_wait, 2)
+static RANK_TEST(an_observer_gets_the_poll_that_ended_a_wait, 2)
 {
     struct record record = {0};
     const struct iris_observer observer = {.device = note, .self = &record};
@@ -220,7 +220,7 @@ RANK_TEST(an_observer_gets_the_poll_that_ended_a_wait, 2)
     return iris_free(iris, ball);
 }
 
-RANK_TEST(an_observer_can_end_a_kernel_before_an_operation, 1)
+static RANK_TEST(an_observer_can_end_a_kernel_before_an_operation, 1)
 {
     struct record record = {.answer = IRIS_ERR_MISMATCH, .answer_to = 4};
     const struct iris_observer observer = {.device = note, .self = &record};
@@ -245,7 +245,7 @@ RANK_TEST(an_observer_can_end_a_kernel_before_an_operation, 1)
     return iris_free(iris, words);
 }
 
-TEST(there_is_a_limit_on_observers)
+static TEST(there_is_a_limit_on_observers)
 {
     struct iris_observer observers[IRIS_MAX_OBSERVERS + 1] = {{.self = NULL}};
     struct iris_hooks hooks = {0};

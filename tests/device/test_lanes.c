@@ -85,7 +85,8 @@ IRIS_KERNEL(exchange, struct tally_args)
     }
 }
 
-RANK_TEST(lane_loops_take_each_index_once_and_barriers_join_lanes, ALL_RANKS)
+static RANK_TEST(lane_loops_take_each_index_once_and_barriers_join_lanes,
+                 ALL_RANKS)
 {
     const unsigned grids[] = {1, 2, 3, 7};
     const uint64_t counts[] = {0, 1, 5, 1000};

@@ -257,22 +257,22 @@ static void play_messages(enum way way)
                                 count / (GRID * WINDOW) + 1, way, WINDOW});
 }
 
-TEST(no_released_flag_overtakes_the_stores_before_it)
+static TEST(no_released_flag_overtakes_the_stores_before_it)
 {
     play_messages(STORE_FLAG);
 }
 
-TEST(no_released_update_overtakes_the_puts_before_it)
+static TEST(no_released_update_overtakes_the_puts_before_it)
 {
     play_messages(PUT_FLAG);
 }
 
-TEST(no_signal_overtakes_the_stores_of_other_lanes)
+static TEST(no_signal_overtakes_the_stores_of_other_lanes)
 {
     play_messages(STORE_WINDOW);
 }
 
-TEST(no_signal_overtakes_a_workgroups_put)
+static TEST(no_signal_overtakes_a_workgroups_put)
 {
     game_play_all((struct game){blocks, sizeof(struct block_board), GRID,
                                 harness_count(50000, 200), 0, 256});

@@ -344,7 +344,7 @@ static int run(iris_t *iris, struct watched_args *args,
     return 0;
 }
 
-RANK_TEST(an_observer_sees_every_operation_and_changes_none, ALL_RANKS)
+static RANK_TEST(an_observer_sees_every_operation_and_changes_none, ALL_RANKS)
 {
     struct watched_args args = {iris_device_context(iris), NULL,
                                 iris_group_device(iris, NULL)};

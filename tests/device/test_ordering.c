@@ -242,33 +242,33 @@ static void play_messages(enum announce how)
                                 harness_count(1000000, 20000), how, 1});
 }
 
-TEST(data_is_seen_after_a_flag_that_is_released_and_acquired)
+static TEST(data_is_seen_after_a_flag_that_is_released_and_acquired)
 {
     play_messages(BY_STORE);
 }
 
-TEST(data_is_seen_after_a_flag_that_is_updated)
+static TEST(data_is_seen_after_a_flag_that_is_updated)
 {
     play_messages(BY_UPDATE);
 }
 
-TEST(data_is_seen_after_a_relaxed_flag_between_fences)
+static TEST(data_is_seen_after_a_relaxed_flag_between_fences)
 {
     play_messages(BY_FENCE);
 }
 
-TEST(data_is_seen_after_a_signal)
+static TEST(data_is_seen_after_a_signal)
 {
     play_messages(BY_SIGNAL);
 }
 
-TEST(a_signal_does_not_overtake_a_workgroups_put_or_store)
+static TEST(a_signal_does_not_overtake_a_workgroups_put_or_store)
 {
     game_play_all((struct game){bulk, sizeof(struct bulk_board), 1,
                                 harness_count(2000, 70), 0, 256});
 }
 
-TEST(all_to_all_cycles_need_no_barrier)
+static TEST(all_to_all_cycles_need_no_barrier)
 {
     game_play_all((struct game){fan_out, sizeof(struct fan_board), 1,
                                 harness_count(100000, 2000), 0, 64});

@@ -213,7 +213,7 @@ static int play_case(iris_t *iris, const struct args *all, char *heap,
     return 0;
 }
 
-RANK_TEST(products_of_every_layout_are_right_and_in_order_exact, 2)
+static RANK_TEST(products_of_every_layout_are_right_and_in_order_exact, 2)
 {
     struct args all = {.context = iris_device_context(iris)};
     char *host = (char *)malloc(3 * REGION);
@@ -244,7 +244,7 @@ IRIS_KERNEL(multiply_nothing, struct args)
     iris_wg_tile_sums_put(wg, dev, sums, args->c, IRIS_DTYPE_F32, dev.rank);
 }
 
-RANK_TEST(other_types_and_larger_tiles_leave_the_rest_alone, 1)
+static RANK_TEST(other_types_and_larger_tiles_leave_the_rest_alone, 1)
 {
     struct args args = {.context = iris_device_context(iris)};
     float host[1 << 14];

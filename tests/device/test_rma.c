@@ -270,7 +270,7 @@ static int body(iris_t *iris, void *arg)
     return where == 0 ? 0 : harness_failed(__FILE__, __LINE__, text, 1, 0);
 }
 
-TEST(every_way_moves_every_type_between_every_pair_of_ranks)
+static TEST(every_way_moves_every_type_between_every_pair_of_ranks)
 {
     const size_t sizes[] = {257, 0};
     struct sweep sweep = {LOAD, COPY_MASKED, sizes, 1, 0, 1};
@@ -278,7 +278,7 @@ TEST(every_way_moves_every_type_between_every_pair_of_ranks)
     harness_run_all(body, &sweep);
 }
 
-TEST(every_size_arrives_whole_and_nothing_beside_it)
+static TEST(every_size_arrives_whole_and_nothing_beside_it)
 {
     const size_t sizes[] = {1, 8, 16, 32, 257, MOST, 0};
     const enum way ways[] = {LOAD, GET, STORE, PUT, COPY};
@@ -290,7 +290,7 @@ TEST(every_size_arrives_whole_and_nothing_beside_it)
     }
 }
 
-TEST(no_cache_hint_changes_a_value)
+static TEST(no_cache_hint_changes_a_value)
 {
     const size_t sizes[] = {33, 0};
     struct sweep loads = {LOAD_HINT, LOAD_HINT, sizes, HINTS, 0, HINTS};
@@ -300,7 +300,7 @@ TEST(no_cache_hint_changes_a_value)
     harness_run_all(body, &stores);
 }
 
-TEST(masked_off_lanes_touch_nothing_and_load_other)
+static TEST(masked_off_lanes_touch_nothing_and_load_other)
 {
     const enum way ways[] = {LOAD_MASKED, GET_MASKED, STORE_MASKED, PUT_MASKED,
                              COPY_MASKED};
@@ -313,7 +313,7 @@ TEST(masked_off_lanes_touch_nothing_and_load_other)
     }
 }
 
-TEST(rounds_follow_each_other_through_the_same_memory)
+static TEST(rounds_follow_each_other_through_the_same_memory)
 {
     const size_t sizes[] = {31, 0};
     struct sweep gets = {GET, GET, sizes, 1, 0, harness_count(300, 4)};
@@ -354,7 +354,7 @@ IRIS_KERNEL(store_guarded, struct guarded_args)
     }
 }
 
-RANK_TEST(a_peer_that_is_none_does_no_harm_behind_a_test, ALL_RANKS)
+static RANK_TEST(a_peer_that_is_none_does_no_harm_behind_a_test, ALL_RANKS)
 {
     uint64_t seen[ROUNDS * LANES], lanes;
     struct guarded_args args = {.context = iris_device_context(iris),

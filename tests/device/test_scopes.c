@@ -92,13 +92,13 @@ static int streams_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(data_is_seen_after_a_flag_between_workgroups)
+static TEST(data_is_seen_after_a_flag_between_workgroups)
 {
     game_play_all((struct game){messages, sizeof(struct scope_board), 2,
                                 harness_count(1000000, 5000), 0, 1});
 }
 
-TEST(data_is_seen_after_a_flag_between_streams)
+static TEST(data_is_seen_after_a_flag_between_streams)
 {
     size_t rounds = harness_count(1000000, 5000);
 

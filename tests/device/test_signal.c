@@ -144,23 +144,23 @@ IRIS_KERNEL(rally_every_pair, struct game_args)
     }
 }
 
-TEST(signals_are_set_added_to_and_fetched_on_every_rank)
+static TEST(signals_are_set_added_to_and_fetched_on_every_rank)
 {
     GAME_PLAY(set_and_add, struct board, 1, 1);
     GAME_PLAY(set_and_add, struct board, 3, harness_count(100000, 1000));
 }
 
-TEST(put_signal_relays_a_token_around_the_ring)
+static TEST(put_signal_relays_a_token_around_the_ring)
 {
     GAME_PLAY(relay, struct board, 1, harness_count(200000, 2000));
 }
 
-TEST(put_signal_carries_every_element_type)
+static TEST(put_signal_carries_every_element_type)
 {
     GAME_PLAY(put_every_type, struct board, 1, 1);
 }
 
-TEST(every_pair_plays_ping_pong)
+static TEST(every_pair_plays_ping_pong)
 {
     GAME_PLAY(rally_every_pair, struct board, 1, harness_count(20000, 1000));
 }

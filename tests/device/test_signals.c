@@ -152,12 +152,12 @@ IRIS_KERNEL(everyone_to_everyone, struct game_args)
     }
 }
 
-TEST(vector_waits_and_tests_are_right_for_every_subset)
+static TEST(vector_waits_and_tests_are_right_for_every_subset)
 {
     GAME_PLAY(every_set, struct board, 1, 1);
 }
 
-TEST(vector_waits_find_each_sender_once_with_its_data)
+static TEST(vector_waits_find_each_sender_once_with_its_data)
 {
     GAME_PLAY(everyone_to_everyone, struct board, 1,
               harness_count(200000, 5000));

@@ -88,7 +88,7 @@ static int use_heap(iris_t *iris, void **blocks, int64_t *sum_p)
     return 0;
 }
 
-RANK_TEST(the_allocator_survives_a_kernel_that_overwrites_all, 1, 4)
+static RANK_TEST(the_allocator_survives_a_kernel_that_overwrites_all, 1, 4)
 {
     void *blocks[BLOCKS] = {NULL};
     unsigned char *first = NULL, *end = NULL;
@@ -157,7 +157,7 @@ static int measure(iris_t *iris, void *arg)
 
 /* Others use shared memory, too, more and less of it as time goes by: it is
  * enough to see once that so many heaps fit into so little. */
-TEST(large_heaps_take_next_to_nothing_before_they_are_used)
+static TEST(large_heaps_take_next_to_nothing_before_they_are_used)
 {
     struct iris_config config;
     struct usage usage = {0};

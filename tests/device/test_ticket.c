@@ -76,7 +76,7 @@ IRIS_KERNEL(take_turns, struct game_args)
     }
 }
 
-TEST(a_ticket_lock_excludes_and_serves_in_order)
+static TEST(a_ticket_lock_excludes_and_serves_in_order)
 {
     game_play_all((struct game){take_turns, sizeof(struct ticket_board), 2,
                                 harness_count(20000, 50), 0, 64});

@@ -186,7 +186,7 @@ static int play_case(struct matrix *matrix, struct args *all, unsigned i,
     return 0;
 }
 
-RANK_TEST(tiles_of_every_layout_arrive_and_touch_nothing_else, ALL_RANKS)
+static RANK_TEST(tiles_of_every_layout_arrive_and_touch_nothing_else, ALL_RANKS)
 {
     struct matrix matrix = {0};
     struct args all = {0};
@@ -222,7 +222,7 @@ IRIS_KERNEL(move_nothing, struct args)
     (void)iris_wait_until(dev, args->signals, IRIS_CMP_EQ, 1);
 }
 
-RANK_TEST(a_tile_of_no_elements_signals, ALL_RANKS)
+static RANK_TEST(a_tile_of_no_elements_signals, ALL_RANKS)
 {
     struct args args = {0};
     void *signals;
@@ -250,7 +250,7 @@ static void check_block(uint32_t m, uint32_t n, uint32_t rows, uint32_t cols)
     }
 }
 
-TEST(blocks_end_with_their_view)
+static TEST(blocks_end_with_their_view)
 {
     check_block(0, 0, 64, 128);
     check_block(1, 1, 64, 128);

@@ -78,7 +78,7 @@ static int touch_body(iris_t *iris, void *arg)
     return iris_free(iris, word);
 }
 
-TEST(a_kernel_that_touches_an_unreachable_rank_ends)
+static TEST(a_kernel_that_touches_an_unreachable_rank_ends)
 {
     setenv("IRIS_NODES", "2", 1);
     setenv("IRIS_TRANSPORT", "none", 1);

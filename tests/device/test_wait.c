@@ -140,12 +140,12 @@ IRIS_KERNEL(wait_each_way, struct game_args)
     }
 }
 
-TEST(wait_until_and_test_compare_every_word_type_six_ways)
+static TEST(wait_until_and_test_compare_every_word_type_six_ways)
 {
     GAME_PLAY(compare, struct board, 1, 1);
 }
 
-TEST(wait_until_goes_on_at_the_right_value_and_sees_the_data)
+static TEST(wait_until_goes_on_at_the_right_value_and_sees_the_data)
 {
     GAME_PLAY(wait_each_way, struct board, 2, harness_count(10000, 200));
 }

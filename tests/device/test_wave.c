@@ -172,7 +172,7 @@ static int check_moved(iris_t *iris, struct args *args, unsigned num_lanes)
     return 0;
 }
 
-RANK_TEST(lanes_combine_and_wavefronts_put, 1, 3)
+static RANK_TEST(lanes_combine_and_wavefronts_put, 1, 3)
 {
     struct args args = {.context = iris_device_context(iris)};
     unsigned char *bytes = (unsigned char *)malloc(8192);

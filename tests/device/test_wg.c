@@ -158,7 +158,7 @@ static int play_pairs(struct matrix *matrix, struct args *args)
     return 0;
 }
 
-RANK_TEST(blocks_move_whole_at_every_misalignment_and_size, ALL_RANKS)
+static RANK_TEST(blocks_move_whole_at_every_misalignment_and_size, ALL_RANKS)
 {
     const uint64_t sizes[] = {0, 1, 3, 15, 16, 17, 63, 64, 255, MOST};
     const size_t num_sizes = sizeof sizes / sizeof *sizes;
@@ -233,7 +233,7 @@ IRIS_KERNEL(check_ring, struct args)
     }
 }
 
-RANK_TEST(a_block_goes_around_the_ring_and_comes_back, ALL_RANKS)
+static RANK_TEST(a_block_goes_around_the_ring_and_comes_back, ALL_RANKS)
 {
     struct matrix matrix = {0};
     struct args args = {0};
@@ -281,7 +281,7 @@ IRIS_KERNEL(move_nothing, struct args)
     (void)iris_wait_until(dev, &args->signals[wg.id], IRIS_CMP_EQ, 3);
 }
 
-RANK_TEST(a_block_of_0_bytes_needs_no_address, ALL_RANKS)
+static RANK_TEST(a_block_of_0_bytes_needs_no_address, ALL_RANKS)
 {
     struct args args = {0};
     void *signals;

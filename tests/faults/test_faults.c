@@ -258,7 +258,7 @@ static void run_whole(const char *what, int seed)
     procs_free(&procs);
 }
 
-TEST(calls_may_be_cut_short_interrupted_and_delayed)
+static TEST(calls_may_be_cut_short_interrupted_and_delayed)
 {
     int jobs = (int)harness_count(200, 3);
 
@@ -569,17 +569,17 @@ static void end_all_ways(int number, int timeout_ms)
     }
 }
 
-TEST(a_rank_that_dies_before_any_call_is_named)
+static TEST(a_rank_that_dies_before_any_call_is_named)
 {
     end_all_ways(SIGKILL, KILL_MS);
 }
 
-TEST(a_rank_that_stops_before_any_call_is_named)
+static TEST(a_rank_that_stops_before_any_call_is_named)
 {
     end_all_ways(SIGSTOP, SHORT_MS);
 }
 
-TEST(a_host_whose_link_ends_before_any_call_is_named)
+static TEST(a_host_whose_link_ends_before_any_call_is_named)
 {
     if (getenv("IRIS_TEST_SPACES") != NULL) {
         end_all_ways(CUT, HOST_MS);
@@ -668,7 +668,7 @@ static void check_child(int by_system_call)
     procs_free(&procs);
 }
 
-TEST(a_death_is_known_though_a_child_of_the_rank_lives)
+static TEST(a_death_is_known_though_a_child_of_the_rank_lives)
 {
     FOR_WAYS(each)
     {
@@ -744,7 +744,7 @@ static void spawn_ranks(const char *kind)
     assert_int_equal(status, IRIS_OK);
 }
 
-TEST(all_ways_to_start_survive_a_timer)
+static TEST(all_ways_to_start_survive_a_timer)
 {
     int jobs = (int)harness_count(100, 3);
 

@@ -42,7 +42,7 @@ static int run_cases(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(malformed_structs_are_refused)
+static TEST(malformed_structs_are_refused)
 {
     size_t count = harness_count(1000000, 10000);
 
@@ -50,7 +50,7 @@ TEST(malformed_structs_are_refused)
     harness_run(2, run_cases, &count);
 }
 
-TEST(malformed_structs_are_refused_where_bounds_are_checked)
+static TEST(malformed_structs_are_refused_where_bounds_are_checked)
 {
     size_t count = harness_count(200000, 2000);
 

@@ -191,12 +191,12 @@ static int copy_host(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(memory_of_the_host_is_copied)
+static TEST(memory_of_the_host_is_copied)
 {
     harness_run_all(copy_host, NULL);
 }
 
-TEST_WITH(memory_of_the_host_is_copied_with_vmem, use_vmem, use_what_was)
+static TEST_WITH(memory_of_the_host_is_copied_with_vmem, use_vmem, use_what_was)
 {
     harness_run_all(copy_host, NULL);
 }
@@ -228,19 +228,20 @@ static int misuse(iris_t *iris, void *arg)
     return iris_free(iris, heap) != IRIS_OK;
 }
 
-TEST(what_makes_no_sense_is_refused)
+static TEST(what_makes_no_sense_is_refused)
 {
     harness_run(1, misuse, NULL);
     harness_run(2, misuse, NULL);
 }
 
-TEST_WITH(what_makes_no_sense_is_refused_with_vmem, use_vmem, use_what_was)
+static TEST_WITH(what_makes_no_sense_is_refused_with_vmem, use_vmem,
+                 use_what_was)
 {
     harness_run(1, misuse, NULL);
     harness_run(2, misuse, NULL);
 }
 
-RANK_TEST(ranks_that_differ_are_told, 2)
+static RANK_TEST(ranks_that_differ_are_told, 2)
 {
     char own[64] = {0};
     void *symmetric;
@@ -403,7 +404,7 @@ static int share_each(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST_WITH(memory_of_the_device_is_shared, use_vmem, use_what_was)
+static TEST_WITH(memory_of_the_device_is_shared, use_vmem, use_what_was)
 {
     need_gpu();
     harness_run(1, share_each, NULL);
@@ -449,7 +450,7 @@ static int share_many(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST_WITH(many_are_shared_at_once, use_vmem, use_what_was)
+static TEST_WITH(many_are_shared_at_once, use_vmem, use_what_was)
 {
     need_gpu();
     harness_run(1, share_many, NULL);
@@ -463,7 +464,7 @@ static int copy_from_device(iris_t *iris, void *arg)
     return share(iris, &plan);
 }
 
-TEST_WITH(the_pool_allocator_copies, use_pool, use_what_was)
+static TEST_WITH(the_pool_allocator_copies, use_pool, use_what_was)
 {
     need_gpu();
     harness_run(2, copy_from_device, NULL);

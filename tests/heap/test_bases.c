@@ -71,7 +71,7 @@ static int check_file(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-TEST(every_rank_writes_its_bases_to_the_byte)
+static TEST(every_rank_writes_its_bases_to_the_byte)
 {
     harness_run_all(check_file, NULL);
     harness_run(3, check_file, NULL);
@@ -81,7 +81,7 @@ TEST(every_rank_writes_its_bases_to_the_byte)
     assert_int_equal(leaks_found_files(), 0);
 }
 
-TEST(python_would_write_the_same_bytes)
+static TEST(python_would_write_the_same_bytes)
 {
     char command[1500], path[600];
 
@@ -108,7 +108,7 @@ static iris_status_t init_with(const char *prefix, iris_t **iris_p)
     return iris_init(&config, iris_p);
 }
 
-TEST(a_prefix_asked_for_must_be_writable)
+static TEST(a_prefix_asked_for_must_be_writable)
 {
     struct leaks before;
     iris_t *iris = NULL;
@@ -129,7 +129,7 @@ static int one_cannot_write(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(all_ranks_fail_when_one_cannot_write)
+static TEST(all_ranks_fail_when_one_cannot_write)
 {
     struct iris_config config;
     struct leaks before;
@@ -144,7 +144,7 @@ TEST(all_ranks_fail_when_one_cannot_write)
 }
 
 /* Where a file cannot be: a folder has its name. */
-TEST(a_name_that_is_taken_is_an_error)
+static TEST(a_name_that_is_taken_is_an_error)
 {
     char prefix[320], path[600];
     iris_t *iris = NULL;
@@ -159,7 +159,7 @@ TEST(a_name_that_is_taken_is_an_error)
     assert_int_equal(leaks_found_files(), 0);
 }
 
-TEST(a_prefix_nobody_chose_is_only_warned_about)
+static TEST(a_prefix_nobody_chose_is_only_warned_about)
 {
     char kept[300], here[1024];
     iris_t *iris = NULL;
@@ -176,7 +176,7 @@ TEST(a_prefix_nobody_chose_is_only_warned_about)
     setenv("IRIS_HEAP_BASES_PREFIX", kept, 1);
 }
 
-TEST(an_old_file_is_replaced_whole)
+static TEST(an_old_file_is_replaced_whole)
 {
     char prefix[320], path[600], *text;
     iris_t *iris = NULL;
@@ -201,7 +201,7 @@ TEST(an_old_file_is_replaced_whole)
 }
 
 /* Not even where the prefix was asked for and could not be written to. */
-TEST(a_user_can_do_without_the_files)
+static TEST(a_user_can_do_without_the_files)
 {
     struct iris_config config;
     iris_t *iris = NULL;
@@ -221,7 +221,7 @@ TEST(a_user_can_do_without_the_files)
 }
 
 /* The form for more ranks than a test can start. */
-TEST(a_thousand_bases_are_written_too)
+static TEST(a_thousand_bases_are_written_too)
 {
     int64_t *bases = calloc(1000, sizeof *bases);
     iris_t *iris = calloc(1, sizeof *iris);

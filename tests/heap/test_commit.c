@@ -102,7 +102,7 @@ static int fail_then_fit(iris_t *iris, void *arg)
     return iris_free(iris, ptr);
 }
 
-TEST(memory_that_one_rank_lacks_is_kept_on_none)
+static TEST(memory_that_one_rank_lacks_is_kept_on_none)
 {
     run(fail_then_fit);
 }
@@ -139,7 +139,7 @@ static int free_and_look(iris_t *iris, void *arg)
     return iris_free(iris, ptrs[0]);
 }
 
-TEST(freed_memory_goes_back_to_the_system)
+static TEST(freed_memory_goes_back_to_the_system)
 {
     run(free_and_look);
 }
@@ -174,7 +174,7 @@ static int use_nothing(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-TEST(what_was_never_allocated_is_not_touched)
+static TEST(what_was_never_allocated_is_not_touched)
 {
     run(use_nothing);
 }
@@ -187,7 +187,7 @@ TEST(what_was_never_allocated_is_not_touched)
 static const struct iris_call_type lazy_call = {
     .name = "lazy", .fields = {{.name = "bytes"}, {.name = "alignment"}}};
 
-RANK_TEST(a_lazy_allocation_gets_memory_part_by_part, 2)
+static RANK_TEST(a_lazy_allocation_gets_memory_part_by_part, 2)
 {
     struct iris_heap_request request = {.type = &lazy_call,
                                         .bytes = LAZY_BYTES,
@@ -219,7 +219,7 @@ RANK_TEST(a_lazy_allocation_gets_memory_part_by_part, 2)
 }
 
 /* With 64 ranks it would be 4 GiB, before the first collective. */
-RANK_TEST(memory_for_collectives_waits_for_workspaces, 2)
+static RANK_TEST(memory_for_collectives_waits_for_workspaces, 2)
 {
     struct iris_heap_stats before, after;
 

@@ -89,7 +89,7 @@ static int many(iris_t *iris, void *arg)
     return check_start(iris, &start);
 }
 
-TEST(what_all_ranks_have_released_goes_in_any_order)
+static TEST(what_all_ranks_have_released_goes_in_any_order)
 {
     harness_run_all(many, NULL);
 }
@@ -126,7 +126,7 @@ static iris_status_t (*const calls[])(iris_t *) = {
     call_malloc, call_free, call_barrier, call_as_symmetric};
 #define CALLS (sizeof calls / sizeof calls[0])
 
-RANK_TEST(each_collective_call_frees_what_it_can, 1, 3)
+static RANK_TEST(each_collective_call_frees_what_it_can, 1, 3)
 {
     struct iris_heap_stats start = stats_of(iris);
 
@@ -146,7 +146,7 @@ RANK_TEST(each_collective_call_frees_what_it_can, 1, 3)
 }
 
 /* Rank 0 has something released, the others have not, or have it no more. */
-RANK_TEST(where_nothing_is_new_a_call_is_one_agreement, 2)
+static RANK_TEST(where_nothing_is_new_a_call_is_one_agreement, 2)
 {
     void *one, *two;
     uint64_t seq;
@@ -174,7 +174,7 @@ RANK_TEST(where_nothing_is_new_a_call_is_one_agreement, 2)
 }
 
 /* Rank 0's stream waits for what its host does later. */
-RANK_TEST(nothing_goes_while_a_stream_may_use_it, 2)
+static RANK_TEST(nothing_goes_while_a_stream_may_use_it, 2)
 {
     struct iris_heap_stats start = stats_of(iris);
     iris_stream_t *waits = NULL, *other = NULL;
@@ -206,7 +206,7 @@ RANK_TEST(nothing_goes_while_a_stream_may_use_it, 2)
     return check_start(iris, &start);
 }
 
-RANK_TEST(a_full_heap_frees_what_it_can_before_it_fails, 1, 4)
+static RANK_TEST(a_full_heap_frees_what_it_can_before_it_fails, 1, 4)
 {
     struct iris_heap_stats start = stats_of(iris);
     void *one, *two;
@@ -250,7 +250,7 @@ static void *release_all(void *arg)
 }
 
 /* Threads release while the rank makes collective calls. */
-RANK_TEST(any_thread_may_release, 2)
+static RANK_TEST(any_thread_may_release, 2)
 {
     struct iris_heap_stats start = stats_of(iris);
     struct thread all[THREADS];
@@ -361,7 +361,7 @@ static int shared_more_than_once(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(shared_memory_of_the_programs_goes_the_same_way)
+static TEST(shared_memory_of_the_programs_goes_the_same_way)
 {
     if (!gpu) {
         print_message("left out: sharing needs a GPU\n");

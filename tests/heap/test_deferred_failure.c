@@ -20,7 +20,7 @@ static struct iris_heap_stats stats_of(const iris_t *iris)
     return stats;
 }
 
-RANK_TEST(a_release_that_makes_no_sense_is_refused, 1, 2)
+static RANK_TEST(a_release_that_makes_no_sense_is_refused, 1, 2)
 {
     char *ptr, *second;
 
@@ -51,7 +51,7 @@ RANK_TEST(a_release_that_makes_no_sense_is_refused, 1, 2)
 }
 
 /* One rank frees at once what the other has released. */
-RANK_TEST(freed_by_one_rank_and_released_by_another_is_an_error, 2)
+static RANK_TEST(freed_by_one_rank_and_released_by_another_is_an_error, 2)
 {
     void *ptr;
 
@@ -69,7 +69,7 @@ RANK_TEST(freed_by_one_rank_and_released_by_another_is_an_error, 2)
     return 0;
 }
 
-RANK_TEST(a_call_in_which_ranks_differ_frees_and_loses_nothing, 2)
+static RANK_TEST(a_call_in_which_ranks_differ_frees_and_loses_nothing, 2)
 {
     void *ptrs[8], *ptr;
     int rank = iris_rank(iris);
@@ -121,7 +121,7 @@ static void die_with_pending(int rank, struct proc_report *report, void *arg)
     proc_finalize(report, iris);
 }
 
-TEST(a_rank_that_dies_takes_nothing_from_the_others)
+static TEST(a_rank_that_dies_takes_nothing_from_the_others)
 {
     struct procs procs;
 
@@ -144,7 +144,7 @@ TEST(a_rank_that_dies_takes_nothing_from_the_others)
 
 /* ---- The end ---- */
 
-TEST(after_finalize_nothing_can_be_released)
+static TEST(after_finalize_nothing_can_be_released)
 {
     iris_t *iris;
     void *ptr;

@@ -122,7 +122,7 @@ static int random_calls(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(random_calls_give_every_rank_the_same_offsets)
+static TEST(random_calls_give_every_rank_the_same_offsets)
 {
     size_t calls = harness_count(MANY, SAMPLE);
 
@@ -163,7 +163,7 @@ static int wrong_sizes(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(a_size_of_nothing_or_too_much_is_refused)
+static TEST(a_size_of_nothing_or_too_much_is_refused)
 {
     harness_run(1, wrong_sizes, &(int){0});
     harness_run(3, wrong_sizes, &(int){0});
@@ -197,12 +197,12 @@ static int too_much(iris_t *iris, void *arg)
     return iris_free(iris, ptr);
 }
 
-TEST(more_than_the_heap_says_what_is_free)
+static TEST(more_than_the_heap_says_what_is_free)
 {
     harness_run(2, too_much, &(int){0});
 }
 
-RANK_TEST(a_full_heap_recovers, 2)
+static RANK_TEST(a_full_heap_recovers, 2)
 {
     void **blocks = calloc(HEAP / 65536, sizeof *blocks);
     size_t count = 0, again = 0;
@@ -271,7 +271,7 @@ static int wrong_pointers(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(only_the_start_of_a_live_allocation_can_be_freed)
+static TEST(only_the_start_of_a_live_allocation_can_be_freed)
 {
     harness_run(1, wrong_pointers, &(int){0});
     harness_run(3, wrong_pointers, &(int){0});
@@ -297,7 +297,7 @@ static void *watch(void *arg)
 }
 
 /* More and more, so that the allocator's own table grows, too. */
-RANK_TEST(any_thread_may_look_at_the_figures, 1)
+static RANK_TEST(any_thread_may_look_at_the_figures, 1)
 {
     struct watcher watcher = {.iris = iris};
     iris_status_t status = IRIS_OK;
@@ -348,7 +348,7 @@ static iris_status_t try_heap(int num_ranks, int64_t bytes, int64_t *least_p)
     return status;
 }
 
-TEST(a_heap_that_is_too_small_says_what_would_do)
+static TEST(a_heap_that_is_too_small_says_what_would_do)
 {
     for (int num_ranks = 1; num_ranks <= 2; num_ranks++) {
         int64_t least = 0, again = 0;

@@ -29,7 +29,7 @@ static int read_list(iris_t *iris, char **text_p)
     return 0;
 }
 
-RANK_TEST(names_are_in_the_list_of_allocations, 2)
+static RANK_TEST(names_are_in_the_list_of_allocations, 2)
 {
     char text[64], expected[200], *list;
     const char *freed;
@@ -95,7 +95,7 @@ static int strayed(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(the_bounds_checker_says_the_name)
+static TEST(the_bounds_checker_says_the_name)
 {
     setenv("IRIS_CHECK", "bounds", 1);
     harness_run(1, strayed, NULL);

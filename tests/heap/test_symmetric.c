@@ -48,7 +48,7 @@ static int figures(iris_t *iris, void *arg)
 }
 
 /* As programs see it that were compiled with an older and a newer header. */
-RANK_TEST(other_versions_get_the_figures_they_know, 1)
+static RANK_TEST(other_versions_get_the_figures_they_know, 1)
 {
     size_t old_size = offsetof(struct iris_heap_stats, peak_bytes);
     struct {
@@ -71,12 +71,12 @@ RANK_TEST(other_versions_get_the_figures_they_know, 1)
     return 0;
 }
 
-TEST(figures_add_up)
+static TEST(figures_add_up)
 {
     harness_run(2, figures, NULL);
 }
 
-RANK_TEST(the_heap_ends_where_it_ends, 1, 4)
+static RANK_TEST(the_heap_ends_where_it_ends, 1, 4)
 {
     char *base = (char *)(uintptr_t)iris_heap_bases(iris)[iris_rank(iris)];
 
@@ -127,7 +127,7 @@ static int translate(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(translation_refuses_what_is_not_there)
+static TEST(translation_refuses_what_is_not_there)
 {
     harness_run(1, translate, &(int){0});
     harness_run(4, translate, &(int){0});
@@ -149,7 +149,7 @@ static int zeroed(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(calloc_zeroes_what_was_used_before)
+static TEST(calloc_zeroes_what_was_used_before)
 {
     harness_run(2, zeroed, NULL);
 }
@@ -174,7 +174,7 @@ IRIS_KERNEL(write_words, struct write_args)
 
 /* Every rank writes into every peer's new block with no synchronisation but
  * the allocation's own. */
-RANK_TEST(peers_may_write_as_soon_as_malloc_returns, ALL_RANKS)
+static RANK_TEST(peers_may_write_as_soon_as_malloc_returns, ALL_RANKS)
 {
     int num_ranks = iris_num_ranks(iris), own = iris_rank(iris);
     uint64_t *words[8], seen[WORDS];
@@ -203,7 +203,7 @@ RANK_TEST(peers_may_write_as_soon_as_malloc_returns, ALL_RANKS)
     return 0;
 }
 
-RANK_TEST(contents_survive_what_others_allocate, 2)
+static RANK_TEST(contents_survive_what_others_allocate, 2)
 {
     void *kept, *other;
 
@@ -219,7 +219,7 @@ RANK_TEST(contents_survive_what_others_allocate, 2)
     return iris_free(iris, kept);
 }
 
-RANK_TEST(alignment_holds_on_every_rank, 3)
+static RANK_TEST(alignment_holds_on_every_rank, 3)
 {
     void *ptr, *remote;
 

@@ -20,7 +20,7 @@ static size_t used(const iris_t *iris)
     return stats.used_bytes;
 }
 
-RANK_TEST(a_pointers_type_says_how_much, 2)
+static RANK_TEST(a_pointers_type_says_how_much, 2)
 {
     struct element *elements;
     char *bytes;
@@ -43,7 +43,7 @@ RANK_TEST(a_pointers_type_says_how_much, 2)
     return 0;
 }
 
-RANK_TEST(each_argument_is_evaluated_once, 2)
+static RANK_TEST(each_argument_is_evaluated_once, 2)
 {
     int16_t *blocks[3] = {NULL, NULL, NULL};
     size_t block = 0, count = 128;
@@ -84,7 +84,7 @@ static int errors_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(a_count_that_overflows_is_refused_and_nothing_written)
+static TEST(a_count_that_overflows_is_refused_and_nothing_written)
 {
     harness_run(2, errors_body, &(int64_t){0});
 }

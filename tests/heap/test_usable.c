@@ -45,7 +45,7 @@ static int few_bytes(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(the_program_can_allocate_what_it_asked_for)
+static TEST(the_program_can_allocate_what_it_asked_for)
 {
     char text[32];
 
@@ -60,7 +60,7 @@ TEST(the_program_can_allocate_what_it_asked_for)
     setenv("IRIS_HEAP_SIZE", "16M", 1);
 }
 
-RANK_TEST(memory_is_zeroed_and_aligned_in_one_call, 1, 2)
+static RANK_TEST(memory_is_zeroed_and_aligned_in_one_call, 1, 2)
 {
     void *ptr = arg, *other;
 

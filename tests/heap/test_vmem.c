@@ -84,7 +84,7 @@ static int grow(iris_t *iris, void *arg)
     return iris_free(iris, blocks[0]);
 }
 
-TEST(what_comes_later_is_mapped_everywhere)
+static TEST(what_comes_later_is_mapped_everywhere)
 {
     harness_run_all(grow, NULL);
 }
@@ -133,7 +133,7 @@ static int reach(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(kernels_reach_what_comes_later)
+static TEST(kernels_reach_what_comes_later)
 {
     harness_run_all(reach, NULL);
 }
@@ -160,7 +160,7 @@ static int fill_up(iris_t *iris, void *arg)
     return iris_free(iris, more);
 }
 
-TEST(a_full_heap_says_so)
+static TEST(a_full_heap_says_so)
 {
     static const char *const sizes[] = {"16777216", "9437696", "5242881"};
     const char *before = getenv("IRIS_HEAP_SIZE");
@@ -190,7 +190,7 @@ static unsigned next_random(unsigned *seed)
 }
 
 /* The same random game on all ranks. */
-RANK_TEST(any_order_of_growth_keeps_contents, 1, 2, 4)
+static RANK_TEST(any_order_of_growth_keeps_contents, 1, 2, 4)
 {
     struct game_block slots[SLOTS] = {{0}};
     int own = iris_rank(iris), peer = (own + 1) % iris_num_ranks(iris);
@@ -224,7 +224,7 @@ RANK_TEST(any_order_of_growth_keeps_contents, 1, 2, 4)
 
 /* A rank that grew for a call on which the ranks did not agree shrinks again,
  * so that the heaps stay alike. */
-RANK_TEST(heaps_stay_alike_when_calls_differ, 2, 4)
+static RANK_TEST(heaps_stay_alike_when_calls_differ, 2, 4)
 {
     size_t mapped = stats_of(iris).mapped_bytes;
     int own = iris_rank(iris);
@@ -265,7 +265,7 @@ static void go_deaf(int rank, struct proc_report *report, void *arg)
 }
 
 /* Not at the deadline, which is another status. */
-TEST(a_rank_that_cannot_be_told_of_memory_is_named)
+static TEST(a_rank_that_cannot_be_told_of_memory_is_named)
 {
     struct procs procs;
     char before[32];

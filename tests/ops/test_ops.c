@@ -426,7 +426,7 @@ static int shapes_body(iris_t *iris, void *arg)
     return iris_free(iris, memory) == IRIS_OK ? 0 : -1;
 }
 
-TEST(each_shape_has_the_bits_of_product_and_collective)
+static TEST(each_shape_has_the_bits_of_product_and_collective)
 {
     int off_heap = 0;
 
@@ -435,7 +435,7 @@ TEST(each_shape_has_the_bits_of_product_and_collective)
     harness_run(3, shapes_body, &off_heap);
 }
 
-TEST(matrices_may_be_off_the_heap)
+static TEST(matrices_may_be_off_the_heap)
 {
     int off_heap = 1;
 
@@ -444,7 +444,7 @@ TEST(matrices_may_be_off_the_heap)
 }
 
 /* Pairs of ranks, the second first, each pair with numbers of its own. */
-RANK_TEST(a_group_has_a_workspace_of_its_own, 4)
+static RANK_TEST(a_group_has_a_workspace_of_its_own, 4)
 {
     int rank = iris_rank(iris), low = rank / 2 * 2;
     int ranks[2] = {low + 1, low};

@@ -328,7 +328,7 @@ static int bits_body(iris_t *iris, void *arg)
     return iris_free(iris, board.memory) == IRIS_OK ? 0 : -1;
 }
 
-TEST(fused_has_the_bits_of_product_and_collective)
+static TEST(fused_has_the_bits_of_product_and_collective)
 {
     if (!HAVE_CBLAS && !HAVE_CUBLASLT && !HAVE_HIPBLASLT) {
         skip(); /* the plain loop has its own test */
@@ -398,7 +398,7 @@ static int run_with(const char *blas, const char *folder, struct call *call)
 }
 
 /* First of all tests: a module that is loaded stays. */
-TEST(without_its_module_the_plain_loop_multiplies)
+static TEST(without_its_module_the_plain_loop_multiplies)
 {
     struct call fine = {IRIS_OK, NULL};
     struct harness_capture capture;
@@ -420,7 +420,7 @@ TEST(without_its_module_the_plain_loop_multiplies)
     free(level);
 }
 
-TEST(a_library_that_is_asked_for_has_to_be_there)
+static TEST(a_library_that_is_asked_for_has_to_be_there)
 {
     struct call missing = {IRIS_ERR_BACKEND, "IRIS_BLAS=cblas cannot be used"};
     struct call wrong = {IRIS_ERR_BACKEND, "it is not for this rank's device"};
@@ -429,7 +429,7 @@ TEST(a_library_that_is_asked_for_has_to_be_there)
     run_with("cublaslt", NULL, &wrong);
 }
 
-TEST(a_library_is_found_by_name)
+static TEST(a_library_is_found_by_name)
 {
     struct call fine = {IRIS_OK, NULL};
 

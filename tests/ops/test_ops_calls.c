@@ -60,7 +60,7 @@ typedef iris_status_t operation_fn(iris_t *iris, const iris_tensor_t *a,
         CHECK_MESSAGE(what);              \
     } while (0)
 
-RANK_TEST(what_does_not_fit_is_refused, 1, 2)
+static RANK_TEST(what_does_not_fit_is_refused, 1, 2)
 {
     struct board board, good;
     struct iris_ops_options options;
@@ -103,7 +103,7 @@ RANK_TEST(what_does_not_fit_is_refused, 1, 2)
     return has(iris, &good, 0, 0);
 }
 
-RANK_TEST(a_workspace_that_does_not_do_is_refused, 2)
+static RANK_TEST(a_workspace_that_does_not_do_is_refused, 2)
 {
     struct iris_ops_options options;
     struct board board;
@@ -143,7 +143,7 @@ RANK_TEST(a_workspace_that_does_not_do_is_refused, 2)
 }
 
 /* The library's own workspace becomes larger while work uses it. */
-RANK_TEST(the_own_workspace_becomes_larger, 2)
+static RANK_TEST(the_own_workspace_becomes_larger, 2)
 {
     struct iris_heap_stats before, after;
     struct board board;
@@ -166,7 +166,7 @@ RANK_TEST(the_own_workspace_becomes_larger, 2)
     return has(iris, &board, 24, 16);
 }
 
-RANK_TEST(a_smaller_group_needs_a_workspace, 3)
+static RANK_TEST(a_smaller_group_needs_a_workspace, 3)
 {
     struct iris_ops_options options;
     struct board board;
@@ -234,7 +234,7 @@ static int others_body(iris_t *iris, void *arg)
     return works ? has(iris, &board, 24, 16) : has(iris, &board, 48, 8);
 }
 
-TEST(ranks_outside_the_group_need_not_know_its_sizes)
+static TEST(ranks_outside_the_group_need_not_know_its_sizes)
 {
     harness_run(3, others_body, NULL);
     harness_run(3, others_body, "without matrices");
@@ -275,7 +275,7 @@ static int graph_body(iris_t *iris, void *arg)
     return arg == NULL ? has(iris, &board, 24, 16) : has(iris, &board, 42, 8);
 }
 
-TEST(a_captured_call_is_replayed)
+static TEST(a_captured_call_is_replayed)
 {
     if (!harness_has_gpu()) {
         skip(); /* graphs need one */
@@ -319,7 +319,7 @@ static int differ(iris_t *iris, operation_fn *operation, struct board board,
     return 0;
 }
 
-RANK_TEST(sizes_that_differ_are_found_by_all, 2)
+static RANK_TEST(sizes_that_differ_are_found_by_all, 2)
 {
     static const char *const depths[] = {"K 3", "K 4"};
     static const char *const rows[] = {"M 8, N 6", "M 7, N 6"};
@@ -379,7 +379,7 @@ static int apart_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(a_variant_that_is_not_in_place_will_do)
+static TEST(a_variant_that_is_not_in_place_will_do)
 {
     setenv("IRIS_CCL", "all_reduce=one_shot", 1);
     harness_run(2, apart_body, NULL);
@@ -390,7 +390,7 @@ TEST(a_variant_that_is_not_in_place_will_do)
 #define LARGE_COLUMNS 1024
 
 /* Messages of several pieces, which their receivers read in place. */
-RANK_TEST(large_shares_that_differ_are_gathered, 2)
+static RANK_TEST(large_shares_that_differ_are_gathered, 2)
 {
     size_t bytes = (size_t)LARGE_ROWS * LARGE_COLUMNS * sizeof(float);
     int self = iris_rank(iris), rows = LARGE_ROWS / 2 + (self == 0);

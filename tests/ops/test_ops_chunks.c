@@ -284,7 +284,7 @@ static int sizes_body(struct board *board)
     return 0;
 }
 
-TEST(chunks_do_not_change_the_bits)
+static TEST(chunks_do_not_change_the_bits)
 {
     static const int members[] = {1, 2, 3, 4, 8};
 
@@ -312,7 +312,7 @@ static int late_body(struct board *board)
     return 0;
 }
 
-TEST(calls_in_a_row_wait_for_each_other)
+static TEST(calls_in_a_row_wait_for_each_other)
 {
     run(2, late_body);
     run(4, late_body);
@@ -370,7 +370,7 @@ static int group_body(struct board *board)
     return 0;
 }
 
-TEST(groups_share_a_workspace)
+static TEST(groups_share_a_workspace)
 {
     run(4, group_body);
 }
@@ -392,7 +392,7 @@ static int small_body(struct board *board)
     return 0;
 }
 
-TEST(a_workspace_of_one_chunk_is_refused)
+static TEST(a_workspace_of_one_chunk_is_refused)
 {
     run(2, small_body);
 }
@@ -414,7 +414,7 @@ static int differ_body(struct board *board)
     return iris_clear_error(board->iris);
 }
 
-TEST(another_number_of_chunks_is_a_mismatch)
+static TEST(another_number_of_chunks_is_a_mismatch)
 {
     run(2, differ_body);
 }
@@ -471,7 +471,7 @@ static int graph_body(struct board *board)
     return 0;
 }
 
-TEST(graphs_are_replayed)
+static TEST(graphs_are_replayed)
 {
     run(2, graph_body);
     run(4, graph_body);

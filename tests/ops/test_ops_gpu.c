@@ -40,7 +40,7 @@ static int small_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(a_library_that_does_not_open_is_an_error)
+static TEST(a_library_that_does_not_open_is_an_error)
 {
     for (size_t i = 0; i < NUM_TOOLKIT_LIBRARIES; i++) {
         toolkit_use(toolkit_libraries[i].name, harness_folder());
@@ -78,14 +78,14 @@ static void log_has(const char *name, const char *folder, const char *fail,
 }
 
 /* The machine may have the libraries, which do not open without a GPU. */
-TEST(auto_goes_on_without_libraries)
+static TEST(auto_goes_on_without_libraries)
 {
     log_has("auto", "/nowhere", NULL, "no products of matrices by hipblaslt: ");
     toolkit_use("hipblaslt", "/nowhere");
     harness_run(1, small_body, (void *)(uintptr_t) "/nowhere/lib");
 }
 
-TEST(auto_takes_the_library_of_the_device)
+static TEST(auto_takes_the_library_of_the_device)
 {
     log_has("auto", harness_folder(), NULL,
             "products of matrices by hipblaslt: hipBLASLt in ");
@@ -94,7 +94,7 @@ TEST(auto_takes_the_library_of_the_device)
 }
 
 /* As rank threads on one GPU. Asked for by name, a library is used there. */
-TEST(auto_keeps_away_where_rank_threads_share_a_gpu)
+static TEST(auto_keeps_away_where_rank_threads_share_a_gpu)
 {
     const struct fakeblas_seen *now = toolkit_seen(&toolkit_libraries[1]);
     char *level = strdup(getenv("IRIS_LOG_LEVEL"));
@@ -233,7 +233,7 @@ static int first_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(rank_threads_go_on_while_a_kernel_is_loaded)
+static TEST(rank_threads_go_on_while_a_kernel_is_loaded)
 {
     toolkit_use("cublaslt", harness_folder());
     setenv("FAKEBLAS_LOAD", "1", 1);
@@ -261,7 +261,7 @@ static int mismatch_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(a_first_call_compares_chunks)
+static TEST(a_first_call_compares_chunks)
 {
     toolkit_use("cublaslt", harness_folder());
     harness_run(2, mismatch_body, NULL);
@@ -376,12 +376,12 @@ static void run_all(void)
     unsetenv("FAKEBLAS_FAIL");
 }
 
-TEST(a_failed_product_ends_the_call_of_rank_threads)
+static TEST(a_failed_product_ends_the_call_of_rank_threads)
 {
     run_all();
 }
 
-TEST(a_failed_product_ends_the_call_of_processes)
+static TEST(a_failed_product_ends_the_call_of_processes)
 {
     setenv("IRIS_SPAWN", "processes", 1);
     run_all();

@@ -348,7 +348,7 @@ static int alone_body(iris_t *iris, void *arg)
     return failed;
 }
 
-TEST(libraries_multiply)
+static TEST(libraries_multiply)
 {
     for (size_t i = 0; i < NUM_TOOLKIT_LIBRARIES; i++) {
         toolkit_use(toolkit_libraries[i].name, harness_folder());

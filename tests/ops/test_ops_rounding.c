@@ -165,7 +165,7 @@ static int check_size(struct board *board)
     return failed;
 }
 
-RANK_TEST(products_are_rounded_once, 1, 2)
+static RANK_TEST(products_are_rounded_once, 1, 2)
 {
     static const iris_dtype_t dtypes[] = {IRIS_DTYPE_F32, IRIS_DTYPE_F16,
                                           IRIS_DTYPE_BF16};

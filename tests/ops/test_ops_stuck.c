@@ -94,7 +94,7 @@ static int be_stuck(void)
 }
 
 /* The call goes on until the test's process ends. */
-TEST(a_library_that_never_returns_meets_the_deadline)
+static TEST(a_library_that_never_returns_meets_the_deadline)
 {
     if (!HAVE_CBLAS) {
         skip();
@@ -109,19 +109,19 @@ static void need_limits(void)
     }
 }
 
-TEST(a_library_without_address_space_is_not_called)
+static TEST(a_library_without_address_space_is_not_called)
 {
     need_limits();
     assert_int_equal(be_limited("cblas", 96, IRIS_ERR_BACKEND), 0);
 }
 
-TEST(without_address_space_another_way_multiplies)
+static TEST(without_address_space_another_way_multiplies)
 {
     need_limits();
     assert_int_equal(be_limited("auto", 96, IRIS_OK), 0);
 }
 
-TEST(a_library_with_enough_address_space_is_called)
+static TEST(a_library_with_enough_address_space_is_called)
 {
     need_limits();
     assert_int_equal(be_limited("cblas", (rlim_t)1 << 16, IRIS_OK), 0);

@@ -93,7 +93,7 @@ static int rows_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(each_row_is_multiplied_once)
+static TEST(each_row_is_multiplied_once)
 {
     static const int members[] = {2, 3, 4, 8};
 

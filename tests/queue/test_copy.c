@@ -61,7 +61,7 @@ static int copy_round(iris_t *iris, struct board *board, size_t round)
     return 0;
 }
 
-RANK_TEST(copies_reach_host_own_heap_and_peers, ALL_RANKS)
+static RANK_TEST(copies_reach_host_own_heap_and_peers, ALL_RANKS)
 {
     void *board;
 
@@ -74,7 +74,7 @@ RANK_TEST(copies_reach_host_own_heap_and_peers, ALL_RANKS)
 }
 
 /* Fills at any offset leave their neighbours alone. */
-RANK_TEST(fills_write_their_bytes_and_no_others, ALL_RANKS)
+static RANK_TEST(fills_write_their_bytes_and_no_others, ALL_RANKS)
 {
     unsigned char *block, seen[256];
 
@@ -99,7 +99,7 @@ RANK_TEST(fills_write_their_bytes_and_no_others, ALL_RANKS)
 #define LARGE ((size_t)1 << 20) /* bytes; not done before the call returns */
 
 /* No synchronise anywhere else. */
-RANK_TEST(a_blocking_copy_is_done_when_it_returns, ALL_RANKS)
+static RANK_TEST(a_blocking_copy_is_done_when_it_returns, ALL_RANKS)
 {
     unsigned char sent[BLOCK], back[BLOCK];
     unsigned char *block;
@@ -121,7 +121,7 @@ RANK_TEST(a_blocking_copy_is_done_when_it_returns, ALL_RANKS)
     return 0;
 }
 
-RANK_TEST(null_is_fine_for_no_bytes_only, ALL_RANKS)
+static RANK_TEST(null_is_fine_for_no_bytes_only, ALL_RANKS)
 {
     char byte = 5;
 
@@ -138,7 +138,8 @@ RANK_TEST(null_is_fine_for_no_bytes_only, ALL_RANKS)
     return 0;
 }
 
-RANK_TEST(copies_past_a_heap_or_of_impossible_size_are_refused, ALL_RANKS)
+static RANK_TEST(copies_past_a_heap_or_of_impossible_size_are_refused,
+                 ALL_RANKS)
 {
     int peer = (iris_rank(iris) + 1) % iris_num_ranks(iris);
     struct iris_heap_stats stats;

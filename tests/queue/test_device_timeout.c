@@ -126,7 +126,7 @@ static int check_message(iris_t *iris, const void *word, const char *goal,
     return 0;
 }
 
-RANK_TEST(every_kind_of_wait_ends_and_says_what_it_waited_for, 1, 2)
+static RANK_TEST(every_kind_of_wait_ends_and_says_what_it_waited_for, 1, 2)
 {
     static const char *const goals[] = {"to be >= 77", "to be < -1000",
                                         "to be == 77", "to be == 77",
@@ -159,7 +159,7 @@ RANK_TEST(every_kind_of_wait_ends_and_says_what_it_waited_for, 1, 2)
 }
 
 /* What comes behind the kernel on its stream is skipped. */
-RANK_TEST(an_error_is_cleared_once_for_all_that_waits_on_a_stream, 1)
+static RANK_TEST(an_error_is_cleared_once_for_all_that_waits_on_a_stream, 1)
 {
     struct timeout_args args = {.context = iris_device_context(iris),
                                 .value = 77};
@@ -197,7 +197,7 @@ static int miss(iris_t *iris, iris_group_t *group, int away)
 }
 
 /* In the group the ranks have other places than in the job. */
-RANK_TEST(a_device_barrier_that_one_rank_misses_ends_on_the_other, 2, 4)
+static RANK_TEST(a_device_barrier_that_one_rank_misses_ends_on_the_other, 2, 4)
 {
     int num_ranks = iris_num_ranks(iris), ranks[8];
     iris_group_t *group;

@@ -7,7 +7,7 @@
 
 #include "support/harness.h"
 
-RANK_TEST(the_edges_of_the_heap_are_guarded, 2)
+static RANK_TEST(the_edges_of_the_heap_are_guarded, 2)
 {
     char *base = (char *)(uintptr_t)iris_heap_bases(iris)[iris_rank(iris)];
     uint64_t *first = (uint64_t *)base, host[2] = {0, 0};

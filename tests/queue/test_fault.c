@@ -203,7 +203,7 @@ static int go(iris_t *iris, enum wrong wrong, int none, void *board)
     return 0;
 }
 
-RANK_TEST(a_wrong_access_ends_the_kernel_and_says_why, ALL_RANKS)
+static RANK_TEST(a_wrong_access_ends_the_kernel_and_says_why, ALL_RANKS)
 {
     int nones[] = {-1, -2, INT_MIN, iris_num_ranks(iris), INT_MAX};
     int num_nones = (int)(sizeof nones / sizeof nones[0]);

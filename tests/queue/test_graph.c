@@ -93,7 +93,7 @@ static int enqueue_round(iris_t *iris, struct count_args args,
     return 0;
 }
 
-RANK_TEST(a_graph_of_everything_runs_over_and_over, ALL_RANKS)
+static RANK_TEST(a_graph_of_everything_runs_over_and_over, ALL_RANKS)
 {
     struct count_args args = {iris_device_context(iris), NULL};
     struct board seen;
@@ -123,7 +123,7 @@ RANK_TEST(a_graph_of_everything_runs_over_and_over, ALL_RANKS)
 
 /* Each is refused in the middle of a capture, which goes on as if nothing had
  * been. */
-RANK_TEST(what_cannot_be_captured_says_so, ALL_RANKS)
+static RANK_TEST(what_cannot_be_captured_says_so, ALL_RANKS)
 {
     iris_stream_t *stream;
     iris_graph_t *graph, *kept;
@@ -171,7 +171,7 @@ RANK_TEST(what_cannot_be_captured_says_so, ALL_RANKS)
 }
 
 /* The memory that was not given is the next call's, and no graph's. */
-RANK_TEST(memory_refused_in_a_capture_is_in_no_graph, ALL_RANKS)
+static RANK_TEST(memory_refused_in_a_capture_is_in_no_graph, ALL_RANKS)
 {
     uint64_t *words = NULL, host[COUNT], seen[COUNT];
     iris_graph_t *graph;
@@ -191,7 +191,7 @@ RANK_TEST(memory_refused_in_a_capture_is_in_no_graph, ALL_RANKS)
 }
 
 /* It waits for the default stream, and must not become a part of the graph. */
-RANK_TEST(a_blocking_copy_is_refused_in_a_capture, ALL_RANKS)
+static RANK_TEST(a_blocking_copy_is_refused_in_a_capture, ALL_RANKS)
 {
     iris_graph_t *graph;
     uint64_t host = 7, *words;
@@ -243,7 +243,7 @@ static void *capture_late(void *arg)
 
 /* A stream that is captured while the host waits for what it was given before.
  */
-RANK_TEST(waiting_for_a_stream_leaves_its_capture_alone, 1)
+static RANK_TEST(waiting_for_a_stream_leaves_its_capture_alone, 1)
 {
     struct late_capture capture = {iris, NULL, NULL, NULL, IRIS_OK};
     iris_status_t status;
@@ -296,7 +296,7 @@ static int large_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(large_graphs_are_made_while_others_wait)
+static TEST(large_graphs_are_made_while_others_wait)
 {
     harness_run_sim(2, large_body, NULL);
 }
@@ -322,7 +322,7 @@ static int deadline_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(a_wait_in_a_graph_has_a_deadline)
+static TEST(a_wait_in_a_graph_has_a_deadline)
 {
     setenv("IRIS_DEVICE_TIMEOUT_MS", "100", 1);
     harness_run(1, deadline_body, NULL);

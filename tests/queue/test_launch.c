@@ -147,14 +147,14 @@ static void run_with_cus(iris_rank_fn body, unsigned cus)
     }
 }
 
-TEST(as_many_workgroups_as_cus_run_at_once_and_no_more)
+static TEST(as_many_workgroups_as_cus_run_at_once_and_no_more)
 {
     run_with_cus(residency_body, 1);
     run_with_cus(residency_body, 3);
     run_with_cus(residency_body, 9);
 }
 
-RANK_TEST(every_workgroup_and_every_index_comes_once, ALL_RANKS)
+static RANK_TEST(every_workgroup_and_every_index_comes_once, ALL_RANKS)
 {
     static const unsigned grids[] = {1, 2, 3, 5, 64, GRID};
     struct board *board, seen;
@@ -173,7 +173,7 @@ RANK_TEST(every_workgroup_and_every_index_comes_once, ALL_RANKS)
     return 0;
 }
 
-RANK_TEST(launches_that_make_no_sense_are_refused_by_name, ALL_RANKS)
+static RANK_TEST(launches_that_make_no_sense_are_refused_by_name, ALL_RANKS)
 {
     struct iris_kernel foreign = {
         IRIS_KERNEL_VERSION, "elsewhere", sizeof(struct launch_args), NULL,
@@ -238,7 +238,7 @@ IRIS_KERNEL(sum_args, struct large_args)
     }
 }
 
-RANK_TEST(the_largest_argument_struct_arrives_whole, ALL_RANKS)
+static RANK_TEST(the_largest_argument_struct_arrives_whole, ALL_RANKS)
 {
     struct large_args args;
     uint64_t sum, expected = 0;

@@ -146,7 +146,7 @@ static int check_streams(iris_t *iris, uint64_t *word)
     return 0;
 }
 
-RANK_TEST(a_host_that_waits_at_once_runs_it, 2)
+static RANK_TEST(a_host_that_waits_at_once_runs_it, 2)
 {
     struct runs runs = {.host = pthread_self()};
     const struct iris_observer observer = {.host = note, .self = &runs};

@@ -270,7 +270,7 @@ static int game_body(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-TEST(every_byte_is_right_whoever_copies_beside)
+static TEST(every_byte_is_right_whoever_copies_beside)
 {
     static const int ranks[] = {2, 8, 3, 5, 1};
     size_t rounds = harness_count(1000, 12);

@@ -124,7 +124,8 @@ static int look(iris_t *iris, struct board *seen_p, const struct board *board,
 }
 
 /* Another stream sees that nothing is done, and lets it go on. */
-RANK_TEST(launches_copies_and_fills_return_before_they_are_done, ALL_RANKS)
+static RANK_TEST(launches_copies_and_fills_return_before_they_are_done,
+                 ALL_RANKS)
 {
     uint64_t value = 5 + (uint64_t)iris_rank(iris);
     struct board *board = make_board(iris), seen;
@@ -169,7 +170,7 @@ static int order_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(a_stream_keeps_kernels_copies_and_fills_in_order)
+static TEST(a_stream_keeps_kernels_copies_and_fills_in_order)
 {
     size_t rounds = harness_count(200000, 2000);
 
@@ -177,7 +178,7 @@ TEST(a_stream_keeps_kernels_copies_and_fills_in_order)
 }
 
 /* A kernel of each stream waits for one of the other, whichever is first. */
-RANK_TEST(two_streams_run_at_once, ALL_RANKS)
+static RANK_TEST(two_streams_run_at_once, ALL_RANKS)
 {
     iris_stream_t *streams[2];
 
@@ -200,7 +201,7 @@ RANK_TEST(two_streams_run_at_once, ALL_RANKS)
 }
 
 /* Memory that lanes need must not wait for a kernel that waits for them. */
-RANK_TEST(kernels_with_much_memory_start_while_others_wait, ALL_RANKS)
+static RANK_TEST(kernels_with_much_memory_start_while_others_wait, ALL_RANKS)
 {
     int rank = iris_rank(iris), last = iris_num_ranks(iris) - 1;
     struct board *board = make_board(iris), seen;
@@ -242,7 +243,7 @@ static int new_streams_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(new_streams_wait_for_each_other)
+static TEST(new_streams_wait_for_each_other)
 {
     size_t rounds = harness_count(2000, 50);
 
@@ -250,7 +251,7 @@ TEST(new_streams_wait_for_each_other)
 }
 
 /* Of ranks that are threads. */
-TEST(as_many_ranks_as_a_gpu_takes_make_new_streams)
+static TEST(as_many_ranks_as_a_gpu_takes_make_new_streams)
 {
     size_t rounds = harness_count(50, 1);
 
@@ -258,7 +259,7 @@ TEST(as_many_ranks_as_a_gpu_takes_make_new_streams)
 }
 
 /* One rank enqueues more than any queue holds before the next begins. */
-RANK_TEST(a_rank_may_be_far_ahead, ALL_RANKS)
+static RANK_TEST(a_rank_may_be_far_ahead, ALL_RANKS)
 {
     usleep(50000 * (unsigned)iris_rank(iris));
     for (int i = 0; i < 3000; i++) {
@@ -329,7 +330,7 @@ static int threads_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(threads_may_enqueue_and_destroy_finishes_the_work)
+static TEST(threads_may_enqueue_and_destroy_finishes_the_work)
 {
     size_t rounds = harness_count(50000, 500);
 
@@ -341,7 +342,7 @@ TEST(threads_may_enqueue_and_destroy_finishes_the_work)
               "pass one that iris_stream_create gave, or NULL")
 
 /* Whatever takes a stream refuses one that is not the context's. */
-RANK_TEST(destroyed_and_foreign_streams_are_refused, ALL_RANKS)
+static RANK_TEST(destroyed_and_foreign_streams_are_refused, ALL_RANKS)
 {
     char memory[256] = {0}, text[64];
     iris_stream_t *gone, *streams[2];
@@ -376,7 +377,7 @@ RANK_TEST(destroyed_and_foreign_streams_are_refused, ALL_RANKS)
 }
 
 /* What is enqueued through either is in one order. */
-RANK_TEST(the_default_stream_of_the_cpu_can_be_wrapped, 1, 2)
+static RANK_TEST(the_default_stream_of_the_cpu_can_be_wrapped, 1, 2)
 {
     iris_stream_t *wrapped = arg, *other;
     struct board *board, seen;

@@ -185,7 +185,7 @@ static int strides_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(tiles_of_any_strides_arrive)
+static TEST(tiles_of_any_strides_arrive)
 {
     harness_run_all(strides_body, NULL);
 }
@@ -225,7 +225,7 @@ static int blocks_body(iris_t *iris, void *arg)
     return close_board(&board);
 }
 
-TEST(several_ragged_tiles_go_in_one_call)
+static TEST(several_ragged_tiles_go_in_one_call)
 {
     harness_run_all(blocks_body, NULL);
 }
@@ -253,13 +253,13 @@ static int host_body(iris_t *iris, void *arg)
     return close_board(&board);
 }
 
-TEST(tiles_of_the_hosts_memory_go_and_come)
+static TEST(tiles_of_the_hosts_memory_go_and_come)
 {
     harness_run_all(host_body, NULL);
 }
 
 /* What is refused, and that nothing of the call is enqueued then. */
-RANK_TEST(what_is_wrong_is_refused_before_anything_is_copied, ALL_RANKS)
+static RANK_TEST(what_is_wrong_is_refused_before_anything_is_copied, ALL_RANKS)
 {
     const struct lie plain = {EDGE, 1, 0};
     const iris_status_t invalid = IRIS_ERR_INVALID;
@@ -320,7 +320,7 @@ RANK_TEST(what_is_wrong_is_refused_before_anything_is_copied, ALL_RANKS)
 }
 
 /* A graph plays its tiles again. */
-RANK_TEST(a_graph_plays_its_tiles_again, ALL_RANKS)
+static RANK_TEST(a_graph_plays_its_tiles_again, ALL_RANKS)
 {
     const struct lie plain = {EDGE, 1, 1}, turned = {1, EDGE, 0};
     iris_stream_t *stream;
@@ -390,13 +390,13 @@ static int signal_body(iris_t *iris, void *arg)
     return close_board(&board);
 }
 
-TEST(a_signal_never_overtakes_a_tile)
+static TEST(a_signal_never_overtakes_a_tile)
 {
     harness_run_all(signal_body, NULL);
 }
 
 /* From each rank's heap to each other's, there and back. */
-RANK_TEST(addresses_translate_between_any_two_heaps, ALL_RANKS)
+static RANK_TEST(addresses_translate_between_any_two_heaps, ALL_RANKS)
 {
     int ranks = iris_num_ranks(iris);
     void *there, *back;
@@ -424,7 +424,7 @@ RANK_TEST(addresses_translate_between_any_two_heaps, ALL_RANKS)
 }
 
 /* There is no address on the other side, and the values are the same. */
-TEST(tiles_reach_ranks_of_other_nodes)
+static TEST(tiles_reach_ranks_of_other_nodes)
 {
     static const iris_rank_fn bodies[] = {strides_body, blocks_body, host_body,
                                           signal_body};

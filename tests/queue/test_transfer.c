@@ -190,19 +190,19 @@ static int overtake_body(iris_t *iris, void *arg)
     return check_mail(iris, args);
 }
 
-TEST(a_signal_never_overtakes_a_large_put)
+static TEST(a_signal_never_overtakes_a_large_put)
 {
     harness_run_all(overtake_body, &(int){0});
 }
 
-TEST(a_kernels_store_never_overtakes_a_large_put)
+static TEST(a_kernels_store_never_overtakes_a_large_put)
 {
     harness_run_all(overtake_body, &(int){1});
 }
 
 /* Rank 0's `in` has a block of every rank's, which come in any order behind one
  * signal; its own signal, set, lets them send the next. */
-RANK_TEST(puts_of_all_ranks_share_a_signal_that_they_add_to, ALL_RANKS)
+static RANK_TEST(puts_of_all_ranks_share_a_signal_that_they_add_to, ALL_RANKS)
 {
     size_t rounds = harness_count(1000, 50);
     int num_ranks = iris_num_ranks(iris), rank = iris_rank(iris);
@@ -236,7 +236,7 @@ RANK_TEST(puts_of_all_ranks_share_a_signal_that_they_add_to, ALL_RANKS)
 }
 
 /* Odd sizes and places, to and from host memory and the heap. */
-RANK_TEST(every_byte_comes_through, ALL_RANKS)
+static RANK_TEST(every_byte_comes_through, ALL_RANKS)
 {
     static const size_t sizes[] = {1, 3, 8, 255, 4096, 65537, 300001};
     unsigned char *out = malloc(300001), *in = malloc(300002);
@@ -267,7 +267,7 @@ RANK_TEST(every_byte_comes_through, ALL_RANKS)
 }
 
 /* A wait holds the stream, for every comparison, until the signal is set. */
-RANK_TEST(a_wait_holds_its_stream, 1, 2)
+static RANK_TEST(a_wait_holds_its_stream, 1, 2)
 {
     static const struct {
         iris_cmp_t cmp;
@@ -322,7 +322,7 @@ static int enqueue_round(iris_t *iris, struct mail_args args)
     return 0;
 }
 
-RANK_TEST(a_graph_is_replayed_many_times, ALL_RANKS)
+static RANK_TEST(a_graph_is_replayed_many_times, ALL_RANKS)
 {
     iris_graph_t *graph;
     struct mail_args args = {NULL, NULL, 0};
@@ -387,7 +387,7 @@ static int check_put_signal_errors(iris_t *iris, struct mail_args args)
     return check_mail(iris, args);
 }
 
-RANK_TEST(bad_arguments_are_named, 2)
+static RANK_TEST(bad_arguments_are_named, 2)
 {
     struct mail_args args = {NULL, NULL, 0};
     struct iris_heap_stats stats;

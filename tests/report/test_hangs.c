@@ -98,7 +98,7 @@ static int is_named_at_last(const struct hang *hang, const char *spawn)
     return run(hang, spawn) || run(hang, spawn) || run(hang, spawn);
 }
 
-TEST(the_report_names_the_cause)
+static TEST(the_report_names_the_cause)
 {
     const char *only = getenv("IRIS_TEST_HANG");
     int all = only != NULL || harness_count(2, 1) == 2, wrong = 0;
@@ -119,7 +119,7 @@ TEST(the_report_names_the_cause)
 }
 
 /* All ranks meet a deadline at once: one writes, to stderr and to the file. */
-TEST(one_rank_writes_the_report_once)
+static TEST(one_rank_writes_the_report_once)
 {
     static const char *const scripts[] = {"w0=1", "w0=1", "w0=1", NULL};
     struct harness_capture capture;
@@ -153,7 +153,7 @@ TEST(one_rank_writes_the_report_once)
 }
 
 /* It goes on, and prints one report of both ranks. */
-TEST(a_signal_prints_the_report_of_the_job)
+static TEST(a_signal_prints_the_report_of_the_job)
 {
     static const char *const spawns[] = {"threads", "processes"};
     static const char *const scripts[] = {"U l", "l", NULL};

@@ -120,7 +120,7 @@ static void run(const char *const *program, const char *spawn)
     close_job(&job);
 }
 
-TEST(a_slow_program_is_not_called_hung)
+static TEST(a_slow_program_is_not_called_hung)
 {
     for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
         run(programs[i], "threads");

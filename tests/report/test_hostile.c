@@ -56,7 +56,7 @@ static int plant(int what)
     return fd;
 }
 
-TEST(a_fifo_is_not_opened)
+static TEST(a_fifo_is_not_opened)
 {
     int fd = plant(S_IFIFO), status;
     char argument[32];
@@ -74,7 +74,7 @@ TEST(a_fifo_is_not_opened)
 }
 
 /* One that is linked somewhere, and one of another user. */
-TEST(only_deleted_memory_of_the_process_is_opened)
+static TEST(only_deleted_memory_of_the_process_is_opened)
 {
     struct iris_segment *segment;
     int fd;
@@ -91,7 +91,7 @@ TEST(only_deleted_memory_of_the_process_is_opened)
 }
 
 /* Whoever fills a process's table with them cannot keep a reader for ever. */
-TEST(many_segments_come_to_an_end)
+static TEST(many_segments_come_to_an_end)
 {
     struct iris_segment *segments[80];
     int count = 0, fd;
@@ -153,7 +153,7 @@ static void check_plain(const char *text)
     assert_null(strstr(text, "\nHUNG: b"));
 }
 
-TEST(no_text_of_a_record_reaches_the_terminal_as_it_is)
+static TEST(no_text_of_a_record_reaches_the_terminal_as_it_is)
 {
     static const char *const options[] = {"", "--json", NULL};
     struct iris_segment *segment = make_hostile();
@@ -175,7 +175,7 @@ TEST(no_text_of_a_record_reaches_the_terminal_as_it_is)
 
 /* Letters of other languages are no danger. A field that is too short for an
  * escape is cut before it, and so is a text in the middle of a letter. */
-TEST(only_what_is_harmful_is_escaped)
+static TEST(only_what_is_harmful_is_escaped)
 {
     static const char *const bad[] = {"\x1b",     "\x7f",         "\xc0\xaf",
                                       "\xe2\x82", "\xed\xa0\x80", "\xff"};

@@ -110,7 +110,7 @@ static int wait_for(struct hosts *hosts, int slot, int64_t value)
 
 /* ---- Tests ---- */
 
-TEST(a_row_reads_like_the_record)
+static TEST(a_row_reads_like_the_record)
 {
     struct hosts *hosts = make_hosts();
     struct iris_report_rank rank;
@@ -142,7 +142,7 @@ TEST(a_row_reads_like_the_record)
     drop(hosts);
 }
 
-TEST(a_call_in_progress_is_sent_however_old_it_is)
+static TEST(a_call_in_progress_is_sent_however_old_it_is)
 {
     const struct iris_host_event blocked = {.id = 1,
                                             .op = IRIS_HOST_SYNCHRONIZE};
@@ -177,7 +177,7 @@ static void make_old(struct hosts *hosts)
                      sizeof old_ns);
 }
 
-TEST(a_rank_without_new_rows_is_not_known)
+static TEST(a_rank_without_new_rows_is_not_known)
 {
     struct hosts *hosts = make_hosts();
     struct iris_report_rank rank;
@@ -195,7 +195,7 @@ TEST(a_rank_without_new_rows_is_not_known)
 }
 
 /* Any part may be lost on the way: also the first one, after an older row. */
-TEST(a_row_with_a_missing_part_does_not_count)
+static TEST(a_row_with_a_missing_part_does_not_count)
 {
     struct hosts *hosts = make_hosts();
     size_t whole;
@@ -218,7 +218,7 @@ TEST(a_row_with_a_missing_part_does_not_count)
     drop(hosts);
 }
 
-TEST(a_rank_whose_connection_has_ended_is_lost)
+static TEST(a_rank_whose_connection_has_ended_is_lost)
 {
     struct hosts *hosts = make_hosts();
     struct iris_report_rank rank;
@@ -233,7 +233,7 @@ TEST(a_rank_whose_connection_has_ended_is_lost)
 
 /* ---- Any bytes ---- */
 
-TEST(a_message_writes_to_the_copy_only)
+static TEST(a_message_writes_to_the_copy_only)
 {
     static const uint64_t places[] = {0, offsetof(struct iris_record, rank) - 1,
                                       sizeof(struct iris_record) - 7,
@@ -271,7 +271,7 @@ static void say(struct hosts *hosts, enum iris_message_type type,
 }
 
 /* A sanitizer finds overflows. */
-TEST(a_row_may_have_any_numbers)
+static TEST(a_row_may_have_any_numbers)
 {
     static const int64_t times[] = {0, INT64_MAX, INT64_MIN, INT64_MIN / 4 * 3,
                                     INT64_MAX / 4 * 3};

@@ -129,8 +129,8 @@ static void check_json(const char *text)
     assert_int_equal(depth, 0);
 }
 
-TEST_WITH(a_stopped_rank_is_shown_by_itself_and_by_others, NULL,
-          end_what_is_left)
+static TEST_WITH(a_stopped_rank_is_shown_by_itself_and_by_others, NULL,
+                 end_what_is_left)
 {
     static const char *const scripts[] = {"w0=1", "T", NULL};
     static struct output output;
@@ -162,7 +162,7 @@ TEST_WITH(a_stopped_rank_is_shown_by_itself_and_by_others, NULL,
 }
 
 /* In --live: the odd rank ahead, and no line longer than the terminal. */
-TEST_WITH(ranks_that_do_the_same_share_a_line, NULL, end_what_is_left)
+static TEST_WITH(ranks_that_do_the_same_share_a_line, NULL, end_what_is_left)
 {
     static const char *const scripts[] = {"w0=1", "w0=1", "T", NULL};
     static struct output output;
@@ -190,7 +190,7 @@ TEST_WITH(ranks_that_do_the_same_share_a_line, NULL, end_what_is_left)
     end(&job, pid);
 }
 
-TEST_WITH(a_killed_rank_is_shown_by_the_others, NULL, end_what_is_left)
+static TEST_WITH(a_killed_rank_is_shown_by_the_others, NULL, end_what_is_left)
 {
     static const char *const scripts[] = {"l", "K", NULL};
     static struct output output;
@@ -207,7 +207,7 @@ TEST_WITH(a_killed_rank_is_shown_by_the_others, NULL, end_what_is_left)
 }
 
 /* Nobody waits: they are stopped, and do not run. */
-TEST_WITH(ranks_that_are_all_stopped_do_not_run, NULL, end_what_is_left)
+static TEST_WITH(ranks_that_are_all_stopped_do_not_run, NULL, end_what_is_left)
 {
     static const char *const spawns[] = {"processes", "threads"};
     static const char *const scripts[] = {"T l", "T l", NULL};
@@ -226,7 +226,8 @@ TEST_WITH(ranks_that_are_all_stopped_do_not_run, NULL, end_what_is_left)
 }
 
 /* Of the process that spawned the ranks and has no job itself. */
-TEST_WITH(the_process_that_started_the_ranks_is_enough, NULL, end_what_is_left)
+static TEST_WITH(the_process_that_started_the_ranks_is_enough, NULL,
+                 end_what_is_left)
 {
     static const char *const scripts[] = {"T l", "T l", NULL};
     static struct output output;
@@ -240,7 +241,7 @@ TEST_WITH(the_process_that_started_the_ranks_is_enough, NULL, end_what_is_left)
     end(&job, pid);
 }
 
-TEST_WITH(calls_are_listed_of_the_dead_too, NULL, end_what_is_left)
+static TEST_WITH(calls_are_listed_of_the_dead_too, NULL, end_what_is_left)
 {
     static const char *const scripts[] = {"m l", "m K", NULL};
     static struct output output;
@@ -265,7 +266,7 @@ TEST_WITH(calls_are_listed_of_the_dead_too, NULL, end_what_is_left)
 }
 
 /* A program's own stay; the library's does not, when the context has gone. */
-TEST(no_handler_of_the_program_is_replaced)
+static TEST(no_handler_of_the_program_is_replaced)
 {
     struct sigaction action;
     struct iris_config config;
@@ -285,7 +286,7 @@ TEST(no_handler_of_the_program_is_replaced)
     signal(SIGUSR2, SIG_DFL);
 }
 
-TEST_WITH(what_cannot_be_shown_is_said, NULL, end_what_is_left)
+static TEST_WITH(what_cannot_be_shown_is_said, NULL, end_what_is_left)
 {
     static struct output output;
     char argument[64];

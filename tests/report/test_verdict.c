@@ -85,7 +85,7 @@ static enum iris_hang_verdict judge(struct readings *r, const char *cause)
     return verdict;
 }
 
-TEST(two_that_wait_for_each_other_are_hung)
+static TEST(two_that_wait_for_each_other_are_hung)
 {
     struct readings r = make(3);
 
@@ -96,7 +96,7 @@ TEST(two_that_wait_for_each_other_are_hung)
                      IRIS_VERDICT_HUNG);
 }
 
-TEST(who_waits_for_one_outside_is_late)
+static TEST(who_waits_for_one_outside_is_late)
 {
     struct readings r = make(2);
 
@@ -105,7 +105,7 @@ TEST(who_waits_for_one_outside_is_late)
                      IRIS_VERDICT_LATE);
 }
 
-TEST(a_wait_whose_time_stands_still_is_over)
+static TEST(a_wait_whose_time_stands_still_is_over)
 {
     struct readings r = make(2);
 
@@ -114,7 +114,7 @@ TEST(a_wait_whose_time_stands_still_is_over)
     assert_int_not_equal(judge(&r, ""), IRIS_VERDICT_HUNG);
 }
 
-TEST(a_rank_that_moved_may_have_ended_the_wait)
+static TEST(a_rank_that_moved_may_have_ended_the_wait)
 {
     for (int how = 0; how < 4; how++) {
         struct readings r = make(2);
@@ -137,7 +137,7 @@ TEST(a_rank_that_moved_may_have_ended_the_wait)
 }
 
 /* Rank 1's host waits; of the kernel at work one of two workgroups does. */
-TEST(a_workgroup_that_computes_may_end_the_wait)
+static TEST(a_workgroup_that_computes_may_end_the_wait)
 {
     for (unsigned under_way = 1; under_way <= 2; under_way++) {
         struct readings r = make(2);
@@ -161,7 +161,7 @@ TEST(a_workgroup_that_computes_may_end_the_wait)
     }
 }
 
-TEST(a_stopped_rank_is_no_hang)
+static TEST(a_stopped_rank_is_no_hang)
 {
     struct readings r = make(3);
 
@@ -189,7 +189,7 @@ static int count_lines(const struct iris_report *report, const char *text)
     return count;
 }
 
-TEST(ranks_that_do_the_same_are_one_line)
+static TEST(ranks_that_do_the_same_are_one_line)
 {
     struct readings r = make(48);
 
@@ -209,7 +209,7 @@ TEST(ranks_that_do_the_same_are_one_line)
 }
 
 /* One that waits for nobody, beside one that runs and beside none. */
-TEST(who_is_stopped_is_told_whether_others_wait_or_not)
+static TEST(who_is_stopped_is_told_whether_others_wait_or_not)
 {
     struct readings r = make(2);
 
@@ -223,7 +223,7 @@ TEST(who_is_stopped_is_told_whether_others_wait_or_not)
                      IRIS_VERDICT_STOPPED);
 }
 
-TEST(one_that_finalized_is_not_lost_when_it_ends)
+static TEST(one_that_finalized_is_not_lost_when_it_ends)
 {
     for (int finalized = 0; finalized < 2; finalized++) {
         struct readings r = make(2);
@@ -238,7 +238,7 @@ TEST(one_that_finalized_is_not_lost_when_it_ends)
 }
 
 /* Numbers of another process may be anything. */
-TEST(strange_numbers_do_no_harm)
+static TEST(strange_numbers_do_no_harm)
 {
     struct readings r = make(2);
     char *text = NULL;
@@ -269,7 +269,7 @@ TEST(strange_numbers_do_no_harm)
 }
 
 /* A header with one thing changed in it. */
-TEST(what_is_no_segment_is_refused)
+static TEST(what_is_no_segment_is_refused)
 {
     static const size_t places[] = {
         offsetof(struct iris_records_header, magic),

@@ -17,13 +17,15 @@
 
 #include <iris/iris.h>
 
-/* A test, whose name is a sentence: TEST(a_put_arrives) { ... }. It runs in a
- * process of its own, and counts as skipped if every harness_run() of it was
- * left out. The second kind has a setup and a teardown, or NULL. */
+/* A test, whose name is a sentence: static TEST(a_put_arrives) { ... }. It runs
+ * in a process of its own, and counts as skipped if every harness_run() of it
+ * was left out. The second kind has a setup and a teardown, or NULL. (By the
+ * word `static` iriscc knows the host's functions, which GPU compilers need not
+ * understand.) */
 #define TEST(name) TEST_WITH(name, NULL, NULL)
 /* clang-format off */
 #define TEST_WITH(name, before, after)                                         \
-    static void name(void **state);                                            \
+    void name(void **state);                                                   \
     static const struct harness_case case_##name = {                           \
         __FILE__, __LINE__, #name, name, before, after};                       \
     static const struct harness_case *const entry_##name                       \
@@ -34,8 +36,8 @@
  * returns 0. It runs with each of these numbers of ranks; ALL_RANKS stands for
  * those of harness_run_all(). */
 #define RANK_TEST(name, ...)                                                   \
-    static int on_rank_##name(iris_t *iris, void *arg);                        \
-    TEST(name)                                                                 \
+    int on_rank_##name(iris_t *iris, void *arg);                               \
+    static TEST(name)                                                          \
     {                                                                          \
         static const int ranks[] = {__VA_ARGS__, 0};                           \
         harness_run_each(ranks, on_rank_##name);                               \
@@ -53,12 +55,16 @@
  * return 77, having said why, to leave the test out. */
 #define TEST_GROUP(...)                                                        \
     TEST_GROUP_WITH(harness_setup, harness_teardown, __VA_ARGS__)
+#if defined(IRIS_I_IMAGE) /* a GPU's, without the host's functions */
+#define TEST_GROUP_WITH(before, after, ...) struct iris_swallowed_semicolon
+#else
 #define TEST_GROUP_WITH(before, after, ...)                                    \
     static int TEST_FILE(__VA_ARGS__)                                          \
     {                                                                          \
         return harness_run_file(__FILE__, before, after);                      \
     }                                                                          \
     struct iris_swallowed_semicolon
+#endif
 
 /* The same for a file with more to do, which calls harness_run_file() itself:
  * `static int TEST_FILE(KIND) { ... }`. */

@@ -66,7 +66,7 @@ static int formats(iris_t *iris, void *arg)
     return iris_tensor_free(iris, &made) != IRIS_OK;
 }
 
-TEST(formats_are_strides_and_are_preserved)
+static TEST(formats_are_strides_and_are_preserved)
 {
     harness_run_all(formats, NULL);
 }
@@ -158,7 +158,7 @@ static int copy_dtype(iris_t *iris, iris_dtype_t dtype)
     return iris_tensor_free(iris, &row) != IRIS_OK;
 }
 
-RANK_TEST(copies_go_between_any_strides_and_touch_nothing_else, 1, 2)
+static RANK_TEST(copies_go_between_any_strides_and_touch_nothing_else, 1, 2)
 {
     static const iris_dtype_t widths[] = {IRIS_DTYPE_U8, IRIS_DTYPE_F16,
                                           IRIS_DTYPE_I32, IRIS_DTYPE_COMPLEX64,
@@ -171,7 +171,7 @@ RANK_TEST(copies_go_between_any_strides_and_touch_nothing_else, 1, 2)
 }
 
 /* From the next rank's transposed matrix, and to it. */
-RANK_TEST(copies_reach_other_ranks, ALL_RANKS)
+static RANK_TEST(copies_reach_other_ranks, ALL_RANKS)
 {
     int rank = iris_rank(iris), next = (rank + 1) % iris_num_ranks(iris);
     const int swapped[] = {1, 0};
@@ -218,7 +218,7 @@ static int formatted(iris_t *iris, const iris_tensor_t *tensor,
     return 0;
 }
 
-RANK_TEST(tensors_are_text_of_what_they_hold, 1, 2)
+static RANK_TEST(tensors_are_text_of_what_they_hold, 1, 2)
 {
     struct iris_tensor_options options;
     iris_tensor_t t, view;

@@ -162,7 +162,7 @@ static int create_one(iris_t *iris, const iris_shape_t *shape,
     return iris_tensor_free(iris, &empty) != IRIS_OK;
 }
 
-RANK_TEST(every_dtype_and_shape_is_filled_on_every_rank, ALL_RANKS)
+static RANK_TEST(every_dtype_and_shape_is_filled_on_every_rank, ALL_RANKS)
 {
     for (size_t s = 0; s < NUM_SHAPES; s++) {
         for (size_t d = 0; d < NUM_DTYPES; d++) {
@@ -172,7 +172,7 @@ RANK_TEST(every_dtype_and_shape_is_filled_on_every_rank, ALL_RANKS)
     return 0;
 }
 
-RANK_TEST(rows_of_numbers_count_from_each_ranks_own, ALL_RANKS)
+static RANK_TEST(rows_of_numbers_count_from_each_ranks_own, ALL_RANKS)
 {
     int start = 3 * iris_rank(iris);
     iris_tensor_t tensor;
@@ -205,7 +205,7 @@ RANK_TEST(rows_of_numbers_count_from_each_ranks_own, ALL_RANKS)
 }
 
 /* Long enough for many blocks and workgroups, and odd. */
-RANK_TEST(long_rows_have_every_element, 1, 2)
+static RANK_TEST(long_rows_have_every_element, 1, 2)
 {
     struct iris_tensor_options options = asking(IRIS_DTYPE_I32);
     int start = 100000 * iris_rank(iris);
@@ -226,7 +226,7 @@ RANK_TEST(long_rows_have_every_element, 1, 2)
 
 /* ---- dtypes by default ---- */
 
-RANK_TEST(without_a_dtype_the_numbers_decide, 2)
+static RANK_TEST(without_a_dtype_the_numbers_decide, 2)
 {
     const iris_value_t one = iris_value_int(1), two = iris_value_float(2);
     const struct {
@@ -262,7 +262,7 @@ RANK_TEST(without_a_dtype_the_numbers_decide, 2)
     return iris_tensor_free(iris, &t) != IRIS_OK;
 }
 
-TEST(the_type_of_a_number_decides_its_kind)
+static TEST(the_type_of_a_number_decides_its_kind)
 {
     const unsigned char byte = 200;
     const uint64_t large = UINT64_MAX;
@@ -283,7 +283,7 @@ TEST(the_type_of_a_number_decides_its_kind)
 
 /* ---- Streams ---- */
 
-RANK_TEST(with_a_stream_the_fill_is_in_its_order, 1, 4)
+static RANK_TEST(with_a_stream_the_fill_is_in_its_order, 1, 4)
 {
     struct iris_tensor_options options = asking(IRIS_DTYPE_I32);
     int rank = iris_rank(iris);
@@ -308,7 +308,7 @@ RANK_TEST(with_a_stream_the_fill_is_in_its_order, 1, 4)
 
 /* ---- Many ---- */
 
-RANK_TEST(a_hundred_thousand_leave_the_heap_as_it_was, 1, 2)
+static RANK_TEST(a_hundred_thousand_leave_the_heap_as_it_was, 1, 2)
 {
     size_t count =
         iris_num_ranks(iris) == 1 ? 100000 : harness_count(100000, 4000);

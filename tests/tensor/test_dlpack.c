@@ -16,7 +16,7 @@
 
 /* ---- The structs ---- */
 
-TEST(structs_are_those_of_the_header)
+static TEST(structs_are_those_of_the_header)
 {
     static const struct dlpack_layout own = {
         .tensor = {DLPACK_TENSOR_LAYOUT(struct dlpack_tensor, device_type,
@@ -68,7 +68,7 @@ static int check_struct(const iris_t *iris, const iris_tensor_t *tensor,
     return 0;
 }
 
-RANK_TEST(a_struct_says_what_the_tensor_is, 2)
+static RANK_TEST(a_struct_says_what_the_tensor_is, 2)
 {
     static const int codes[] = {6, 0, 0, 0, 0, 1, 1,  1, 1,
                                 2, 4, 2, 2, 5, 5, 10, 12};
@@ -131,7 +131,7 @@ static struct iris_heap_stats stats_of(const iris_t *iris)
 }
 
 /* One rank exports its tensor, the other releases its own. */
-RANK_TEST(letting_go_of_a_tensor_that_owns_memory_frees_it, 1, 2)
+static RANK_TEST(letting_go_of_a_tensor_that_owns_memory_frees_it, 1, 2)
 {
     struct DLManagedTensorVersioned *owning, *borrowing;
     size_t before = stats_of(iris).num_allocs;
@@ -160,7 +160,7 @@ RANK_TEST(letting_go_of_a_tensor_that_owns_memory_frees_it, 1, 2)
     return 0;
 }
 
-TEST(letting_go_needs_neither_thread_nor_context)
+static TEST(letting_go_needs_neither_thread_nor_context)
 {
     memset(kept, 0, sizeof kept);
     harness_run(2, keep_body, NULL);
@@ -236,7 +236,7 @@ static int check_copy(iris_t *iris, const iris_tensor_t *tensor, int rank,
     return iris_tensor_free(iris, &dense) != IRIS_OK;
 }
 
-RANK_TEST(a_tensor_of_others_comes_onto_every_heap, ALL_RANKS)
+static RANK_TEST(a_tensor_of_others_comes_onto_every_heap, ALL_RANKS)
 {
     static const int64_t dense[] = {2, 1};
     struct outsider outsider;
@@ -275,7 +275,7 @@ static int refused(iris_t *iris, struct outsider *outsider, const char *text)
     return 0;
 }
 
-RANK_TEST(what_cannot_be_taken_is_refused_on_every_rank, 2)
+static RANK_TEST(what_cannot_be_taken_is_refused_on_every_rank, 2)
 {
     int bad = iris_rank(iris) == 1;
     struct outsider outsider;

@@ -34,7 +34,7 @@ static int seen_i32(iris_t *iris, const iris_tensor_t *tensor,
 
 /* ---- out ---- */
 
-RANK_TEST(out_is_filled_and_seen_in_the_asked_shape, ALL_RANKS)
+static RANK_TEST(out_is_filled_and_seen_in_the_asked_shape, ALL_RANKS)
 {
     struct iris_tensor_options options = asking(IRIS_DTYPE_I32, NULL);
     int rank = iris_rank(iris);
@@ -74,7 +74,7 @@ RANK_TEST(out_is_filled_and_seen_in_the_asked_shape, ALL_RANKS)
     return iris_tensor_free(iris, &out) != IRIS_OK;
 }
 
-RANK_TEST(out_may_be_a_part_with_gaps, 2)
+static RANK_TEST(out_may_be_a_part_with_gaps, 2)
 {
     struct iris_tensor_options options = asking(IRIS_DTYPE_I32, NULL);
     static const int32_t wanted[] = {9, 5, 9, 6, 9, 9, 9, 9, 9, 7, 9, 8};
@@ -148,7 +148,7 @@ static int fill_between(iris_t *iris, iris_dtype_t dtype)
     return iris_tensor_free(iris, &all) != IRIS_OK;
 }
 
-RANK_TEST(a_fill_begins_and_ends_where_it_should, 1)
+static RANK_TEST(a_fill_begins_and_ends_where_it_should, 1)
 {
     static const iris_dtype_t widths[] = {IRIS_DTYPE_U8, IRIS_DTYPE_I16,
                                           IRIS_DTYPE_I32, IRIS_DTYPE_COMPLEX64,
@@ -160,7 +160,7 @@ RANK_TEST(a_fill_begins_and_ends_where_it_should, 1)
     return 0;
 }
 
-RANK_TEST(a_wrong_out_is_refused_in_upstreams_order, 2)
+static RANK_TEST(a_wrong_out_is_refused_in_upstreams_order, 2)
 {
     struct iris_tensor_options options;
     int32_t memory[6] = {1, 2, 3, 4, 5, 6};
@@ -204,7 +204,7 @@ RANK_TEST(a_wrong_out_is_refused_in_upstreams_order, 2)
 
 /* ---- What else is refused ---- */
 
-RANK_TEST(what_makes_no_sense_is_refused_on_all_ranks, ALL_RANKS)
+static RANK_TEST(what_makes_no_sense_is_refused_on_all_ranks, ALL_RANKS)
 {
     struct iris_tensor_options options = asking(IRIS_DTYPE_DEFAULT, NULL);
     iris_shape_t many = IRIS_SHAPE(1, 1, 1, 1, 1, 1, 1, 1, 1);
@@ -260,7 +260,7 @@ static iris_status_t arange(iris_t *iris, int dtype, double start, double end,
                        iris_value_float(step), &options, &tensor);
 }
 
-RANK_TEST(numbers_that_do_not_fit_are_refused, 2)
+static RANK_TEST(numbers_that_do_not_fit_are_refused, 2)
 {
     struct iris_tensor_options options = asking(IRIS_DTYPE_F32, NULL);
     const double infinity = 1e308 * 10;
@@ -309,7 +309,7 @@ RANK_TEST(numbers_that_do_not_fit_are_refused, 2)
 
 /* ---- One rank's mistake, and another call ---- */
 
-RANK_TEST(ranks_that_differ_are_told, 2, 4)
+static RANK_TEST(ranks_that_differ_are_told, 2, 4)
 {
     struct iris_heap_stats before = {0}, after = {0};
     int odd = iris_rank(iris) == 1;

@@ -43,7 +43,7 @@ static int check_numbers(iris_t *iris, iris_dtype_t dtype, int fraction)
     return 0;
 }
 
-RANK_TEST(numbers_are_rounded, 2)
+static RANK_TEST(numbers_are_rounded, 2)
 {
     struct iris_tensor_options options = asking(IRIS_DTYPE_F8E4M3);
     iris_tensor_t tensor;
@@ -62,7 +62,7 @@ RANK_TEST(numbers_are_rounded, 2)
     return 0;
 }
 
-RANK_TEST(what_has_no_kernels_is_refused, 1)
+static RANK_TEST(what_has_no_kernels_is_refused, 1)
 {
     struct iris_tensor_options options = asking(IRIS_DTYPE_F8E5M2);
     iris_tensor_t tensor;

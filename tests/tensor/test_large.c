@@ -83,7 +83,7 @@ static int check_dtype(iris_t *iris, iris_dtype_t dtype, unsigned char *host)
     return 0;
 }
 
-RANK_TEST(large_tensors_are_filled_element_by_element, 1)
+static RANK_TEST(large_tensors_are_filled_element_by_element, 1)
 {
     static const iris_dtype_t dtypes[] = {IRIS_DTYPE_I8, IRIS_DTYPE_F16,
                                           IRIS_DTYPE_BF16, IRIS_DTYPE_F32,

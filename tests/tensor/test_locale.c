@@ -74,7 +74,7 @@ static int text_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(texts_have_a_point)
+static TEST(texts_have_a_point)
 {
     if (!take_comma()) {
         drop_comma();
@@ -84,7 +84,7 @@ TEST(texts_have_a_point)
     drop_comma();
 }
 
-TEST(files_have_a_point)
+static TEST(files_have_a_point)
 {
     struct iris_json_writer json = {0};
     char text[64] = "";

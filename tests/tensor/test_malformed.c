@@ -146,7 +146,7 @@ static int refuse_calls(iris_t *iris, const struct bad *bad,
     return 0;
 }
 
-RANK_TEST(every_call_refuses_a_malformed_tensor, 2)
+static RANK_TEST(every_call_refuses_a_malformed_tensor, 2)
 {
     iris_tensor_t good, tensor;
 
@@ -207,7 +207,7 @@ static int refuse_edges(iris_t *iris, void *arg)
     return iris_tensor_free(iris, &good) != IRIS_OK;
 }
 
-TEST(memory_at_the_edges_of_a_heap_is_refused)
+static TEST(memory_at_the_edges_of_a_heap_is_refused)
 {
     harness_run(2, refuse_edges, NULL);
     setenv("IRIS_CHECK", "bounds", 1);
@@ -217,7 +217,7 @@ TEST(memory_at_the_edges_of_a_heap_is_refused)
 
 /* ---- NULL, and what another library hands over ---- */
 
-RANK_TEST(a_malformed_dlpack_tensor_is_refused, 2)
+static RANK_TEST(a_malformed_dlpack_tensor_is_refused, 2)
 {
     float numbers[4] = {0};
     struct DLManagedTensorVersioned managed = {
@@ -243,7 +243,7 @@ RANK_TEST(a_malformed_dlpack_tensor_is_refused, 2)
     return 0;
 }
 
-TEST(no_tensor_has_no_elements)
+static TEST(no_tensor_has_no_elements)
 {
     assert_int_equal(iris_tensor_numel(NULL), 0);
     assert_int_equal(iris_tensor_bytes(NULL), 0);

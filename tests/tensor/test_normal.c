@@ -76,7 +76,7 @@ static double units(long double seen, long double expected, int bits)
                : (double)(fabsl(seen - expected) / ldexpl(1, exponent - bits));
 }
 
-TEST(numbers_are_what_the_formula_says)
+static TEST(numbers_are_what_the_formula_says)
 {
     double worst32 = 0, worst64 = 0;
 
@@ -101,7 +101,7 @@ TEST(numbers_are_what_the_formula_says)
     assert_true(worst64 < 4);
 }
 
-TEST(tails_reach_beyond_five_and_a_half_deviations)
+static TEST(tails_reach_beyond_five_and_a_half_deviations)
 {
     float c, s;
     double wide_c, wide_s;
@@ -118,7 +118,7 @@ TEST(tails_reach_beyond_five_and_a_half_deviations)
     assert_true(wide_s == 0 && wide_c > 0 && wide_c < 3.3e-10);
 }
 
-TEST(the_larger_the_bits_the_smaller_the_number)
+static TEST(the_larger_the_bits_the_smaller_the_number)
 {
     float before = INFINITY, c, s;
 
@@ -151,7 +151,7 @@ static void check_rows(row_t row_f32, row_t row_f64)
     }
 }
 
-TEST(vectors_of_any_width_make_the_same_numbers)
+static TEST(vectors_of_any_width_make_the_same_numbers)
 {
     if (iris_d_has_avx2()) {
         check_rows(iris_d_f32_row_256, iris_d_f64_row_256);

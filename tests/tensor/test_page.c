@@ -36,7 +36,7 @@ static iris_status_t exchange_rows(iris_t *iris, char *text, size_t bytes)
     return status == IRIS_OK ? iris_tensor_free(iris, &matrix) : status;
 }
 
-RANK_TEST(the_pages_program_does_what_it_says, 1, 2, 4)
+static RANK_TEST(the_pages_program_does_what_it_says, 1, 2, 4)
 {
     int rank = iris_rank(iris);
     int before = (rank + iris_num_ranks(iris) - 1) % iris_num_ranks(iris);

@@ -101,7 +101,7 @@ static const struct {
     {IRIS_DTYPE_F64, 0, 10, 0},
 };
 
-RANK_TEST(integers_are_in_range_and_none_is_likelier, 1)
+static RANK_TEST(integers_are_in_range_and_none_is_likelier, 1)
 {
     int64_t *numbers = malloc(MANY * sizeof *numbers);
 
@@ -127,7 +127,7 @@ RANK_TEST(integers_are_in_range_and_none_is_likelier, 1)
     return 0;
 }
 
-RANK_TEST(what_a_type_cannot_hold_is_refused, 2)
+static RANK_TEST(what_a_type_cannot_hold_is_refused, 2)
 {
     struct iris_tensor_options options;
     iris_tensor_t tensor;

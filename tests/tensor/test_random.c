@@ -26,7 +26,7 @@ static const uint32_t answers[][10] = {
      0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1},
 };
 
-RANK_TEST(words_are_those_that_random123_publishes, 1)
+static RANK_TEST(words_are_those_that_random123_publishes, 1)
 {
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
         const uint32_t *line = answers[i];
@@ -75,7 +75,7 @@ static int is_uniform(const struct draw *draw, const void *numbers, size_t i)
     }
 }
 
-RANK_TEST(uniform_numbers_have_all_bits_of_their_type, 1)
+static RANK_TEST(uniform_numbers_have_all_bits_of_their_type, 1)
 {
     static const struct {
         iris_dtype_t dtype;
@@ -145,7 +145,7 @@ static const uint64_t hashes[NUM_KINDS] = {
     0x998cc311d295a0d2, 0x66be4e7c6aaedf3c, 0xcffd9bc451757a0c,
     0x46b07cf6190ea013};
 
-RANK_TEST(bits_are_the_same_on_every_rank_of_any_job, ALL_RANKS)
+static RANK_TEST(bits_are_the_same_on_every_rank_of_any_job, ALL_RANKS)
 {
     unsigned char *numbers = malloc(16 * MANY);
 
@@ -162,7 +162,7 @@ RANK_TEST(bits_are_the_same_on_every_rank_of_any_job, ALL_RANKS)
 }
 
 /* The kernels themselves, with grids and blocks of the test's. */
-RANK_TEST(grid_and_block_do_not_matter, 1)
+static RANK_TEST(grid_and_block_do_not_matter, 1)
 {
     static const struct {
         unsigned grid, block;
@@ -198,7 +198,7 @@ RANK_TEST(grid_and_block_do_not_matter, 1)
 
 /* In pieces of whole blocks, at any address, as a program may that has memory
  * for a part. */
-RANK_TEST(pieces_make_up_the_whole, 1)
+static RANK_TEST(pieces_make_up_the_whole, 1)
 {
     static const size_t pieces[] = {4, 8, 3000, 4096, 24};
     unsigned char *whole = malloc(16 * MANY), *parts = malloc(16 * MANY);
@@ -263,7 +263,7 @@ static int holds(iris_t *iris, const struct draw *start,
     return 0;
 }
 
-RANK_TEST(an_element_does_not_depend_on_its_place_in_memory, 1)
+static RANK_TEST(an_element_does_not_depend_on_its_place_in_memory, 1)
 {
     for (size_t k = 0; k < NUM_KINDS; k++) {
         size_t size = iris_dtype_size(kinds[k].dtype);
@@ -333,7 +333,7 @@ static int default_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(ranks_differ_unless_the_generator_is_set)
+static TEST(ranks_differ_unless_the_generator_is_set)
 {
     harness_run_all(default_body, NULL);
     assert_null(iris_default_generator(NULL));

@@ -50,13 +50,13 @@ static int is_symmetric(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(tensors_of_the_heap_are_symmetric_and_others_not)
+static TEST(tensors_of_the_heap_are_symmetric_and_others_not)
 {
     harness_run_all(is_symmetric, NULL);
 }
 
 /* Every element counts, wherever its strides lead. */
-RANK_TEST(a_tensor_that_leaves_the_heap_is_not_symmetric, 2)
+static RANK_TEST(a_tensor_that_leaves_the_heap_is_not_symmetric, 2)
 {
     struct iris_heap_stats stats = {0};
     iris_tensor_t tensor, view;
@@ -78,7 +78,7 @@ RANK_TEST(a_tensor_that_leaves_the_heap_is_not_symmetric, 2)
     return iris_tensor_free(iris, &tensor) != IRIS_OK;
 }
 
-RANK_TEST(each_context_knows_its_own_tensors, 1)
+static RANK_TEST(each_context_knows_its_own_tensors, 1)
 {
     struct iris_config config;
     iris_tensor_t own, other;
@@ -162,7 +162,7 @@ static int as_remote(iris_t *iris, void *arg)
     return iris_tensor_free(iris, &tensor) != IRIS_OK;
 }
 
-TEST(a_peers_tensor_is_at_the_same_place_of_its_heap)
+static TEST(a_peers_tensor_is_at_the_same_place_of_its_heap)
 {
     harness_run_all(as_remote, NULL);
 }
@@ -181,7 +181,7 @@ IRIS_KERNEL(add_to_tensor, struct add_args)
 }
 
 /* Each rank's kernel adds to every second element of the next rank's. */
-RANK_TEST(kernels_write_a_peers_tensor_through_its_strides, ALL_RANKS)
+static RANK_TEST(kernels_write_a_peers_tensor_through_its_strides, ALL_RANKS)
 {
     int rank = iris_rank(iris), num_ranks = iris_num_ranks(iris);
     int before = (rank + num_ranks - 1) % num_ranks;
@@ -209,7 +209,7 @@ RANK_TEST(kernels_write_a_peers_tensor_through_its_strides, ALL_RANKS)
 
 /* ---- The device context as a tensor ---- */
 
-RANK_TEST(the_context_has_its_length_and_fields, ALL_RANKS)
+static RANK_TEST(the_context_has_its_length_and_fields, ALL_RANKS)
 {
     int num_ranks = iris_num_ranks(iris);
     size_t count = iris_context_words(num_ranks);
@@ -235,7 +235,7 @@ RANK_TEST(the_context_has_its_length_and_fields, ALL_RANKS)
 
 /* Rows 1 and 3, columns 2, 4 and 6 of a matrix of the program's, which other
  * ranks then read. */
-RANK_TEST(a_strided_tensor_of_the_host_is_copied_to_the_heap, ALL_RANKS)
+static RANK_TEST(a_strided_tensor_of_the_host_is_copied_to_the_heap, ALL_RANKS)
 {
     int rank = iris_rank(iris), next = (rank + 1) % iris_num_ranks(iris);
     int32_t matrix[5][8], bytes[27], shared = 7;
@@ -356,7 +356,8 @@ static int use_what_was(void **state)
     return setenv("IRIS_ALLOCATOR", allocator, 1);
 }
 
-TEST_WITH(memory_that_is_shared_again_is_mapped_once, use_vmem, use_what_was)
+static TEST_WITH(memory_that_is_shared_again_is_mapped_once, use_vmem,
+                 use_what_was)
 {
     if (!gpu) {
         print_message("left out: sharing needs a GPU\n");

@@ -286,7 +286,7 @@ static int check_rows(iris_t *iris, const struct value_row *row, size_t count,
     return num_wrong;
 }
 
-RANK_TEST(values_are_pytorchs_bit_for_bit, 1, 2)
+static RANK_TEST(values_are_pytorchs_bit_for_bit, 1, 2)
 {
     int num_exact;
 
@@ -296,7 +296,7 @@ RANK_TEST(values_are_pytorchs_bit_for_bit, 1, 2)
     return 0;
 }
 
-RANK_TEST(a_row_of_u64_ends_at_the_highest, 1)
+static RANK_TEST(a_row_of_u64_ends_at_the_highest, 1)
 {
     int num_exact;
 

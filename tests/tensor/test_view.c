@@ -35,7 +35,7 @@ static void says(const char *text)
     }
 }
 
-TEST(slices_follow_pythons_rules)
+static TEST(slices_follow_pythons_rules)
 {
     static const struct {
         int64_t start, stop, step, size, first;
@@ -72,7 +72,7 @@ TEST(slices_follow_pythons_rules)
     says("view_p is NULL");
 }
 
-TEST(a_selected_dimension_is_gone)
+static TEST(a_selected_dimension_is_gone)
 {
     iris_tensor_t cube = numbers(IRIS_SHAPE(4, 5, 6)), view;
 
@@ -90,7 +90,7 @@ TEST(a_selected_dimension_is_gone)
     assert_int_equal(iris_tensor_select(&cube, 0, -5, &view), IRIS_ERR_INVALID);
 }
 
-TEST(dimensions_change_places)
+static TEST(dimensions_change_places)
 {
     const int order[] = {2, 0, -2}, twice[] = {0, 1, 0}, far[] = {0, 1, 3};
     iris_tensor_t cube = numbers(IRIS_SHAPE(2, 3, 4)), view;
@@ -110,7 +110,7 @@ TEST(dimensions_change_places)
     assert_int_equal(iris_tensor_permute(&cube, NULL, &view), IRIS_ERR_INVALID);
 }
 
-TEST(shapes_change_where_no_copy_is_needed)
+static TEST(shapes_change_where_no_copy_is_needed)
 {
     const int swapped[] = {1, 0};
     iris_tensor_t all = numbers(IRIS_SHAPE(4, 6)), view, part;
@@ -152,7 +152,7 @@ TEST(shapes_change_where_no_copy_is_needed)
                      IRIS_ERR_INVALID);
 }
 
-TEST(no_elements_and_no_dimensions_have_views)
+static TEST(no_elements_and_no_dimensions_have_views)
 {
     iris_tensor_t none = numbers(IRIS_SHAPE(0, 3)), one, view;
 

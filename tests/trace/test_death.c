@@ -180,12 +180,12 @@ static void run_death(int is_waiting)
     procs_free(&procs);
 }
 
-TEST(a_survivor_writes_what_it_has)
+static TEST(a_survivor_writes_what_it_has)
 {
     run_death(0);
 }
 
-TEST(so_it_does_after_its_kernel_was_ended)
+static TEST(so_it_does_after_its_kernel_was_ended)
 {
     run_death(1);
 }

@@ -75,7 +75,7 @@ static int delayed(iris_t *iris, void *arg)
 }
 
 /* The other rank's operations may be slow, too: nothing is known of them. */
-TEST(operations_of_the_rank_wait)
+static TEST(operations_of_the_rank_wait)
 {
     setenv("IRIS_DEVICE_DELAY", "0:0,1:1000,7:5", 1);
     harness_run(RANKS, delayed, NULL);
@@ -90,13 +90,13 @@ static int without(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(without_the_setting_nothing_waits)
+static TEST(without_the_setting_nothing_waits)
 {
     unsetenv("IRIS_DEVICE_DELAY");
     harness_run(RANKS, without, NULL);
 }
 
-TEST(other_texts_are_refused)
+static TEST(other_texts_are_refused)
 {
     static const char *const texts[] = {"5",    "1:",   "x:5",       "1:-5",
                                         "-1:5", "1:5x", "1:1000001", "1:5;0:5"};

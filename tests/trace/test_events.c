@@ -83,7 +83,7 @@ static void check_sums(const struct outcome *a, const struct outcome *b)
         a->file.clock_error_ns, 2 * (b->file.clock_error_ns / 2), &span));
 }
 
-TEST(sums_of_times_near_2_63_do_not_overflow)
+static TEST(sums_of_times_near_2_63_do_not_overflow)
 {
     static const char *const times[] = {
         "9223372036854775807",
@@ -115,7 +115,7 @@ TEST(sums_of_times_near_2_63_do_not_overflow)
     }
 }
 
-TEST(times_keep_their_digits)
+static TEST(times_keep_their_digits)
 {
     struct outcome outcome;
 
@@ -128,7 +128,7 @@ TEST(times_keep_their_digits)
 }
 
 /* A file may hold a string that is a thousand times its packed size. */
-TEST(a_very_long_event_is_an_error)
+static TEST(a_very_long_event_is_an_error)
 {
     const size_t bytes = (size_t)8 << 20;
     char *members = malloc(bytes + 64);
@@ -161,7 +161,7 @@ static void merge_two(const char *first, const char *second,
     assert_int_equal(iris_i_merge(files, 2, out, report_p), 0);
 }
 
-TEST(a_merge_knows_the_worst_clock_or_that_it_does_not)
+static TEST(a_merge_knows_the_worst_clock_or_that_it_does_not)
 {
     static const char known[] =
         "\"clock_error_ns\":70,\"device_clock_error_ns\":8";

@@ -217,18 +217,18 @@ static void run_exported(const char *name, int merge)
     harness_run_all(exported, &file);
 }
 
-TEST(a_merged_trace_has_all_and_joins_signals_and_waits)
+static TEST(a_merged_trace_has_all_and_joins_signals_and_waits)
 {
     run_exported("merged.json", 1);
 }
 
-TEST(a_rank_has_a_file_of_its_own)
+static TEST(a_rank_has_a_file_of_its_own)
 {
     run_exported("alone.json", 0);
 }
 
 #if HAVE_ZLIB
-TEST(a_name_with_gz_is_compressed)
+static TEST(a_name_with_gz_is_compressed)
 {
     char path[400];
     unsigned char magic[2] = {0};
@@ -301,7 +301,7 @@ static int timed(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(no_signal_is_seen_before_it_was_sent)
+static TEST(no_signal_is_seen_before_it_was_sent)
 {
     char name[300] = "";
 
@@ -325,7 +325,7 @@ static int full(iris_t *iris, void *arg)
 
 /* The rank's file is there as a folder: nothing takes its place, and nothing is
  * left beside it. */
-TEST(what_cannot_be_written_leaves_nothing)
+static TEST(what_cannot_be_written_leaves_nothing)
 {
     char folder[300], path[400];
 

@@ -97,7 +97,7 @@ static int read_column(iris_t *iris, const int64_t *words, int column,
 
 /* ---- Upstream's tests, with our kernel ---- */
 
-RANK_TEST(nothing_is_recorded_unless_enabled, ALL_RANKS)
+static RANK_TEST(nothing_is_recorded_unless_enabled, ALL_RANKS)
 {
     int64_t words[IRIS_CONTEXT_TAIL_WORDS];
     void *memory;
@@ -154,7 +154,7 @@ static int check_columns(iris_t *iris, const int64_t *words)
     return 0;
 }
 
-RANK_TEST(columns_have_what_upstreams_have, ALL_RANKS)
+static RANK_TEST(columns_have_what_upstreams_have, ALL_RANKS)
 {
     struct iris_trace_counts counts;
     int64_t words[IRIS_CONTEXT_TAIL_WORDS];
@@ -186,7 +186,7 @@ RANK_TEST(columns_have_what_upstreams_have, ALL_RANKS)
 
 /* ---- No space ---- */
 
-RANK_TEST(what_finds_no_space_is_counted, RANKS)
+static RANK_TEST(what_finds_no_space_is_counted, RANKS)
 {
     struct iris_trace_counts counts;
     int64_t words[IRIS_CONTEXT_TAIL_WORDS];
@@ -262,7 +262,7 @@ static int run_loop(iris_t *iris, struct loop_args *args, uint64_t *count_p)
 }
 
 /* A loop that is interrupted for long may be some events more. */
-RANK_TEST(accesses_of_a_loop_that_go_on_are_one_event, RANKS)
+static RANK_TEST(accesses_of_a_loop_that_go_on_are_one_event, RANKS)
 {
     struct loop_args args = {iris_device_context(iris), NULL, 1};
     int64_t words[IRIS_CONTEXT_TAIL_WORDS];
@@ -287,7 +287,7 @@ RANK_TEST(accesses_of_a_loop_that_go_on_are_one_event, RANKS)
     return 0;
 }
 
-RANK_TEST(wrong_arguments_are_refused, RANKS)
+static RANK_TEST(wrong_arguments_are_refused, RANKS)
 {
     struct iris_heap_stats stats;
     char file[512];

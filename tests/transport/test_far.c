@@ -334,27 +334,27 @@ static void run_on_nodes(iris_rank_fn body)
     run(RANKS, "4", body);
 }
 
-TEST(every_operation_reaches_every_rank)
+static TEST(every_operation_reaches_every_rank)
 {
     run_on_nodes(touch_body);
 }
 
-TEST(copies_of_any_size_arrive_whole)
+static TEST(copies_of_any_size_arrive_whole)
 {
     run_on_nodes(copies_body);
 }
 
-TEST(atomics_of_many_ranks_add_up)
+static TEST(atomics_of_many_ranks_add_up)
 {
     run_on_nodes(sums_body);
 }
 
-TEST(streams_copy_and_signal_across_nodes)
+static TEST(streams_copy_and_signal_across_nodes)
 {
     run_on_nodes(streams_body);
 }
 
-TEST(what_does_not_reach_is_told)
+static TEST(what_does_not_reach_is_told)
 {
     run(RANKS, "2", misuse_body);
 }
@@ -365,7 +365,7 @@ static int never(iris_t *iris, void *arg)
 }
 
 /* Ranks that MPI has not brought together. */
-TEST(messages_by_mpi_need_a_job_of_mpis)
+static TEST(messages_by_mpi_need_a_job_of_mpis)
 {
     if (harness_launched() != 0 || harness_has_gpu()) {
         return;

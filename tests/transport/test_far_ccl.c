@@ -181,7 +181,7 @@ static int differ_body(iris_t *iris, void *arg)
     return 0;
 }
 
-TEST(members_of_several_nodes_that_differ_are_told)
+static TEST(members_of_several_nodes_that_differ_are_told)
 {
     setenv("IRIS_NODES", "2", 1);
     harness_run(RANKS, differ_body, NULL);
@@ -189,7 +189,7 @@ TEST(members_of_several_nodes_that_differ_are_told)
 }
 
 /* One node is what the others are held to. */
-TEST(sums_have_the_same_bits_on_any_nodes)
+static TEST(sums_have_the_same_bits_on_any_nodes)
 {
     static const char *const nodes[] = {"1", "2", "3", "4"};
 

@@ -245,7 +245,7 @@ static void run(int num_ranks, const char *nodes)
     unsetenv("IRIS_NODES");
 }
 
-TEST(nothing_overtakes_a_release)
+static TEST(nothing_overtakes_a_release)
 {
     run(2, "2");
     run(RANKS, "2");

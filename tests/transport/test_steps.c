@@ -151,7 +151,7 @@ static void *run_lane(void *arg)
     return NULL;
 }
 
-TEST(lanes_and_the_thread_exclude_each_other)
+static TEST(lanes_and_the_thread_exclude_each_other)
 {
     pthread_t lanes[LANES];
 
@@ -170,7 +170,7 @@ TEST(lanes_and_the_thread_exclude_each_other)
 }
 
 /* Once lanes stop, the thread goes on. */
-TEST(the_thread_sends_puts_after_a_nap)
+static TEST(the_thread_sends_puts_after_a_nap)
 {
     assert_int_equal(begin(1), IRIS_OK);
     for (int i = 1; i <= 20; i++) {
@@ -186,7 +186,7 @@ TEST(the_thread_sends_puts_after_a_nap)
     end();
 }
 
-TEST(a_put_wakes_a_thread_that_listens)
+static TEST(a_put_wakes_a_thread_that_listens)
 {
     assert_int_equal(begin(1), IRIS_OK);
     while (!fake.waits) {
@@ -200,7 +200,7 @@ TEST(a_put_wakes_a_thread_that_listens)
 }
 
 /* The message would have woken the thread, but a lane took it. */
-TEST(a_message_wakes_a_thread_that_listens)
+static TEST(a_message_wakes_a_thread_that_listens)
 {
     assert_int_equal(begin(1), IRIS_OK);
     while (!fake.waits) {
@@ -222,7 +222,7 @@ TEST(a_message_wakes_a_thread_that_listens)
 }
 
 /* If the thread is in a step when the lane posts, it may send the request. */
-TEST(lanes_send_signals)
+static TEST(lanes_send_signals)
 {
     assert_int_equal(begin(1), IRIS_OK);
     is_lane = 1;
@@ -237,7 +237,7 @@ TEST(lanes_send_signals)
     end();
 }
 
-TEST(lanes_leave_other_channels_to_the_thread)
+static TEST(lanes_leave_other_channels_to_the_thread)
 {
     assert_int_equal(begin(0), IRIS_OK);
     is_lane = 1;
@@ -253,7 +253,7 @@ TEST(lanes_leave_other_channels_to_the_thread)
 
 /* The slot is free long before a lane comes to it again, though the target
  * acknowledges nothing. Until then it is not. */
-TEST(a_slot_whose_data_the_channel_keeps_is_recalled)
+static TEST(a_slot_whose_data_the_channel_keeps_is_recalled)
 {
     uint64_t *turn;
 
