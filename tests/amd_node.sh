@@ -6,29 +6,20 @@
 # a launcher that only starts programs, over the fake HIP runtime: it runs each
 # way of making ranks, and reports failures.
 set -u
-here=$(cd "$(dirname "$0")" && pwd)
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+. "$(dirname "$0")/support/script.sh"
 export IRIS_AMD_NODE_BUILD=$PWD IRIS_TEST_LOGS=$tmp/logs LC_ALL=C
 unset ROCJITSU IRIS_TEST_SCALE IRIS_TEST_MAX_RANKS
-failed=0
-
-fail() {
-    echo "FAILED: $*"
-    cat "$tmp/out"
-    failed=$((failed + 1))
-}
 
 node() { # STATUS OPTION...
     local expected=$1 ret
     shift
-    "$here/../scripts/amd-node" "$@" >"$tmp/out" 2>&1
+    "$root/scripts/amd-node" "$@" >"$tmp/out" 2>&1
     ret=$?
-    [ $ret = "$expected" ] || fail "amd-node $* exits with $ret"
+    [ $ret = "$expected" ] || { fail "amd-node $* exits with $ret" && cat "$tmp/out"; }
 }
 
 has() { # PATTERN
-    grep -qE -e "$1" "$tmp/out" || fail "no line like: $1"
+    grep -qE -e "$1" "$tmp/out" || { fail "no line like: $1" && cat "$tmp/out"; }
 }
 
 node 77

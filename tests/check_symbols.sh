@@ -9,10 +9,8 @@
 set -u
 export LC_ALL=C
 srcdir=${srcdir:-.}
-here=$(cd "$(dirname "$0")" && pwd)
+. "$(dirname "$0")/support/script.sh"
 lib=.libs/libiris.so
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
 
 # Names that the installed headers of FOLDERS declare and another file has to define: the
 # host's calls, and those of device code on a CPU. Headers of other targets are left out,

@@ -4,27 +4,24 @@
 #
 # configure refuses wrong options, and says why and what to do.
 set -u
-here=$(cd "$(dirname "$0")" && pwd)
+. "$(dirname "$0")/support/script.sh"
 # A source folder that is itself configured refuses for that reason.
-[ ! -e "$here/../config.status" ] || exit 77
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-failed=0
+[ ! -e "$root/config.status" ] || exit 77
 
 # What the runs before found out is taken over, but for what is tried here.
 configure() { # ARGUMENT...
     [ ! -e cache ] || sed -i '/^ac_cv_\(env_\|path_[HMN]\|header_\(hip\|Random\)\|have_decl_hip\)/d' cache
-    "$here/../configure" -q --cache-file=cache "$@"
+    "$root/configure" -q --cache-file=cache "$@"
 }
 
 refuses() { # ARGUMENT TEXT [VARIABLE=VALUE...]
-    if (cd "$folder" && configure "$1" "${@:3}") \
-        >"$folder/out" 2>&1; then
+    if (cd "$tmp" && configure "$1" "${@:3}") \
+        >"$tmp/out" 2>&1; then
         echo "FAILED: configure $1 succeeded"
         failed=1
-    elif ! grep -q -- "$2" "$folder/out"; then
+    elif ! grep -q -- "$2" "$tmp/out"; then
         echo "FAILED: configure $1 does not say \"$2\":"
-        tail -n 5 "$folder/out"
+        tail -n 5 "$tmp/out"
         failed=1
     else
         echo "passed: configure $1"
@@ -38,12 +35,12 @@ for backend in hip all; do
 done
 # A ROCm in a folder of its own, whose hipcc knows some GPUs.
 rocm() { # FOLDER VERSION-OF-HEADERS VERSION-OF-HIPCC GPU...
-    mkdir -p "$folder/$1/include/hip" "$folder/$1/bin" "$folder/$1/lib"
+    mkdir -p "$tmp/$1/include/hip" "$tmp/$1/bin" "$tmp/$1/lib"
     printf '#define HIP_VERSION_MAJOR %d\n#define HIP_VERSION_MINOR %d\n' \
-        "${2%.*}" "${2#*.}" >"$folder/$1/include/hip/hip_version.h"
+        "${2%.*}" "${2#*.}" >"$tmp/$1/include/hip/hip_version.h"
     echo 'typedef int hipDeviceAttribute_t;' \
-        >"$folder/$1/include/hip/hip_runtime_api.h"
-    cat >"$folder/$1/bin/hipcc" <<END
+        >"$tmp/$1/include/hip/hip_runtime_api.h"
+    cat >"$tmp/$1/bin/hipcc" <<END
 #!/bin/sh
 [ "\$*" != --version ] || { echo "HIP version: $3.123-0" && exit 0; }
 for word; do
@@ -54,17 +51,17 @@ done
 echo "error: unknown GPU" >&2
 exit 1
 END
-    chmod +x "$folder/$1/bin/hipcc"
+    chmod +x "$tmp/$1/bin/hipcc"
 }
 
 accepts() { # TEXT VARIABLE=VALUE... ARGUMENT...
-    if (cd "$folder" && unset ROCM_PATH && export "${2?}" && configure \
+    if (cd "$tmp" && unset ROCM_PATH && export "${2?}" && configure \
         --with-backend=hip --with-hip-platform=amd "${@:3}") \
-        >"$folder/out" 2>&1 && grep -q -- "$1" "$folder/config.h"; then
+        >"$tmp/out" 2>&1 && grep -q -- "$1" "$tmp/config.h"; then
         echo "passed: configure with ${2%%=*} ${*:3}"
     else
         echo "FAILED: configure ${*:2} has no \"$1\":"
-        tail -n 5 "$folder/out"
+        tail -n 5 "$tmp/out"
         failed=1
     fi
 }
@@ -74,18 +71,18 @@ rocm mixed 5.2 7.2 gfx942
 rocm blind 7.2 7.2 gfx1201
 export HIPCC="" NVCC=""
 amd="--with-hip-platform=amd"
-accepts "amd: gfx942,gfx950, $folder/rocm-7.2/bin/hipcc" \
-    ROCM_PATH="$folder/rocm-7.2"
-accepts "amd: gfx942, $folder/rocm-7.2/bin/hipcc" PATH="$folder/rocm-7.2/bin:$PATH" \
+accepts "amd: gfx942,gfx950, $tmp/rocm-7.2/bin/hipcc" \
+    ROCM_PATH="$tmp/rocm-7.2"
+accepts "amd: gfx942, $tmp/rocm-7.2/bin/hipcc" PATH="$tmp/rocm-7.2/bin:$PATH" \
     --with-gpu-arch=gfx942
-refuses --with-backend=hip "headers are of HIP 5.2, but $folder/mixed/bin/hipcc is of 7.2" \
-    $amd --with-rocm="$folder/mixed"
+refuses --with-backend=hip "headers are of HIP 5.2, but $tmp/mixed/bin/hipcc is of 7.2" \
+    $amd --with-rocm="$tmp/mixed"
 refuses --with-backend=hip "does not compile for gfx90a, gfx942 or gfx950: error: unknown GPU" \
-    $amd --with-rocm="$folder/blind"
+    $amd --with-rocm="$tmp/blind"
 refuses --with-backend=hip "does not compile for gfx942,gfx90a" \
-    $amd --with-rocm="$folder/rocm-7.2" --with-gpu-arch=gfx942,gfx90a
+    $amd --with-rocm="$tmp/rocm-7.2" --with-gpu-arch=gfx942,gfx90a
 refuses --with-backend=hip "ROCM_PATH=/nowhere: no include/hip/hip_version.h" \
-    $amd ROCM_PATH=/nowhere HIPCC="$folder/rocm-7.2/bin/hipcc"
+    $amd ROCM_PATH=/nowhere HIPCC="$tmp/rocm-7.2/bin/hipcc"
 unset HIPCC NVCC
 refuses --with-backend=cuda "sim, hip, all"
 refuses --with-mpi=/nowhere "/nowhere"

@@ -6,22 +6,13 @@
 # examples/15_cpp.cpp run on the CPU. GPU compilers parse both. In the long run
 # the other GPU compilers make code, too, and planted faults make the test fail.
 set -u
-here=$(cd "$(dirname "$0")" && pwd)
-root=$here/..
+. "$(dirname "$0")/support/script.sh"
 : "${CC=cc}" "${CFLAGS=}"
 build=$PWD
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
 export TMPDIR=$tmp IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu IRIS_TIMEOUT_MS=120000
 export IRIS_HEAP_BASES_FILES=0
 long=${IRIS_TEST_LONG:-0}
-failed=0
 mkdir -p "$tmp/include/iris" && ln -s "$root/device" "$tmp/include/iris/device"
-
-fail() {
-    echo "FAILED: $*"
-    failed=1
-}
 
 # The C++ compiler beside the C compiler, which has the same sanitizers.
 cxx=${CXX:-$(sed -E 's/\bclang\b/clang++/; s/\bgcc\b/g++/; s/\bcc$/c++/' <<<"$CC")}

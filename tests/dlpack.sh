@@ -6,11 +6,9 @@
 # directions: with this build's library, in a Python that has them, as one rank
 # and as two.
 set -u
-here=$(cd "$(dirname "$0")" && pwd)
+. "$(dirname "$0")/support/script.sh"
 library=$PWD/.libs/libiris.so
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-failed=0 ran=0
+ran=0
 
 # Arrays of other libraries are of the host's memory here.
 export IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu IRIS_HEAP_SIZE=4M

@@ -7,24 +7,22 @@
 # it, in any order. "..." stands for any text, and a line "..." for any lines.
 set -u
 export LC_ALL=C
-here=$(cd "$(dirname "$0")" && pwd)
-guide=$here/../docs/guide
+. "$(dirname "$0")/support/script.sh"
+guide=$root/docs/guide
 build=$PWD
 : "${MPIRUN=}" "${CC:=cc}" "${CFLAGS=}"
 # Sanitizers print lines of their own; the rest of the suite runs under them.
 [[ $CC$CFLAGS != *-fsanitize* ]] || exit 77
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
 for variable in $(compgen -e IRIS_); do
     unset "$variable"
 done
 export IRIS_MODULE_DIR=$build/.libs IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu IRIS_HEAP_BASES_FILES=0 TMPDIR=$tmp
-export PYTHONPATH=$here/../python IRIS_C_LIBRARY=$build/.libs/libiris.so
+export PYTHONPATH=$root/python IRIS_C_LIBRARY=$build/.libs/libiris.so
 
 # The programs that the pages use, as if Iris were installed.
 mkdir "$tmp/bin"
 printf '#!/bin/sh\nexec %s "$@"\n' "$build/iris" >"$tmp/bin/iris"
-flags="-I$build/include -I$here/../include -L$build/.libs -Wl,-rpath,$build/.libs"
+flags="-I$build/include -I$root/include -L$build/.libs -Wl,-rpath,$build/.libs"
 printf '#!/bin/sh\nexec %s %s "$@"\n' "$build/iriscc" "$flags" >"$tmp/bin/iriscc"
 printf '#!/bin/sh\nexec %s "$@"\n' "$CC $CFLAGS" >"$tmp/bin/cc"
 printf '#!/bin/sh\nexec %s --oversubscribe "$@"\n' "$(command -v "$MPIRUN")" >"$tmp/bin/mpirun"
@@ -101,7 +99,7 @@ check_page() { # PAGE: 0, 77 for a tool that is missing, 1
     done
 }
 
-failed=0 pages=0
+pages=0
 [ $# -gt 0 ] || set -- "$guide"/*.md
 for page; do
     case $page in */index.md) continue ;; esac

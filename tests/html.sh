@@ -6,20 +6,11 @@
 # search index, and every link leads to a file.
 set -u
 export LC_ALL=C.UTF-8
-here=$(cd "$(dirname "$0")" && pwd)
-root=$here/..
+. "$(dirname "$0")/support/script.sh"
 : "${SPHINX_BUILD:=$(command -v sphinx-build)}"
 { [ -x "$SPHINX_BUILD" ] && python=$(sed -n '1s/^#! *//p' "$SPHINX_BUILD") &&
     $python -c 'import furo, myst_parser'; } 2>/dev/null ||
     { echo "left out: no Sphinx with MyST and Furo" && exit 77; }
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-failed=0
-
-fail() {
-    echo "FAILED: $*"
-    failed=1
-}
 
 # A copy, in which faults are planted.
 mkdir "$tmp/root"

@@ -6,16 +6,8 @@
 # library, every public call has a page, and groff and mandoc find no faults.
 set -u
 export LC_ALL=C
-here=$(cd "$(dirname "$0")" && pwd)
-man=$here/../man
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-failed=0
-
-fail() {
-    echo "FAILED: $*"
-    failed=1
-}
+. "$(dirname "$0")/support/script.sh"
+man=$root/man
 
 # The options at the beginning of lines, as "-j, --json", of a help text; and of
 # a page.
@@ -57,7 +49,7 @@ sed -n '/^\.\\" settings/,/^\.\\" \/settings/p' "$man/iris.7" |
 
 # Calls of the library, without those that the device headers make themselves.
 exported() {
-    grep -oE '\<iris_[a-z0-9_]+' "$here/../src/libiris.map" | grep -v '^iris_cpu_'
+    grep -oE '\<iris_[a-z0-9_]+' "$root/src/libiris.map" | grep -v '^iris_cpu_'
 }
 has_page() { # CALL: its page names and describes it
     local page=$tmp/man3/$1.3
@@ -66,8 +58,8 @@ has_page() { # CALL: its page names and describes it
     grep -q "^[a-z_0-9, ]*\<$1\>.* \\\\- [^ ]" "$page" &&
         sed -n '/^\.SH DESCRIPTION/{n;p}' "$page" | grep -q '[a-z]'
 }
-"$here/../scripts/reference" man "$tmp/man3" || fail "scripts/reference"
-"$here/../scripts/reference" check || fail "comments of calls lack what is printed above"
+"$root/scripts/reference" man "$tmp/man3" || fail "scripts/reference"
+"$root/scripts/reference" check || fail "comments of calls lack what is printed above"
 for call in $(exported); do
     grep -q "\<$call(\(.*[,;)]\)\?$" "$tmp"/man3/*.3 || fail "no arguments of $call"
 done
@@ -97,13 +89,13 @@ wrong=$(lint "$tmp" "$(cd "$man" && pwd)"/*.[17] $(cd "$tmp" && ls man3/*.3) 2>&
 
 # A call whose comment lacks a word, a parameter, a status or an example is found.
 mkdir -p "$tmp/root/device" "$tmp/root/examples"
-cp -r "$here/../include" "$here/../scripts" "$here/../configure.ac" "$tmp/root"
-cp -r "$here/../device/core" "$here/../device/wg" "$here/../device/watch" "$tmp/root/device"
-cp -r "$here/../examples/calls" "$tmp/root/examples"
+cp -r "$root/include" "$root/scripts" "$root/configure.ac" "$tmp/root"
+cp -r "$root/device/core" "$root/device/wg" "$root/device/watch" "$tmp/root/device"
+cp -r "$root/examples/calls" "$tmp/root/examples"
 header=$tmp/root/include/iris/sync.h
 while IFS='|' read -r what change; do
-    sed "$change" "$here/../include/iris/sync.h" >"$header"
-    ! cmp -s "$here/../include/iris/sync.h" "$header" || fail "no fault: $what"
+    sed "$change" "$root/include/iris/sync.h" >"$header"
+    ! cmp -s "$root/include/iris/sync.h" "$header" || fail "no fault: $what"
     "$tmp/root/scripts/reference" check | grep -q "$what" || fail "not seen: $what"
 done <<'EOF'
 no @use says: Capture|s/@use blocks; refused/@use blocks/

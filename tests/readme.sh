@@ -5,12 +5,9 @@
 # Checks the README: its program compiles and runs in all the ways that it describes,
 # and its links lead to a target.
 set -eu -o pipefail
-here=$(cd "$(dirname "$0")" && pwd)
-root=$here/..
+. "$(dirname "$0")/support/script.sh"
 readme=$root/README.md
 : "${CC:=cc}" "${CFLAGS=}"
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
 export TMPDIR=$tmp # two mpiruns that share a folder get in each other's way
 
 # The first block marked as C.

@@ -22,29 +22,29 @@ cat >"$tmp/test_planted.c" <<'EOF'
 
 static int turns;
 
-TEST(it_passes)
+static TEST(it_passes)
 {
     assert_int_equal(turns++, 0);
 }
 
-TEST(it_fails)
+static TEST(it_fails)
 {
     printf("why it fails\n");
     assert_int_equal(1, 2);
 }
 
-TEST(it_dies)
+static TEST(it_dies)
 {
     signal(SIGABRT, SIG_DFL);
     abort();
 }
 
-TEST(it_exits)
+static TEST(it_exits)
 {
     exit(0);
 }
 
-TEST(it_hangs)
+static TEST(it_hangs)
 {
     fork();
     for (;;) {
@@ -52,13 +52,13 @@ TEST(it_hangs)
     }
 }
 
-TEST(it_is_left_out)
+static TEST(it_is_left_out)
 {
     printf("left out: there is no moon\n");
     skip();
 }
 
-TEST(it_passes_too)
+static TEST(it_passes_too)
 {
     assert_int_equal(turns++, 0);
 }

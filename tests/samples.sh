@@ -7,10 +7,8 @@
 # which manual pages quote, compile without a warning and run.
 set -u
 export LC_ALL=C
-here=$(cd "$(dirname "$0")" && pwd)
-headers=$here/../include/iris
-work=$(mktemp -d) || exit 99
-trap 'rm -rf "$work"' EXIT
+. "$(dirname "$0")/support/script.sh"
+headers=$root/include/iris
 
 sample() { # HEADER
     awk '/\*\// { exit } sub(/^ \*     /, "") { print } /^ \*$/ { print "" }' "$1"
@@ -44,15 +42,15 @@ compile() { # HEADER
             sample "$1" | sed 's/^\.\.\.$//'
             echo 'return status; }'
         fi
-    } >"$work/sample.c"
-    ${CC:-cc} -std=c11 -fsyntax-only -Wall -Wno-unused -Werror -Iinclude -I"$here/../include" \
-        "$work/sample.c" 2>"$work/log" && return
+    } >"$tmp/sample.c"
+    ${CC:-cc} -std=c11 -fsyntax-only -Wall -Wno-unused -Werror -Iinclude -I"$root/include" \
+        "$tmp/sample.c" 2>"$tmp/log" && return
     echo "the sample of $(basename "$1") does not compile:"
-    cat "$work/log"
+    cat "$tmp/log"
     return 1
 }
 
-failed=0 samples=0
+samples=0
 for header in "$headers"/*.h; do
     [ -n "$(sample "$header" | tr -d ' \n')" ] || continue
     samples=$((samples + 1))
@@ -61,16 +59,16 @@ done
 [ $samples -gt 10 ] || { echo "only $samples headers have a sample" && failed=1; }
 
 # One that does not compile is found.
-sed 's/iris_finalize(iris)/iris_finalise(iris)/' "$headers/context.h" >"$work/context.h"
-compile "$work/context.h" >/dev/null && { echo "a wrong sample compiled" && failed=1; }
+sed 's/iris_finalize(iris)/iris_finalise(iris)/' "$headers/context.h" >"$tmp/context.h"
+compile "$tmp/context.h" >/dev/null && { echo "a wrong sample compiled" && failed=1; }
 export IRIS_MODULE_DIR=$PWD/.libs IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu IRIS_HEAP_BASES_FILES=0
 unset IRIS_RANK IRIS_NUM_RANKS
-flags="-Iinclude -I$here/../include -L.libs -liris -Wl,-rpath,$PWD/.libs"
-for program in "$here"/../examples/calls/*.c; do
+flags="-Iinclude -I$root/include -L.libs -liris -Wl,-rpath,$PWD/.libs"
+for program in "$root"/examples/calls/*.c; do
     # shellcheck disable=SC2086 # lists of flags
-    ${CC:-cc} ${CFLAGS-} -std=gnu11 -Wall -Wextra -Werror -o "$work/program" "$program" $flags &&
-        (cd "$work" && timeout 120 ./program >log 2>&1) ||
-        { cat "$work/log" && echo "FAILED: ${program##*/}" && failed=1; }
+    ${CC:-cc} ${CFLAGS-} -std=gnu11 -Wall -Wextra -Werror -o "$tmp/program" "$program" $flags &&
+        (cd "$tmp" && timeout 120 ./program >log 2>&1) ||
+        { cat "$tmp/log" && echo "FAILED: ${program##*/}" && failed=1; }
 done
 
 [ $failed = 1 ] || echo "passed: the samples of $samples headers"

@@ -7,13 +7,7 @@
 # planted overflow, a function too many, a folder without a ceiling, and a bad row.
 set -u
 export LC_ALL=C
-root=$(cd "$(dirname "$0")/.." && pwd)
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-failed=0
-
-# shellcheck source=support/says.sh
-. "$root/tests/support/says.sh"
+. "$(dirname "$0")/support/script.sh"
 
 says "the tree is below its ceilings" 0 "folder " "$root/scripts/size"
 cat "$tmp/out"

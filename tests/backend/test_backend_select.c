@@ -28,7 +28,7 @@ static iris_status_t choose(const char *name,
     return iris_i_place(&settings, &bootstrap, placement_p);
 }
 
-static void a_backend_is_found_by_name_in_any_case(void **state)
+static TEST(a_backend_is_found_by_name_in_any_case)
 {
     struct iris_placement placement = {.type = NULL};
 
@@ -40,7 +40,7 @@ static void a_backend_is_found_by_name_in_any_case(void **state)
     assert_non_null(placement.type);
 }
 
-static void an_unknown_backend_leaves_the_output_alone(void **state)
+static TEST(an_unknown_backend_leaves_the_output_alone)
 {
     struct iris_placement placement = {.name = "untouched"};
 
@@ -51,7 +51,7 @@ static void an_unknown_backend_leaves_the_output_alone(void **state)
     assert_true(harness_message_has("sim"));
 }
 
-static void hip_by_name_works_or_says_why_not(void **state)
+static TEST(hip_by_name_works_or_says_why_not)
 {
     struct iris_placement placement = {.name = "untouched"};
 
@@ -83,7 +83,7 @@ static void refuse_init(const char *backend, const char *sim_device,
     assert_int_equal(leaks_found(&before), 0);
 }
 
-static void init_passes_on_why_a_backend_cannot_run(void **state)
+static TEST(init_passes_on_why_a_backend_cannot_run)
 {
     struct iris_placement placement;
 
@@ -102,7 +102,6 @@ static void init_passes_on_why_a_backend_cannot_run(void **state)
 static iris_status_t no_fail(const struct iris_log *log, iris_status_t status,
                              const char *message)
 {
-    (void)log, (void)message;
     return status;
 }
 
@@ -123,7 +122,7 @@ static int takes(iris_module_entry_t entry, const char *version,
     return taken;
 }
 
-static void a_module_of_another_build_is_refused_and_does_nothing(void **state)
+static TEST(a_module_of_another_build_is_refused_and_does_nothing)
 {
     const char *folder = getenv("IRIS_MODULE_DIR");
     struct iris_module_layout layout = IRIS_MODULE_LAYOUT;
@@ -149,16 +148,4 @@ static void a_module_of_another_build_is_refused_and_does_nothing(void **state)
     assert_int_equal(takes(entry, IRIS_MODULE_VERSION, &layout), 1);
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_backend_is_found_by_name_in_any_case),
-        cmocka_unit_test(an_unknown_backend_leaves_the_output_alone),
-        cmocka_unit_test(hip_by_name_works_or_says_why_not),
-        cmocka_unit_test(init_passes_on_why_a_backend_cannot_run),
-        /* Last: the module then has a core that is none. */
-        cmocka_unit_test(a_module_of_another_build_is_refused_and_does_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

@@ -68,7 +68,6 @@ static int exchange_words(iris_t *iris, void *arg)
     struct neighbour_args args = {iris_device_context(iris), NULL, NULL, COUNT};
     void *inbox, *result;
 
-    (void)arg;
     CHECK_EQUAL(strcmp(iris_backend_name(iris), "malloc"), 0);
     CHECK_OK(iris_calloc(iris, COUNT, sizeof(uint32_t), &inbox));
     CHECK_OK(iris_malloc(iris, COUNT * sizeof(uint32_t), &result));
@@ -96,7 +95,7 @@ static void run(const char *spawn, int num_ranks, iris_rank_fn body)
     }
 }
 
-static void rank_threads_put_and_get_on_a_third_backend(void **state)
+static TEST(rank_threads_put_and_get_on_a_third_backend)
 {
     run("threads", NUM_RANKS, exchange_words);
 }
@@ -106,7 +105,6 @@ static int see_no_peer(iris_t *iris, void *arg)
     int other = 1 - iris_rank(iris);
     void *ptr, *remote;
 
-    (void)arg;
     CHECK_OK(iris_malloc(iris, 64, &ptr));
     CHECK_EQUAL(iris_is_reachable(iris, other), 0);
     CHECK_STATUS(iris_as_remote(iris, ptr, other, &remote),
@@ -115,7 +113,7 @@ static int see_no_peer(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_rank_in_another_process_is_unreachable(void **state)
+static TEST(a_rank_in_another_process_is_unreachable)
 {
     run("processes", 2, see_no_peer);
 }
@@ -137,7 +135,6 @@ static int wait_in_vain(iris_t *iris, void *arg)
     struct wait_args args = {iris_device_context(iris), NULL};
     void *never;
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, 1, sizeof(uint64_t), &never));
     args.never = (uint64_t *)never;
     CHECK_OK(iris_launch(iris, wait_for_ever, 1, 1, &args, sizeof args, NULL));
@@ -152,7 +149,7 @@ static int wait_in_vain(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_wait_that_takes_too_long_is_a_fault_until_cleared(void **state)
+static TEST(a_wait_that_takes_too_long_is_a_fault_until_cleared)
 {
     struct iris_config config;
 
@@ -165,15 +162,9 @@ static void a_wait_that_takes_too_long_is_a_fault_until_cleared(void **state)
 
 static int TEST_FILE(unit)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rank_threads_put_and_get_on_a_third_backend),
-        cmocka_unit_test(a_rank_in_another_process_is_unreachable),
-        cmocka_unit_test(a_wait_that_takes_too_long_is_a_fault_until_cleared),
-    };
-
     if (iris_i_registry_add(&malloc_backend_type) != IRIS_OK) {
         return 1;
     }
     return contract_run("malloc") +
-           cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+           harness_run_file(__FILE__, harness_setup, harness_teardown);
 }

@@ -76,11 +76,10 @@ static int sum(iris_t *iris, float *data)
                            NULL);
 }
 
-static int refuse_body(iris_t *iris, void *arg)
+static RANK_TEST(host_memory_is_refused_for_kernels, 2)
 {
     float *heap, *host = malloc(BYTES);
 
-    (void)arg;
     CHECK(host != NULL);
     memset(host, 0, BYTES);
     CHECK_OK(iris_calloc(iris, COUNT, sizeof *heap, (void **)&heap));
@@ -97,19 +96,13 @@ static int refuse_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void host_memory_is_refused_for_kernels(void **state)
-{
-    harness_run(2, refuse_body, NULL);
-}
-
 /* Pinned and device memory, on all members; the range is then known. Pinned
  * memory that was freed is host memory again. */
-static int accept_body(iris_t *iris, void *arg)
+static RANK_TEST(memory_that_kernels_can_access_is_accepted, 2)
 {
     float *pinned = NULL, *device = NULL, *heap;
     iris_graph_t *graph;
 
-    (void)arg;
     CHECK_OK(iris_malloc_typed(iris, 4, &heap));
     CHECK_EQUAL(hipHostMalloc((void **)&pinned, BYTES, 0), hipSuccess);
     CHECK_EQUAL(hipExtMallocWithFlags((void **)&device, BYTES,
@@ -139,37 +132,21 @@ static int accept_body(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-static void memory_that_kernels_can_access_is_accepted(void **state)
-{
-    harness_run(2, accept_body, NULL);
-}
-
 /* Some GPUs access all host memory. */
 static int pageable_body(iris_t *iris, void *arg)
 {
     float host[4] = {1, 2, 3, 4};
 
-    (void)arg;
     CHECK_OK(sum(iris, host));
     CHECK_OK(iris_stream_synchronize(iris, NULL));
     CHECK(host[3] == 8);
     return iris_barrier(iris, NULL, NULL);
 }
 
-static void a_gpu_with_access_to_host_memory_takes_it(void **state)
+static TEST(a_gpu_with_access_to_host_memory_takes_it)
 {
     setenv("FAKEHIP_PAGEABLE", "1", 1);
     harness_run(2, pageable_body, NULL);
-    unsetenv("FAKEHIP_PAGEABLE");
 }
 
-static int TEST_FILE(hip)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(host_memory_is_refused_for_kernels),
-        cmocka_unit_test(memory_that_kernels_can_access_is_accepted),
-        cmocka_unit_test(a_gpu_with_access_to_host_memory_takes_it),
-    };
-
-    return cmocka_run_group_tests(tests, hip_setup, harness_teardown);
-}
+TEST_GROUP_WITH(hip_setup, harness_teardown, hip);

@@ -31,7 +31,6 @@ static int early_body(iris_t *iris, void *arg)
     unsigned char *block, in[BYTES], out[BYTES];
     iris_stream_t *stream;
 
-    (void)arg;
     CHECK_OK(iris_malloc(iris, BYTES, (void **)&block));
     CHECK_OK(iris_stream_create(iris, &stream));
     for (int round = 0; round < ROUNDS; round++) {
@@ -48,13 +47,11 @@ static int early_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_stream_is_done_when_the_host_has_done_its_part(void **state)
+static TEST(a_stream_is_done_when_the_host_has_done_its_part)
 {
     setenv("FAKEHIP_QUIRKS", "query-before-callback", 1);
     setenv("FAKEHIP_LATE", "1", 1);
     harness_run(3, early_body, NULL);
-    unsetenv("FAKEHIP_LATE");
-    unsetenv("FAKEHIP_QUIRKS");
 }
 
 /* ---- Other ranks ---- */
@@ -80,12 +77,11 @@ static int make_scene(iris_t *iris, struct scene *scene)
 }
 
 /* Not one byte of the source is the get's, but the last of these are beside. */
-static int beside_body(iris_t *iris, void *arg)
+static RANK_TEST(a_put_goes_at_once_beside_gets_to_other_memory, 2)
 {
     uint64_t own[4] = {1, 2, 3, 4}, seen[2] = {0, 0};
     struct scene scene;
 
-    (void)arg;
     CHECK_EQUAL(make_scene(iris, &scene), 0);
     CHECK_OK(iris_barrier(iris, scene.other, NULL));
     if (iris_rank(iris) == 0) {
@@ -110,19 +106,13 @@ static int beside_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_put_goes_at_once_beside_gets_to_other_memory(void **state)
-{
-    harness_run(2, beside_body, NULL);
-}
-
 /* ---- Failures ---- */
 
 /* The program may have freed that memory by then. */
-static int given_up_body(iris_t *iris, void *arg)
+static RANK_TEST(what_is_given_up_writes_no_more_host_memory, 1)
 {
     struct scene scene;
 
-    (void)arg;
     CHECK_EQUAL(make_scene(iris, &scene), 0);
     (void)fakehip_fail("hipStreamQuery:1+:700");
     CHECK_STATUS(iris_stream_synchronize(iris, scene.stream), IRIS_ERR_DEVICE);
@@ -137,16 +127,11 @@ static int given_up_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void what_is_given_up_writes_no_more_host_memory(void **state)
-{
-    harness_run(1, given_up_body, NULL);
-}
-
 /* ---- More than the stage has in any number of blocks ---- */
 
 /* At the backend: above, 2^48 bytes from any address run into a heap. 32 bits
  * do not hold the number of blocks. The fake runtime is told to fail. */
-static int copy_too_much(iris_t *iris, void *arg)
+static RANK_TEST(a_copy_of_any_size_is_the_runtime_s_to_refuse, 1)
 {
     static const size_t sizes[] = {(size_t)1 << 24, (size_t)1 << 48,
                                    ((size_t)1 << 48) + 1};
@@ -154,7 +139,6 @@ static int copy_too_much(iris_t *iris, void *arg)
     char host = 0;
     void *own;
 
-    (void)arg;
     CHECK_EQUAL(fakehip_map(0, PIECE, 1, &own), 0);
     CHECK_OK(iris_i_stream_resolve(&iris->queue, NULL, &stream));
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
@@ -167,19 +151,4 @@ static int copy_too_much(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_copy_of_any_size_is_the_runtime_s_to_refuse(void **state)
-{
-    harness_run(1, copy_too_much, NULL);
-}
-
-static int TEST_FILE(hip)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_stream_is_done_when_the_host_has_done_its_part),
-        cmocka_unit_test(a_put_goes_at_once_beside_gets_to_other_memory),
-        cmocka_unit_test(what_is_given_up_writes_no_more_host_memory),
-        cmocka_unit_test(a_copy_of_any_size_is_the_runtime_s_to_refuse),
-    };
-
-    return cmocka_run_group_tests(tests, hip_setup, harness_teardown);
-}
+TEST_GROUP_WITH(hip_setup, harness_teardown, hip);

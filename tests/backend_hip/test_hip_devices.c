@@ -17,7 +17,6 @@
 
 static int nothing(iris_t *iris, void *arg)
 {
-    (void)arg;
     return iris_barrier(iris, NULL, NULL);
 }
 
@@ -61,14 +60,14 @@ static int own_gpu(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-static void each_rank_has_a_gpu_of_its_own(void **state)
+static TEST(each_rank_has_a_gpu_of_its_own)
 {
     int shared = 0;
 
     harness_run_all(own_gpu, &shared);
 }
 
-static void in_simulation_ranks_share_one_gpu(void **state)
+static TEST(in_simulation_ranks_share_one_gpu)
 {
     int shared = 1;
 
@@ -79,10 +78,9 @@ static void in_simulation_ranks_share_one_gpu(void **state)
     harness_run_all(own_gpu, &shared);
     unsetenv("IRIS_SIM_DEVICE");
     setenv("IRIS_BACKEND", "hip", 1);
-    unsetenv("FAKEHIP_DEVICES");
 }
 
-static void ranks_that_would_share_a_gpu_are_refused(void **state)
+static TEST(ranks_that_would_share_a_gpu_are_refused)
 {
     setenv("FAKEHIP_DEVICES", "1", 1);
     REFUSE(2, IRIS_ERR_BACKEND, "ranks ", "are both on GPU 0000:10:00.0",
@@ -90,16 +88,14 @@ static void ranks_that_would_share_a_gpu_are_refused(void **state)
     setenv("FAKEHIP_DEVICES", "2", 1);
     REFUSE(3, IRIS_ERR_BACKEND, "rank 2 of 3 has no GPU for itself",
            "this node shows 2", "IRIS_BACKEND=sim IRIS_SIM_DEVICE=gpu");
-    unsetenv("FAKEHIP_DEVICES");
 }
 
-static void gpus_that_cannot_reach_each_other_are_named(void **state)
+static TEST(gpus_that_cannot_reach_each_other_are_named)
 {
     setenv("FAKEHIP_NO_PEER", "5-6,1-2", 1);
     harness_run(2, nothing, NULL);
     REFUSE(4, IRIS_ERR_UNREACHABLE, "GPU 1 (0000:11:00.0) of rank 1",
            "GPU 2 (0000:12:00.0) of rank 2", "no peer access between them");
-    unsetenv("FAKEHIP_NO_PEER");
 }
 
 static int each_alone(iris_t *iris, void *arg)
@@ -109,7 +105,6 @@ static int each_alone(iris_t *iris, void *arg)
     int64_t base = -1;
     void *ptr, *remote;
 
-    (void)arg;
     CHECK_EQUAL(iris_is_reachable(iris, rank), 1);
     CHECK_EQUAL(iris_is_reachable(iris, other), 0);
     CHECK_EQUAL(iris_heap_bases(iris)[other], 0);
@@ -124,7 +119,7 @@ static int each_alone(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-static void a_reach_that_goes_one_way_is_none_for_both(void **state)
+static TEST(a_reach_that_goes_one_way_is_none_for_both)
 {
     static const char *const ways[] = {"0>1", "1>0"};
     static const char *const allocators[] = {"pool", "vmem"};
@@ -134,11 +129,9 @@ static void a_reach_that_goes_one_way_is_none_for_both(void **state)
         setenv("IRIS_ALLOCATOR", allocators[i % 2], 1);
         harness_run(2, each_alone, NULL);
     }
-    unsetenv("IRIS_ALLOCATOR");
-    unsetenv("FAKEHIP_NO_PEER");
 }
 
-static void links_without_atomics_are_named_once(void **state)
+static TEST(links_without_atomics_are_named_once)
 {
     struct harness_capture capture;
     const char *said;
@@ -158,11 +151,10 @@ static void links_without_atomics_are_named_once(void **state)
     assert_non_null(said);
     assert_null(strstr(said + 1, "from GPU 2"));
     free(capture.text);
-    unsetenv("FAKEHIP_NO_ATOMICS");
 }
 
 /* Calls that only a job of several ranks makes. */
-static void a_peer_call_that_fails_is_an_error(void **state)
+static TEST(a_peer_call_that_fails_is_an_error)
 {
     static const struct {
         const char *list;
@@ -182,7 +174,7 @@ static void a_peer_call_that_fails_is_an_error(void **state)
     harness_run(2, nothing, NULL);
 }
 
-static void without_a_gpu_hip_says_so_and_the_default_is_the_cpu(void **state)
+static TEST(without_a_gpu_hip_says_so_and_the_default_is_the_cpu)
 {
     iris_t *iris;
 
@@ -265,14 +257,14 @@ static void run_view(const struct view *view, iris_status_t expected,
     procs_free(&procs);
 }
 
-static void processes_open_each_heap_once(void **state)
+static TEST(processes_open_each_heap_once)
 {
     static const struct view same = {.variable = "FAKEHIP_FIRST"};
 
     run_view(&same, IRIS_OK, "", RANKS - 1);
 }
 
-static void processes_share_one_gpu_in_simulation(void **state)
+static TEST(processes_share_one_gpu_in_simulation)
 {
     static const struct view one = {"FAKEHIP_DEVICES", {"1", "1", "1"}};
 
@@ -282,17 +274,16 @@ static void processes_share_one_gpu_in_simulation(void **state)
     run_view(&one, IRIS_ERR_BACKEND, "both on GPU 0000:10:00.0", 0);
 }
 
-static void a_gpu_that_a_rank_does_not_see_is_named(void **state)
+static TEST(a_gpu_that_a_rank_does_not_see_is_named)
 {
     static const struct view own = {"FAKEHIP_FIRST", {"0", "1", "2"}};
 
     setenv("FAKEHIP_DEVICES", "1", 1);
     run_view(&own, IRIS_ERR_DEVICE, "HIP_VISIBLE_DEVICES", 0);
-    unsetenv("FAKEHIP_DEVICES");
 }
 
 /* Without a choice of backend, what a rank lacks is the answer to all. */
-static void a_rank_that_finds_no_gpu_tells_the_others(void **state)
+static TEST(a_rank_that_finds_no_gpu_tells_the_others)
 {
     static const struct view last = {"FAKEHIP_DEVICES", {NULL, NULL, "0"}};
     static const struct view first = {"FAKEHIP_DEVICES", {"0", NULL, NULL}};
@@ -305,7 +296,7 @@ static void a_rank_that_finds_no_gpu_tells_the_others(void **state)
     setenv("IRIS_BACKEND", "hip", 1);
 }
 
-static void a_refused_handle_names_rank_and_gpu(void **state)
+static TEST(a_refused_handle_names_rank_and_gpu)
 {
     static const struct view refused = {
         "FAKEHIP_FAIL", {NULL, NULL, "hipIpcOpenMemHandle:2+:1"}};
@@ -314,34 +305,12 @@ static void a_refused_handle_names_rank_and_gpu(void **state)
              "rank 2, GPU 2: the heap of rank 1, process", 0);
 }
 
-static void pieces_that_make_no_sense_are_named(void **state)
+static TEST(pieces_that_make_no_sense_are_named)
 {
     setenv("IRIS_ALLOCATOR", "vmem", 1);
     setenv("FAKEHIP_GRANULARITY", "3145728", 1);
     REFUSE(1, IRIS_ERR_DEVICE, "rank 0", "3145728 bytes", "no power of two",
            "IRIS_ALLOCATOR=pool");
-    unsetenv("FAKEHIP_GRANULARITY");
-    unsetenv("IRIS_ALLOCATOR");
 }
 
-static int TEST_FILE(hip)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_rank_has_a_gpu_of_its_own),
-        cmocka_unit_test(in_simulation_ranks_share_one_gpu),
-        cmocka_unit_test(ranks_that_would_share_a_gpu_are_refused),
-        cmocka_unit_test(gpus_that_cannot_reach_each_other_are_named),
-        cmocka_unit_test(a_reach_that_goes_one_way_is_none_for_both),
-        cmocka_unit_test(a_peer_call_that_fails_is_an_error),
-        cmocka_unit_test(without_a_gpu_hip_says_so_and_the_default_is_the_cpu),
-        cmocka_unit_test(processes_open_each_heap_once),
-        cmocka_unit_test(processes_share_one_gpu_in_simulation),
-        cmocka_unit_test(a_gpu_that_a_rank_does_not_see_is_named),
-        cmocka_unit_test(a_rank_that_finds_no_gpu_tells_the_others),
-        cmocka_unit_test(a_refused_handle_names_rank_and_gpu),
-        cmocka_unit_test(pieces_that_make_no_sense_are_named),
-        cmocka_unit_test(links_without_atomics_are_named_once),
-    };
-
-    return cmocka_run_group_tests(tests, hip_setup, harness_teardown);
-}
+TEST_GROUP_WITH(hip_setup, harness_teardown, hip);

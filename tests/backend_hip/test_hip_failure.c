@@ -133,7 +133,7 @@ static void succeed(void)
     assert_int_equal(status, IRIS_OK);
 }
 
-static void every_call_may_fail_everywhere(void **state)
+static TEST(every_call_may_fail_everywhere)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int nth = 1;
@@ -171,7 +171,7 @@ static void lose(const char *call, int nth)
     assert_int_equal(hip_found(&before), 0);
 }
 
-static void a_lost_gpu_is_an_error_and_leaves_nothing(void **state)
+static TEST(a_lost_gpu_is_an_error_and_leaves_nothing)
 {
     static const char *const calls[] = {"work", "hipModuleLaunchKernel",
                                         "hipStreamQuery", "hipMemcpyAsync"};
@@ -240,7 +240,7 @@ static void grow(iris_t *iris)
     assert_int_equal(iris_malloc(iris, LARGE, &ptr), IRIS_OK);
 }
 
-static void leaving_does_not_wait_for_the_kernels_of_others(void **state)
+static TEST(leaving_does_not_wait_for_the_kernels_of_others)
 {
     static const char *const allocators[] = {"pool", "vmem"};
 
@@ -274,7 +274,7 @@ static void leaving_does_not_wait_for_the_kernels_of_others(void **state)
 
 /* Addresses are given back after what was mapped there while there was somebody
  * else. */
-static void the_last_one_leaves_nothing_of_what_was_kept(void **state)
+static TEST(the_last_one_leaves_nothing_of_what_was_kept)
 {
     struct hip_held before;
     iris_t *first, *last;
@@ -287,12 +287,11 @@ static void the_last_one_leaves_nothing_of_what_was_kept(void **state)
     assert_int_equal(iris_finalize(first), IRIS_OK);
     assert_int_equal(iris_finalize(last), IRIS_OK);
     assert_int_equal(hip_found(&before), 0);
-    unsetenv("IRIS_ALLOCATOR");
 }
 
 #define VISITS 20
 
-static void visitors_use_the_same_pinned_memory(void **state)
+static TEST(visitors_use_the_same_pinned_memory)
 {
     struct hip_held before;
     struct fakehip_counts one, all;
@@ -313,7 +312,7 @@ static void visitors_use_the_same_pinned_memory(void **state)
 }
 
 /* The last one: from then on nothing of that GPU is given back. */
-static void a_kernel_that_never_ends_keeps_nobody_from_leaving(void **state)
+static TEST(a_kernel_that_never_ends_keeps_nobody_from_leaving)
 {
     static atomic_int go, gone;
     static char word[8] = "unread";
@@ -363,7 +362,7 @@ static void *wake_up(void *arg)
 }
 
 /* A GPU that is not done with new memory, until long after the deadline. */
-static void growth_has_a_deadline_and_leaves_nothing(void **state)
+static TEST(growth_has_a_deadline_and_leaves_nothing)
 {
     struct fakehip_counts before, after;
     struct hip_held held;
@@ -430,7 +429,6 @@ static void give_up(int rank, struct proc_report *report, void *arg)
     pthread_t thread;
     void *seen;
 
-    (void)rank, (void)arg;
     (void)iris_calloc(iris, 1, sizeof(uint64_t), (void **)&late.word);
     (void)iris_stream_create(iris, &other);
     (void)iris_launch(iris, wait_late, 1, 1, &late, sizeof late, NULL);
@@ -449,7 +447,7 @@ static void give_up(int rank, struct proc_report *report, void *arg)
     report->value |= atomic_load(&gone) != 0 ? ENDED : 0;
 }
 
-static void a_kernel_that_was_given_up_ends_when_it_waits(void **state)
+static TEST(a_kernel_that_was_given_up_ends_when_it_waits)
 {
     struct procs procs;
     char kept[32];
@@ -518,7 +516,7 @@ static void launch_in_vain(int rank, struct proc_report *report, void *arg)
     proc_finalize(report, iris);
 }
 
-static void a_failed_launch_ends_the_collective_on_all_members(void **state)
+static TEST(a_failed_launch_ends_the_collective_on_all_members)
 {
     for (enum vain vain = SUM; vain < VAINS; vain++) {
         struct procs procs;
@@ -543,19 +541,4 @@ static void a_failed_launch_ends_the_collective_on_all_members(void **state)
     }
 }
 
-static int TEST_FILE(hip)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_failed_launch_ends_the_collective_on_all_members),
-        cmocka_unit_test(every_call_may_fail_everywhere),
-        cmocka_unit_test(a_lost_gpu_is_an_error_and_leaves_nothing),
-        cmocka_unit_test(leaving_does_not_wait_for_the_kernels_of_others),
-        cmocka_unit_test(the_last_one_leaves_nothing_of_what_was_kept),
-        cmocka_unit_test(visitors_use_the_same_pinned_memory),
-        cmocka_unit_test(growth_has_a_deadline_and_leaves_nothing),
-        cmocka_unit_test(a_kernel_that_was_given_up_ends_when_it_waits),
-        cmocka_unit_test(a_kernel_that_never_ends_keeps_nobody_from_leaving),
-    };
-
-    return cmocka_run_group_tests(tests, hip_setup, harness_teardown);
-}
+TEST_GROUP_WITH(hip_setup, harness_teardown, hip);

@@ -70,8 +70,7 @@ static int same_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void
-an_error_is_the_same_from_every_call_until_it_is_cleared(void **state)
+static TEST(an_error_is_the_same_from_every_call_until_it_is_cleared)
 {
     report_by_lanes(true);
     harness_run(1, same_body, (void *)(uintptr_t) "(IRIS_DEVICE_TIMEOUT_MS)");
@@ -86,7 +85,6 @@ static int unknown_body(iris_t *iris, void *arg)
     iris_stream_t *program, *stream;
     uint64_t *word;
 
-    (void)arg;
     CHECK_EQUAL(hip_make_word(iris, &word, &program), 0);
     CHECK_OK(
         iris_stream_wrap(iris, iris_stream_native(iris, program), &stream));
@@ -99,7 +97,7 @@ static int unknown_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void an_error_of_the_program_s_own_work_is_returned(void **state)
+static TEST(an_error_of_the_program_s_own_work_is_returned)
 {
     report_by_lanes(true);
     harness_run(1, unknown_body, NULL);
@@ -137,14 +135,13 @@ static void begin_to_synchronise(struct synchronised *it, pthread_t *thread)
 
 /* A wait that comes while another thread waits for the stream, whose deadline
  * ends both. */
-static int meanwhile_body(iris_t *iris, void *arg)
+static RANK_TEST(a_wait_that_comes_meanwhile_ends_too, 1)
 {
     struct synchronised first = {.iris = iris};
     uint64_t *word, *second;
     iris_status_t status;
     pthread_t thread;
 
-    (void)arg;
     CHECK_EQUAL(hip_make_word(iris, &word, &first.stream), 0);
     CHECK_OK(iris_calloc(iris, 1, sizeof *second, (void **)&second));
     CHECK_OK(iris_wait_on_stream(iris, word, IRIS_CMP_EQ, 7, first.stream));
@@ -159,17 +156,11 @@ static int meanwhile_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_wait_that_comes_meanwhile_ends_too(void **state)
-{
-    harness_run(1, meanwhile_body, NULL);
-}
-
 static atomic_bool fed_enough;
 static atomic_int in_work;
 
 static void take_a_while(hipStream_t stream, hipError_t error, void *arg)
 {
-    (void)stream, (void)error, (void)arg;
     usleep(1000);
     atomic_fetch_sub(&in_work, 1);
 }
@@ -188,14 +179,13 @@ static void *feed(void *native)
     return NULL;
 }
 
-static int fed_body(iris_t *iris, void *arg)
+static RANK_TEST(waiting_ends_while_the_program_gives_work, 1)
 {
     iris_stream_t *stream;
     iris_status_t status;
     uint64_t *word;
     pthread_t thread;
 
-    (void)arg;
     CHECK_EQUAL(hip_make_word(iris, &word, &stream), 0);
     CHECK_EQUAL(
         pthread_create(&thread, NULL, feed, iris_stream_native(iris, stream)),
@@ -208,11 +198,6 @@ static int fed_body(iris_t *iris, void *arg)
     CHECK_EQUAL(pthread_join(thread, NULL), 0);
     CHECK_OK(status);
     return 0;
-}
-
-static void waiting_ends_while_the_program_gives_work(void **state)
-{
-    harness_run(1, fed_body, NULL);
 }
 
 struct filler {
@@ -234,13 +219,12 @@ static void *fill(void *arg)
 }
 
 /* The thread that fills the stream may be the one whose wait fails. */
-static int always_more_body(iris_t *iris, void *arg)
+static RANK_TEST(an_error_is_cleared_while_a_stream_always_gets_more, 1)
 {
     struct filler filler = {.iris = iris};
     iris_status_t first, cleared, last;
     pthread_t thread;
 
-    (void)arg;
     CHECK_EQUAL(hip_make_word(iris, &filler.word, &filler.stream), 0);
     CHECK_OK(hip_wait_for(iris, filler.word, 5, filler.stream));
     CHECK_EQUAL(pthread_create(&thread, NULL, fill, &filler), 0);
@@ -255,16 +239,10 @@ static int always_more_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void an_error_is_cleared_while_a_stream_always_gets_more(void **state)
-{
-    harness_run(1, always_more_body, NULL);
-}
-
 /* ---- What cannot be cleared ---- */
 
 static void hold(hipStream_t stream, hipError_t error, void *over)
 {
-    (void)stream, (void)error;
     while (!atomic_load((atomic_bool *)over)) {
         usleep(1000);
     }
@@ -299,7 +277,7 @@ static int held_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void an_error_stays_while_something_cannot_be_ended(void **state)
+static TEST(an_error_stays_while_something_cannot_be_ended)
 {
     bool destroy = false;
     struct hip_held before;
@@ -310,14 +288,14 @@ static void an_error_stays_while_something_cannot_be_ended(void **state)
 }
 
 /* The last one: from then on nothing is given back. */
-static void what_was_destroyed_and_cannot_be_ended_counts(void **state)
+static TEST(what_was_destroyed_and_cannot_be_ended_counts)
 {
     bool destroy = true;
 
     harness_run(1, held_body, &destroy);
 }
 
-static void an_error_of_a_lost_gpu_stays(void **state)
+static TEST(an_error_of_a_lost_gpu_stays)
 {
     struct hip_held before;
     char first[IRIS_MESSAGE_BYTES];
@@ -346,19 +324,4 @@ static int setup(void **state)
     return ret;
 }
 
-static int TEST_FILE(hip)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(
-            an_error_is_the_same_from_every_call_until_it_is_cleared),
-        cmocka_unit_test(an_error_of_the_program_s_own_work_is_returned),
-        cmocka_unit_test(a_wait_that_comes_meanwhile_ends_too),
-        cmocka_unit_test(waiting_ends_while_the_program_gives_work),
-        cmocka_unit_test(an_error_is_cleared_while_a_stream_always_gets_more),
-        cmocka_unit_test(an_error_stays_while_something_cannot_be_ended),
-        cmocka_unit_test(an_error_of_a_lost_gpu_stays),
-        cmocka_unit_test(what_was_destroyed_and_cannot_be_ended_counts),
-    };
-
-    return cmocka_run_group_tests(tests, setup, harness_teardown);
-}
+TEST_GROUP_WITH(setup, harness_teardown, hip);

@@ -28,7 +28,6 @@ static int careless_body(iris_t *iris, void *arg)
     iris_graph_t *graph;
     uint64_t *words;
 
-    (void)arg;
     CHECK_OK(iris_malloc(iris, sizeof *words, (void **)&words));
     CHECK_OK(iris_stream_create(iris, &stream));
     CHECK_OK(iris_capture_begin(iris, stream));
@@ -42,7 +41,7 @@ static int careless_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void graphs_and_captures_end_with_their_context(void **state)
+static TEST(graphs_and_captures_end_with_their_context)
 {
     struct hip_held before;
 
@@ -85,12 +84,11 @@ static void *link_chain(void *arg)
     return NULL;
 }
 
-static int starve_body(iris_t *iris, void *arg)
+static RANK_TEST(waiting_for_a_stream_ends_while_others_give_it_work, 1)
 {
     struct chain chain = {.iris = iris};
     pthread_t thread;
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, 1, sizeof *chain.word, (void **)&chain.word));
     CHECK_OK(iris_stream_create(iris, &chain.stream));
     CHECK_OK(iris_stream_create(iris, &chain.other));
@@ -107,11 +105,6 @@ static int starve_body(iris_t *iris, void *arg)
     iris_stream_destroy(iris, chain.stream);
     iris_stream_destroy(iris, chain.other);
     return 0;
-}
-
-static void waiting_for_a_stream_ends_while_others_give_it_work(void **state)
-{
-    harness_run(1, starve_body, NULL);
 }
 
 /* ---- Captures of other threads ---- */
@@ -143,7 +136,7 @@ static void *capture_globally(void *arg)
     return NULL;
 }
 
-static void jobs_and_captures_of_other_threads_do_not_disturb(void **state)
+static TEST(jobs_and_captures_of_other_threads_do_not_disturb)
 {
     static const char *const allocators[] = {"pool", "vmem"};
 
@@ -172,7 +165,6 @@ static void jobs_and_captures_of_other_threads_do_not_disturb(void **state)
         assert_int_equal(mode, hipStreamCaptureModeGlobal);
         assert_int_equal(hipThreadExchangeStreamCaptureMode(&mode), hipSuccess);
     }
-    unsetenv("IRIS_ALLOCATOR");
 }
 
 /* The right to report is given anew when the error is cleared; where that fails
@@ -199,7 +191,6 @@ static int endless_body(iris_t *iris, void *arg)
     iris_graph_t *graph;
     uint64_t *word, one = 1;
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, 1, sizeof *word, (void **)&word));
     CHECK_OK(iris_stream_create(iris, &stream));
     CHECK_OK(iris_capture_begin(iris, stream));
@@ -216,14 +207,13 @@ static int endless_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_wait_in_a_graph_reports_each_time(void **state)
+static TEST(a_wait_in_a_graph_reports_each_time)
 {
     setenv("IRIS_DEVICE_TIMEOUT_MS", "100", 1);
     harness_run(1, endless_body, NULL);
-    unsetenv("IRIS_DEVICE_TIMEOUT_MS");
 }
 
-static void the_cpu_has_no_graphs(void **state)
+static TEST(the_cpu_has_no_graphs)
 {
     struct iris_config config;
     iris_t *iris;
@@ -237,15 +227,4 @@ static void the_cpu_has_no_graphs(void **state)
     assert_int_equal(iris_finalize(iris), IRIS_OK);
 }
 
-static int TEST_FILE(hip)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(graphs_and_captures_end_with_their_context),
-        cmocka_unit_test(waiting_for_a_stream_ends_while_others_give_it_work),
-        cmocka_unit_test(jobs_and_captures_of_other_threads_do_not_disturb),
-        cmocka_unit_test(a_wait_in_a_graph_reports_each_time),
-        cmocka_unit_test(the_cpu_has_no_graphs),
-    };
-
-    return cmocka_run_group_tests(tests, hip_setup, harness_teardown);
-}
+TEST_GROUP_WITH(hip_setup, harness_teardown, hip);

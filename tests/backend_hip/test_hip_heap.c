@@ -23,26 +23,22 @@
 
 static iris_status_t keep_waiting(void *core)
 {
-    (void)core;
     return IRIS_OK;
 }
 
 static void describe_late(void *core, const void *word, char *text,
                           size_t bytes)
 {
-    (void)core, (void)word, (void)bytes;
     text[0] = '\0';
 }
 
 static void note_wait(void *core, struct iris_wait_note *note)
 {
-    (void)core, (void)note;
 }
 
 static int locate(void *core, const void *address,
                   struct iris_location *place_p)
 {
-    (void)core, (void)address, (void)place_p;
     return 0;
 }
 
@@ -118,7 +114,7 @@ static int offer_two(int in, int out)
     return 0;
 }
 
-static void a_peer_s_next_heap_is_not_taken_for_its_last(void **state)
+static TEST(a_peer_s_next_heap_is_not_taken_for_its_last)
 {
     struct iris_backend *backend;
     void *bases[2];
@@ -196,7 +192,7 @@ static void lend(const char *allocator)
     iris_i_device_close(mine);
 }
 
-static void a_heap_stays_while_another_gpu_s_rank_thread_has_it(void **state)
+static TEST(a_heap_stays_while_another_gpu_s_rank_thread_has_it)
 {
     static const char *const allocators[] = {"pool", "vmem"};
 
@@ -218,7 +214,6 @@ static int fill_and_share(iris_t *iris, void *arg)
     void *heap, *own, *symmetric;
     int shared;
 
-    (void)arg;
     CHECK_OK(iris_heap_stats(iris, &stats));
     CHECK_OK(iris_malloc(iris, stats.largest_free_bytes, &heap));
     CHECK_EQUAL(fakehip_map(iris_device_id(iris), PIECE, 1, &own), 0);
@@ -230,7 +225,7 @@ static int fill_and_share(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-static void heaps_grow_by_pieces_that_the_core_can_have(void **state)
+static TEST(heaps_grow_by_pieces_that_the_core_can_have)
 {
     struct hip_held before;
     char bytes[32];
@@ -264,7 +259,7 @@ static int fail_to_zero(iris_t *iris, void *arg)
     return 0;
 }
 
-static void memory_that_cannot_be_zeroed_is_given_back(void **state)
+static TEST(memory_that_cannot_be_zeroed_is_given_back)
 {
     static char first[] = "hipMemsetAsync:1+:2";
     static char second[] = "hipMemsetAsync:2+:2";
@@ -272,10 +267,9 @@ static void memory_that_cannot_be_zeroed_is_given_back(void **state)
     setenv("IRIS_ALLOCATOR", "vmem", 1);
     harness_run(1, fail_to_zero, first);
     harness_run(1, fail_to_zero, second);
-    unsetenv("IRIS_ALLOCATOR");
 }
 
-static void a_full_gpu_says_what_is_free_and_what_to_lower(void **state)
+static TEST(a_full_gpu_says_what_is_free_and_what_to_lower)
 {
     iris_t *iris;
 
@@ -286,18 +280,6 @@ static void a_full_gpu_says_what_is_free_and_what_to_lower(void **state)
     assert_true(harness_message_has("1000000 of 1000000 bytes are free"));
     assert_true(harness_message_has("IRIS_HEAP_SIZE"));
     assert_true(harness_message_has("out of memory (hipErrorOutOfMemory)"));
-    unsetenv("FAKEHIP_MEMORY");
 }
 
-static int TEST_FILE(hip)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_full_gpu_says_what_is_free_and_what_to_lower),
-        cmocka_unit_test(a_peer_s_next_heap_is_not_taken_for_its_last),
-        cmocka_unit_test(a_heap_stays_while_another_gpu_s_rank_thread_has_it),
-        cmocka_unit_test(heaps_grow_by_pieces_that_the_core_can_have),
-        cmocka_unit_test(memory_that_cannot_be_zeroed_is_given_back),
-    };
-
-    return cmocka_run_group_tests(tests, hip_setup, harness_teardown);
-}
+TEST_GROUP_WITH(hip_setup, harness_teardown, hip);

@@ -41,7 +41,6 @@ static int share_body(iris_t *iris, void *arg)
     int next = (iris_rank(iris) + 1) % iris_num_ranks(iris), shared;
     char *own, *symmetric, *grown;
 
-    (void)arg;
     CHECK_EQUAL(fakehip_map(iris_device_id(iris), PIECE, 1, (void **)&own), 0);
     for (int i = 1; i < 4; i++) {
         CHECK_OK(
@@ -60,7 +59,7 @@ static int share_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_descriptor_that_the_runtime_keeps_is_left_open(void **state)
+static TEST(a_descriptor_that_the_runtime_keeps_is_left_open)
 {
     struct hip_held before;
 
@@ -82,7 +81,6 @@ static int limit_body(iris_t *iris, void *arg)
     void *ptr;
     int fd;
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, 1, GROWTH, &ptr));
     getrlimit(RLIMIT_NOFILE, &before);
     low = before;
@@ -100,7 +98,7 @@ static int limit_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void descriptors_that_run_out_are_not_called_memory(void **state)
+static TEST(descriptors_that_run_out_are_not_called_memory)
 {
     with_vmem();
     harness_run(1, limit_body, NULL);
@@ -111,20 +109,18 @@ static void descriptors_that_run_out_are_not_called_memory(void **state)
 
 static int load_body(iris_t *iris, void *arg)
 {
-    (void)arg;
     for (int i = 0; i < 3; i++) {
         CHECK_OK(iris_device_barrier(iris, NULL, NULL));
     }
     return iris_stream_synchronize(iris, NULL);
 }
 
-static void rank_threads_load_code_one_by_one(void **state)
+static TEST(rank_threads_load_code_one_by_one)
 {
     setenv("FAKEHIP_QUIRKS", "load-deadlock", 1);
     alarm(HANG_S);
     harness_run(8, load_body, NULL);
     alarm(0);
-    unsetenv("FAKEHIP_QUIRKS");
 }
 
 /* ---- MI200 ---- */
@@ -135,8 +131,7 @@ static int clock_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void
-a_clock_that_the_runtime_does_not_know_is_the_generation_s(void **state)
+static TEST(a_clock_that_the_runtime_does_not_know_is_the_generation_s)
 {
     int64_t khz = 100000;
 
@@ -144,17 +139,15 @@ a_clock_that_the_runtime_does_not_know_is_the_generation_s(void **state)
     khz = 25000;
     setenv("FAKEHIP_MI200", "1", 1);
     harness_run(2, clock_body, &khz);
-    unsetenv("FAKEHIP_MI200");
 }
 
 static int nothing_body(iris_t *iris, void *arg)
 {
-    (void)iris, (void)arg;
     return 0;
 }
 
 /* Kernels of several ranks would hang there. */
-static void mi200_s_share_no_ordinary_memory(void **state)
+static TEST(mi200_s_share_no_ordinary_memory)
 {
     iris_status_t status;
 
@@ -174,16 +167,4 @@ static void mi200_s_share_no_ordinary_memory(void **state)
     without_vmem();
 }
 
-static int TEST_FILE(hip)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_descriptor_that_the_runtime_keeps_is_left_open),
-        cmocka_unit_test(descriptors_that_run_out_are_not_called_memory),
-        cmocka_unit_test(rank_threads_load_code_one_by_one),
-        cmocka_unit_test(
-            a_clock_that_the_runtime_does_not_know_is_the_generation_s),
-        cmocka_unit_test(mi200_s_share_no_ordinary_memory),
-    };
-
-    return cmocka_run_group_tests(tests, hip_setup, harness_teardown);
-}
+TEST_GROUP_WITH(hip_setup, harness_teardown, hip);

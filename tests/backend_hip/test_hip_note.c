@@ -79,7 +79,7 @@ static int body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_wait_on_a_gpu_is_in_reports(void **state)
+static TEST(a_wait_on_a_gpu_is_in_reports)
 {
     struct look self = {.ends_wait = 0};
     struct harness_capture capture;
@@ -98,7 +98,7 @@ static void a_wait_on_a_gpu_is_in_reports(void **state)
     free(capture.text);
 }
 
-static void a_wait_that_has_ended_is_over(void **state)
+static TEST(a_wait_that_has_ended_is_over)
 {
     struct look self = {.ends_wait = 1};
 
@@ -107,12 +107,4 @@ static void a_wait_that_has_ended_is_over(void **state)
     assert_non_null(strstr(self.cause, WAIT));
 }
 
-static int TEST_FILE(hip)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_wait_on_a_gpu_is_in_reports),
-        cmocka_unit_test(a_wait_that_has_ended_is_over),
-    };
-
-    return cmocka_run_group_tests(tests, hip_setup, harness_teardown);
-}
+TEST_GROUP_WITH(hip_setup, harness_teardown, hip);

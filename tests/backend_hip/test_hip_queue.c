@@ -83,7 +83,6 @@ static int captured_body(iris_t *iris, void *arg)
     struct scene scene;
     iris_graph_t *graph;
 
-    (void)arg;
     CHECK_EQUAL(make_scene(iris, &scene), 0);
     CHECK_OK(wait_on(&scene, scene.words, 0, scene.stream));
     CHECK_EQUAL(fill(&scene, FULL - 100), FULL - 100);
@@ -97,7 +96,7 @@ static int captured_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void captured_calls_do_not_count(void **state)
+static TEST(captured_calls_do_not_count)
 {
     setenv("IRIS_TIMEOUT_MS", "5000", 1);
     harness_run(1, captured_body, NULL);
@@ -109,7 +108,6 @@ static int between_body(iris_t *iris, void *arg)
     struct scene scene;
     int calls = 1, done;
 
-    (void)arg;
     CHECK_EQUAL(make_scene(iris, &scene), 0);
     CHECK_OK(wait_on(&scene, scene.words, 0, scene.stream));
     do {
@@ -129,7 +127,7 @@ static int between_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void calls_between_captures_count(void **state)
+static TEST(calls_between_captures_count)
 {
     setenv("IRIS_TIMEOUT_MS", "1000", 1);
     harness_run(1, between_body, NULL);
@@ -169,7 +167,7 @@ static int graph_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_graph_counts_as_all_its_nodes(void **state)
+static TEST(a_graph_counts_as_all_its_nodes)
 {
     struct graph_plan small = {.fills = 0, .nodes = 100, .least = FULL};
     struct graph_plan large = {.fills = 250, .nodes = 450, .least = FULL};
@@ -203,7 +201,6 @@ static int ended_body(iris_t *iris, void *arg)
     uint64_t *never;
     pthread_t thread;
 
-    (void)arg;
     CHECK_EQUAL(make_scene(iris, &scene), 0);
     never = scene.words + 1;
     CHECK_OK(wait_on(&scene, scene.words, NAP_US, scene.stream));
@@ -222,7 +219,7 @@ static int ended_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_call_on_a_full_stream_ends_with_the_others(void **state)
+static TEST(a_call_on_a_full_stream_ends_with_the_others)
 {
     setenv("IRIS_TIMEOUT_MS", "1500", 1);
     harness_run(1, ended_body, NULL);
@@ -234,7 +231,6 @@ static int making_body(iris_t *iris, void *arg)
     struct scene scene;
     int other = 1 - iris_rank(iris);
 
-    (void)arg;
     CHECK_EQUAL(make_scene(iris, &scene), 0);
     CHECK_OK(iris_barrier(iris, NULL, NULL));
     CHECK_OK(wait_on(&scene, scene.words, 0, scene.other));
@@ -258,7 +254,7 @@ static void share_one_gpu(void)
     setenv("IRIS_SIM_DEVICE", "gpu", 1);
 }
 
-static void rank_threads_make_streams_while_others_wait(void **state)
+static TEST(rank_threads_make_streams_while_others_wait)
 {
     struct hip_held before;
 
@@ -272,12 +268,11 @@ static void rank_threads_make_streams_while_others_wait(void **state)
 
 static int nothing_body(iris_t *iris, void *arg)
 {
-    (void)iris, (void)arg;
     return 0;
 }
 
 /* Nothing of what was made stays. */
-static void a_gpu_without_memory_for_streams_is_warned_of(void **state)
+static TEST(a_gpu_without_memory_for_streams_is_warned_of)
 {
     struct harness_capture capture;
     struct hip_held before;
@@ -301,7 +296,6 @@ static int full_body(iris_t *iris, void *arg)
     struct scene scene;
     void *memory;
 
-    (void)arg;
     CHECK_EQUAL(make_scene(iris, &scene), 0);
     if (iris_rank(iris) == 0) {
         CHECK_OK(wait_on(&scene, scene.words, 0, scene.stream));
@@ -316,7 +310,7 @@ static int full_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void memory_that_runs_out_says_so_while_others_wait(void **state)
+static TEST(memory_that_runs_out_says_so_while_others_wait)
 {
     share_one_gpu();
     setenv("IRIS_ALLOCATOR", "vmem", 1);
@@ -325,13 +319,10 @@ static void memory_that_runs_out_says_so_while_others_wait(void **state)
     alarm(HANG_S);
     harness_run(2, full_body, NULL);
     alarm(0);
-    unsetenv("FAKEHIP_MEMORY");
-    unsetenv("IRIS_HEAP_SIZE");
-    unsetenv("IRIS_ALLOCATOR");
 }
 
 /* With two streams that all contexts share. */
-static void more_contexts_than_queues_are_warned_of(void **state)
+static TEST(more_contexts_than_queues_are_warned_of)
 {
     struct harness_capture capture;
 
@@ -352,13 +343,12 @@ static void more_contexts_than_queues_are_warned_of(void **state)
 
 static int launch_body(iris_t *iris, void *arg)
 {
-    (void)arg;
     CHECK_OK(iris_device_barrier(iris, NULL, NULL));
     CHECK_OK(iris_stream_synchronize(iris, NULL));
     return 0;
 }
 
-static void a_copy_that_waits_for_a_kernel_is_warned_of_once(void **state)
+static TEST(a_copy_that_waits_for_a_kernel_is_warned_of_once)
 {
     static const char *const quirks[] = {"", "copy-behind-kernel:1",
                                          "copy-behind-kernel:1", ""};
@@ -383,23 +373,6 @@ static void a_copy_that_waits_for_a_kernel_is_warned_of_once(void **state)
         }
         free(capture.text);
     }
-    unsetenv("FAKEHIP_QUIRKS");
 }
 
-static int TEST_FILE(hip)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(captured_calls_do_not_count),
-        cmocka_unit_test(calls_between_captures_count),
-        cmocka_unit_test(a_graph_counts_as_all_its_nodes),
-        cmocka_unit_test(a_call_on_a_full_stream_ends_with_the_others),
-        cmocka_unit_test(
-            a_gpu_without_memory_for_streams_is_warned_of), /* before any has */
-        cmocka_unit_test(rank_threads_make_streams_while_others_wait),
-        cmocka_unit_test(memory_that_runs_out_says_so_while_others_wait),
-        cmocka_unit_test(more_contexts_than_queues_are_warned_of),
-        cmocka_unit_test(a_copy_that_waits_for_a_kernel_is_warned_of_once),
-    };
-
-    return cmocka_run_group_tests(tests, hip_setup, harness_teardown);
-}
+TEST_GROUP_WITH(hip_setup, harness_teardown, hip);

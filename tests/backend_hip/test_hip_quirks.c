@@ -36,8 +36,6 @@ static void work(int rank, struct proc_report *report, void *arg)
 {
     iris_t *iris = proc_init(report);
 
-    (void)rank;
-    (void)arg;
     if (iris != NULL) {
         proc_note(report, work_and_grow(iris));
         proc_finalize(report, iris);
@@ -98,7 +96,7 @@ static void without(void)
     unsetenv("IRIS_HEAP_SIZE");
 }
 
-static void other_memory_than_the_peers_is_mapped_again_or_refused(void **state)
+static TEST(other_memory_than_the_peers_is_mapped_again_or_refused)
 {
     static const char *const allocators[] = {"pool", "vmem"};
     static const char *const texts[] = {
@@ -115,12 +113,11 @@ static void other_memory_than_the_peers_is_mapped_again_or_refused(void **state)
 
 static int thread_body(iris_t *iris, void *arg)
 {
-    (void)arg;
     CHECK_OK(work_and_grow(iris));
     return 0;
 }
 
-static void a_heap_that_cannot_be_shared_matters_to_processes_only(void **state)
+static TEST(a_heap_that_cannot_be_shared_matters_to_processes_only)
 {
     static const char *const why[] = {
         "cannot share its heap with other processes (hipIpcGetMemHandle); set",
@@ -143,7 +140,7 @@ static void a_heap_that_cannot_be_shared_matters_to_processes_only(void **state)
     run_well("no-ipc"); /* nobody chose an allocator */
 }
 
-static void what_fails_now_and_then_is_tried_again(void **state)
+static TEST(what_fails_now_and_then_is_tried_again)
 {
     with("pool");
     run_well("open-fails:3");
@@ -152,7 +149,7 @@ static void what_fails_now_and_then_is_tried_again(void **state)
     without();
 }
 
-static void memory_that_a_runtime_lacks_is_replaced_or_refused(void **state)
+static TEST(memory_that_a_runtime_lacks_is_replaced_or_refused)
 {
     static const char *const refused[] = {"no uncached vmem",
                                           "leave out IRIS_HIP_MEMORY"};
@@ -172,7 +169,7 @@ static void memory_that_a_runtime_lacks_is_replaced_or_refused(void **state)
 }
 
 /* Behind the others, which would find what is captured as left behind. */
-static void memory_that_is_not_uncached_is_warned_of(void **state)
+static TEST(memory_that_is_not_uncached_is_warned_of)
 {
     struct harness_capture capture;
     const char *text;
@@ -191,14 +188,14 @@ static void memory_that_is_not_uncached_is_warned_of(void **state)
     without();
 }
 
-static void access_that_must_begin_at_the_first_is_set_from_there(void **state)
+static TEST(access_that_must_begin_at_the_first_is_set_from_there)
 {
     with("vmem");
     run_well("set-access-from-first");
     without();
 }
 
-static void all_at_once_do_no_more_harm(void **state)
+static TEST(all_at_once_do_no_more_harm)
 {
     with("pool");
     run_well("wrong-memory:1,no-ipc:2,open-fails:2");
@@ -214,7 +211,6 @@ static int call_with_an_error_pending(iris_t *iris, void *arg)
     iris_stream_t *stream;
     void *words;
 
-    (void)arg;
     CHECK_EQUAL(hipSetDevice(99), hipErrorInvalidDevice);
     CHECK_OK(iris_stream_create(iris, &stream));
     CHECK_EQUAL(hipPeekAtLastError(), hipErrorInvalidDevice);
@@ -228,7 +224,7 @@ static int call_with_an_error_pending(iris_t *iris, void *arg)
     return 0;
 }
 
-static void an_error_that_the_program_has_yet_to_ask_for_stays(void **state)
+static TEST(an_error_that_the_program_has_yet_to_ask_for_stays)
 {
     static const char *const allocators[] = {"pool", "vmem"};
 
@@ -259,7 +255,7 @@ static iris_status_t make_and_free(void)
     return status;
 }
 
-static void what_fails_in_a_call_leaves_no_error_to_the_program(void **state)
+static TEST(what_fails_in_a_call_leaves_no_error_to_the_program)
 {
     static const char *const failures[] = {
         "hipStreamCreateWithFlags:1+:2", "hipMemsetAsync:1+:2",
@@ -278,21 +274,4 @@ static void what_fails_in_a_call_leaves_no_error_to_the_program(void **state)
     assert_true(failed > 1);
 }
 
-static int TEST_FILE(hip)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(
-            other_memory_than_the_peers_is_mapped_again_or_refused),
-        cmocka_unit_test(
-            a_heap_that_cannot_be_shared_matters_to_processes_only),
-        cmocka_unit_test(what_fails_now_and_then_is_tried_again),
-        cmocka_unit_test(an_error_that_the_program_has_yet_to_ask_for_stays),
-        cmocka_unit_test(what_fails_in_a_call_leaves_no_error_to_the_program),
-        cmocka_unit_test(memory_that_a_runtime_lacks_is_replaced_or_refused),
-        cmocka_unit_test(access_that_must_begin_at_the_first_is_set_from_there),
-        cmocka_unit_test(all_at_once_do_no_more_harm),
-        cmocka_unit_test(memory_that_is_not_uncached_is_warned_of),
-    };
-
-    return cmocka_run_group_tests(tests, hip_setup, harness_teardown);
-}
+TEST_GROUP_WITH(hip_setup, harness_teardown, hip);

@@ -44,7 +44,6 @@ static int wrapped_body(iris_t *iris, void *arg)
     iris_stream_t *stream, *other;
     hipStream_t natives[2], native;
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, 3, sizeof *words, (void **)&words));
     CHECK_EQUAL(hipSetDevice(iris_device_id(iris)), hipSuccess);
     for (int i = 0; i < 2; i++) {
@@ -82,14 +81,13 @@ static int wrapped_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static int elsewhere_body(iris_t *iris, void *arg)
+static RANK_TEST(a_stream_of_another_gpu_is_refused, 2)
 {
     int mine = iris_device_id(iris), other = (mine + 1) % 2;
     iris_stream_t *stream;
     hipStream_t native;
     char text[64];
 
-    (void)arg;
     CHECK_EQUAL(hipSetDevice(other), hipSuccess);
     CHECK_EQUAL(hipStreamCreateWithFlags(&native, hipStreamNonBlocking),
                 hipSuccess);
@@ -102,12 +100,7 @@ static int elsewhere_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_stream_of_another_gpu_is_refused(void **state)
-{
-    harness_run(2, elsewhere_body, NULL);
-}
-
-static void a_stream_of_the_program_s_own_keeps_one_order(void **state)
+static TEST(a_stream_of_the_program_s_own_keeps_one_order)
 {
     struct hip_held before;
 
@@ -117,12 +110,11 @@ static void a_stream_of_the_program_s_own_keeps_one_order(void **state)
     assert_int_equal(hip_found(&before), 0);
 }
 
-static int default_body(iris_t *iris, void *arg)
+static RANK_TEST(the_runtime_s_default_stream_can_be_wrapped, 1)
 {
     iris_stream_t *stream;
     uint64_t *word, seen = 0;
 
-    (void)arg;
     CHECK_OK(iris_malloc(iris, sizeof *word, (void **)&word));
     CHECK_OK(iris_stream_wrap(iris, NULL, &stream));
     CHECK(iris_stream_native(iris, stream) == NULL);
@@ -136,11 +128,6 @@ static int default_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void the_runtime_s_default_stream_can_be_wrapped(void **state)
-{
-    harness_run(1, default_body, NULL);
-}
-
 /* ---- Copy engines ---- */
 
 struct ring {
@@ -151,7 +138,7 @@ struct ring {
 
 /* Each rank puts a large piece to the next one and signals; what the signal
  * guards has come whole. */
-static int ring_body(iris_t *iris, void *arg)
+static RANK_TEST(a_put_and_its_signal_arrive_in_order, ALL_RANKS)
 {
     int num_ranks = iris_num_ranks(iris), rank = iris_rank(iris);
     int next = (rank + 1) % num_ranks,
@@ -159,7 +146,6 @@ static int ring_body(iris_t *iris, void *arg)
     char *host = malloc(LARGE), *mine;
     struct ring *ring;
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, 1, sizeof *ring, (void **)&ring));
     CHECK_OK(iris_malloc(iris, LARGE, (void **)&mine));
     for (uint64_t round = 1; round <= 8; round++) {
@@ -182,17 +168,11 @@ static int ring_body(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-static void a_put_and_its_signal_arrive_in_order(void **state)
-{
-    harness_run_all(ring_body, NULL);
-}
-
-static int invalid_body(iris_t *iris, void *arg)
+static RANK_TEST(arguments_that_make_no_sense_are_refused, 2)
 {
     uint64_t *words, host[4] = {0};
     char *end;
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, 4, sizeof *words, (void **)&words));
     end = (char *)(uintptr_t)iris_heap_bases(iris)[iris_rank(iris)];
     end += (size_t)16 << 20;
@@ -221,20 +201,14 @@ static int invalid_body(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-static void arguments_that_make_no_sense_are_refused(void **state)
-{
-    harness_run(2, invalid_body, NULL);
-}
-
 /* ---- Host memory ---- */
 
 /* What the stream writes to host memory, and then reads there. */
-static int order_body(iris_t *iris, void *arg)
+static RANK_TEST(a_copy_reads_host_memory_when_its_turn_comes, 1)
 {
     uint64_t *words, host[3] = {1, 2, 3}, seen[4];
     iris_stream_t *other;
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, 4, sizeof *words, (void **)&words));
     CHECK_OK(iris_stream_create(iris, &other));
     CHECK_OK(iris_memset(iris, words, 5, sizeof *words, NULL));
@@ -253,18 +227,12 @@ static int order_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_copy_reads_host_memory_when_its_turn_comes(void **state)
-{
-    harness_run(1, order_body, NULL);
-}
-
 /* More copies fail than the stage has blocks; then it still holds one. */
-static int failing_body(iris_t *iris, void *arg)
+static RANK_TEST(copies_that_fail_give_their_stage_back, 1)
 {
     uint64_t *words, host = 0;
     iris_stream_t *other;
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, 2, sizeof *words, (void **)&words));
     CHECK_OK(iris_stream_create(iris, &other));
     for (int i = 0; i < 4; i++) {
@@ -286,11 +254,6 @@ static int failing_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void copies_that_fail_give_their_stage_back(void **state)
-{
-    harness_run(1, failing_body, NULL);
-}
-
 /* ---- Memory of other GPUs ---- */
 
 #define LARGE_PIECE ((size_t)2 << 20)
@@ -300,7 +263,6 @@ static int copy_far(iris_t *iris, void *arg)
 {
     void *far, *words;
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, 1, LARGE_PIECE, &words));
     CHECK_EQUAL(fakehip_map(1, LARGE_PIECE, 1, &far), 0);
     (void)fakehip_fail("hipStreamAddCallback:1+:700");
@@ -318,11 +280,10 @@ static int copy_far(iris_t *iris, void *arg)
     return 0;
 }
 
-static void memory_out_of_a_gpu_s_reach_is_left_to_the_runtime(void **state)
+static TEST(memory_out_of_a_gpu_s_reach_is_left_to_the_runtime)
 {
     setenv("FAKEHIP_NO_PEER", "0-1", 1);
     harness_run(1, copy_far, NULL);
-    unsetenv("FAKEHIP_NO_PEER");
 }
 
 /* ---- Waits that go on ---- */
@@ -352,7 +313,7 @@ static int endless_body(iris_t *iris, void *arg)
     return iris_stream_synchronize(iris, NULL);
 }
 
-static void a_stream_that_waits_for_ever_ends_at_a_deadline(void **state)
+static TEST(a_stream_that_waits_for_ever_ends_at_a_deadline)
 {
     char kept[32];
 
@@ -363,7 +324,6 @@ static void a_stream_that_waits_for_ever_ends_at_a_deadline(void **state)
     setenv("IRIS_DEVICE_TIMEOUT_MS", "100", 1);
     harness_run(1, endless_body,
                 (void *)(uintptr_t) "(IRIS_DEVICE_TIMEOUT_MS)");
-    unsetenv("IRIS_DEVICE_TIMEOUT_MS");
 }
 
 enum stage { WAITING = 1 };
@@ -373,8 +333,6 @@ static void wait_for_dead(int rank, struct proc_report *report, void *arg)
     iris_t *iris = proc_init(report);
     uint64_t *word;
 
-    (void)rank;
-    (void)arg;
     if (iris == NULL ||
         iris_calloc(iris, 1, sizeof *word, (void **)&word) != IRIS_OK) {
         return;
@@ -386,7 +344,7 @@ static void wait_for_dead(int rank, struct proc_report *report, void *arg)
 }
 
 /* With heaps in another process's memory, and on one GPU. */
-static void survivors_of_a_kill_leave_their_waits(void **state)
+static TEST(survivors_of_a_kill_leave_their_waits)
 {
     static const char *const backends[] = {"hip", "sim"};
 
@@ -420,8 +378,6 @@ static void hang(int rank, struct proc_report *report, void *arg)
 {
     iris_t *iris = proc_init(report);
 
-    (void)rank;
-    (void)arg;
     if (iris != NULL) {
         (void)fakehip_fail("hipStreamQuery:1+:600,hipEventQuery:1+:600");
         (void)iris_device_barrier(iris, NULL, NULL);
@@ -430,7 +386,7 @@ static void hang(int rank, struct proc_report *report, void *arg)
     }
 }
 
-static void a_gpu_that_hangs_is_given_up(void **state)
+static TEST(a_gpu_that_hangs_is_given_up)
 {
     struct procs procs;
     char kept[32];
@@ -446,21 +402,4 @@ static void a_gpu_that_hangs_is_given_up(void **state)
     setenv("IRIS_TIMEOUT_MS", kept, 1);
 }
 
-static int TEST_FILE(hip)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_stream_of_the_program_s_own_keeps_one_order),
-        cmocka_unit_test(a_stream_of_another_gpu_is_refused),
-        cmocka_unit_test(the_runtime_s_default_stream_can_be_wrapped),
-        cmocka_unit_test(a_copy_reads_host_memory_when_its_turn_comes),
-        cmocka_unit_test(copies_that_fail_give_their_stage_back),
-        cmocka_unit_test(memory_out_of_a_gpu_s_reach_is_left_to_the_runtime),
-        cmocka_unit_test(a_put_and_its_signal_arrive_in_order),
-        cmocka_unit_test(arguments_that_make_no_sense_are_refused),
-        cmocka_unit_test(a_stream_that_waits_for_ever_ends_at_a_deadline),
-        cmocka_unit_test(survivors_of_a_kill_leave_their_waits),
-        cmocka_unit_test(a_gpu_that_hangs_is_given_up),
-    };
-
-    return cmocka_run_group_tests(tests, hip_setup, harness_teardown);
-}
+TEST_GROUP_WITH(hip_setup, harness_teardown, hip);

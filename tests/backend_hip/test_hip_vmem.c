@@ -67,7 +67,7 @@ static int fail_one(const char *call, int nth, int tolerated)
     return failed;
 }
 
-static void every_call_may_fail(void **state)
+static TEST(every_call_may_fail)
 {
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         int nth = 1;
@@ -175,7 +175,7 @@ static void fail_alike(const char *call, int num_ranks)
     assert_int_equal(hip_found(&before), 0);
 }
 
-static void growth_that_fails_on_one_rank_fails_on_all(void **state)
+static TEST(growth_that_fails_on_one_rank_fails_on_all)
 {
     static const char *const rows[] = {"hipMemCreate",
                                        "hipMemMap",
@@ -192,7 +192,6 @@ static void growth_that_fails_on_one_rank_fails_on_all(void **state)
             fail_alike(rows[i], num_ranks);
         }
     }
-    setenv("IRIS_SPAWN", "threads", 1);
 }
 
 static int use_up(iris_t *iris, void *arg)
@@ -201,7 +200,6 @@ static int use_up(iris_t *iris, void *arg)
     int count = 0;
     iris_status_t status = IRIS_OK;
 
-    (void)arg;
     while (status == IRIS_OK && count < 8) {
         status = iris_malloc(iris, PIECE, &ptrs[count]);
         count += status == IRIS_OK;
@@ -218,24 +216,21 @@ static int use_up(iris_t *iris, void *arg)
     return works(iris, ptrs[0], 4 * PIECE);
 }
 
-static void a_gpu_without_memory_is_an_error_and_no_more(void **state)
+static TEST(a_gpu_without_memory_is_an_error_and_no_more)
 {
     setenv("FAKEHIP_MEMORY", "10485760", 1);
     harness_run(1, use_up, NULL);
     harness_run(2, use_up, NULL);
     setenv("IRIS_SPAWN", "processes", 1);
     harness_run(4, use_up, NULL);
-    setenv("IRIS_SPAWN", "threads", 1);
-    unsetenv("FAKEHIP_MEMORY");
 }
 
 static int nothing(iris_t *iris, void *arg)
 {
-    (void)arg;
     return iris_barrier(iris, NULL, NULL);
 }
 
-static void a_start_that_fails_is_an_error(void **state)
+static TEST(a_start_that_fails_is_an_error)
 {
     static const char *const rows[] = {"hipMemImportFromShareableHandle:1:2",
                                        "hipMemAddressReserve:2+:2",
@@ -255,7 +250,6 @@ static void a_start_that_fails_is_an_error(void **state)
     }
     (void)fakehip_fail(NULL);
     harness_run(2, nothing, NULL);
-    setenv("IRIS_SPAWN", "threads", 1);
 }
 
 /* ---- Ranks that die, and strangers ---- */
@@ -278,7 +272,7 @@ static void grow_on(int rank, struct proc_report *report, void *arg)
     proc_finalize(report, iris);
 }
 
-static void a_rank_that_dies_while_the_heap_grows_is_told_of(void **state)
+static TEST(a_rank_that_dies_while_the_heap_grows_is_told_of)
 {
     size_t trials = harness_count(200, 12);
 
@@ -376,13 +370,11 @@ static int grow_disturbed(iris_t *iris, void *arg)
     return leaks_found(&leaks);
 }
 
-static void strangers_do_not_disturb(void **state)
+static TEST(strangers_do_not_disturb)
 {
     setenv("IRIS_SPAWN", "processes", 1);
     setenv("IRIS_LOG_LEVEL", "error", 1);
     harness_run(3, grow_disturbed, NULL);
-    setenv("IRIS_LOG_LEVEL", "warning", 1);
-    setenv("IRIS_SPAWN", "threads", 1);
 }
 
 /* ---- Memory of the program's own ---- */
@@ -423,7 +415,7 @@ static int adopt(iris_t *iris, void *arg)
     return 0;
 }
 
-static void sharing_that_fails_on_one_rank_leaves_nothing(void **state)
+static TEST(sharing_that_fails_on_one_rank_leaves_nothing)
 {
     static const char *const rows[] = {
         "hipMemRetainAllocationHandle",
@@ -449,12 +441,11 @@ static void sharing_that_fails_on_one_rank_leaves_nothing(void **state)
             assert_int_equal(hip_found(&before), 0);
         }
     }
-    setenv("IRIS_SPAWN", "threads", 1);
 }
 
 /* ---- Versions, allocators ---- */
 
-static void descriptors_are_given_as_the_version_takes_them(void **state)
+static TEST(descriptors_are_given_as_the_version_takes_them)
 {
     const char *call = "none";
 
@@ -464,7 +455,6 @@ static void descriptors_are_given_as_the_version_takes_them(void **state)
     setenv("FAKEHIP_VERSION", "60342134", 1);
     harness_run(4, grow, &call);
     harness_run(4, adopt, &call);
-    unsetenv("FAKEHIP_VERSION");
 }
 
 static int vmem_setup(void **state)
@@ -474,18 +464,4 @@ static int vmem_setup(void **state)
     return hip_setup(state);
 }
 
-static int TEST_FILE(hip)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_call_may_fail),
-        cmocka_unit_test(growth_that_fails_on_one_rank_fails_on_all),
-        cmocka_unit_test(a_gpu_without_memory_is_an_error_and_no_more),
-        cmocka_unit_test(a_start_that_fails_is_an_error),
-        cmocka_unit_test(a_rank_that_dies_while_the_heap_grows_is_told_of),
-        cmocka_unit_test(strangers_do_not_disturb),
-        cmocka_unit_test(sharing_that_fails_on_one_rank_leaves_nothing),
-        cmocka_unit_test(descriptors_are_given_as_the_version_takes_them),
-    };
-
-    return cmocka_run_group_tests(tests, vmem_setup, harness_teardown);
-}
+TEST_GROUP_WITH(vmem_setup, harness_teardown, hip);

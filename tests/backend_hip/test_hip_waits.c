@@ -17,13 +17,12 @@
 
 #define HANG_MS 10000
 
-static int said_body(iris_t *iris, void *arg)
+static RANK_TEST(a_stream_that_waits_by_itself_says_for_what, 1)
 {
     iris_stream_t *stream, *other;
     uint64_t *word;
     char text[80];
 
-    (void)arg;
     CHECK_EQUAL(hip_make_word(iris, &word, &stream), 0);
     CHECK_OK(iris_stream_create(iris, &other));
     CHECK_OK(iris_wait_on_stream(iris, word, IRIS_CMP_GE, 2, stream));
@@ -39,23 +38,16 @@ static int said_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_stream_that_waits_by_itself_says_for_what(void **state)
-{
-    harness_run(1, said_body, NULL);
-}
-
 static atomic_bool passed;
 
 static void say_passed(hipStream_t stream, hipError_t error, void *arg)
 {
-    (void)stream, (void)error, (void)arg;
     atomic_store(&passed, true);
 }
 
 /* Holds its stream up until the other one has passed its wait. */
 static void await_passed(hipStream_t stream, hipError_t error, void *arg)
 {
-    (void)stream, (void)error, (void)arg;
     for (int ms = 0; ms < HANG_MS && !atomic_load(&passed); ms++) {
         usleep(1000);
     }
@@ -66,7 +58,6 @@ static int behind_body(iris_t *iris, void *arg)
     iris_stream_t *first, *second;
     uint64_t *word;
 
-    (void)arg;
     CHECK_EQUAL(hip_make_word(iris, &word, &first), 0);
     CHECK_OK(iris_stream_create(iris, &second));
     CHECK_OK(iris_wait_on_stream(iris, word, IRIS_CMP_GE, 5, first));
@@ -86,7 +77,7 @@ static int behind_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_wait_of_another_stream_ends_too(void **state)
+static TEST(a_wait_of_another_stream_ends_too)
 {
     atomic_store(&passed, false);
     harness_run(1, behind_body, NULL);
@@ -94,12 +85,11 @@ static void a_wait_of_another_stream_ends_too(void **state)
 
 /* One stream's would keep the other's from coming true, if each were ended
  * once. */
-static int both_body(iris_t *iris, void *arg)
+static RANK_TEST(waits_of_several_streams_for_one_word_all_end, 1)
 {
     iris_stream_t *ge, *eq;
     uint64_t *word;
 
-    (void)arg;
     CHECK_EQUAL(hip_make_word(iris, &word, &eq), 0);
     CHECK_OK(iris_stream_create(iris, &ge));
     CHECK_OK(iris_wait_on_stream(iris, word, IRIS_CMP_GE, 5, ge));
@@ -111,18 +101,12 @@ static int both_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void waits_of_several_streams_for_one_word_all_end(void **state)
-{
-    harness_run(1, both_body, NULL);
-}
-
 /* One that is over, which another stream knows. */
-static int over_body(iris_t *iris, void *arg)
+static RANK_TEST(a_wait_that_is_over_is_not_ended, 1)
 {
     iris_stream_t *stream, *other;
     uint64_t *word, *done, value = 1000;
 
-    (void)arg;
     CHECK_EQUAL(hip_make_word(iris, &word, &stream), 0);
     CHECK_OK(iris_stream_create(iris, &other));
     CHECK_OK(iris_calloc(iris, 1, sizeof *done, (void **)&done));
@@ -139,11 +123,6 @@ static int over_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_wait_that_is_over_is_not_ended(void **state)
-{
-    harness_run(1, over_body, NULL);
-}
-
 static int setup(void **state)
 {
     int ret = hip_setup(state);
@@ -153,14 +132,4 @@ static int setup(void **state)
     return ret;
 }
 
-static int TEST_FILE(hip)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_stream_that_waits_by_itself_says_for_what),
-        cmocka_unit_test(a_wait_of_another_stream_ends_too),
-        cmocka_unit_test(waits_of_several_streams_for_one_word_all_end),
-        cmocka_unit_test(a_wait_that_is_over_is_not_ended),
-    };
-
-    return cmocka_run_group_tests(tests, setup, harness_teardown);
-}
+TEST_GROUP_WITH(setup, harness_teardown, hip);

@@ -30,7 +30,7 @@ union space {
     unsigned char bytes[sizeof(struct iris_config) + 64];
 };
 
-static void an_older_programs_struct_ends_earlier(void **state)
+static TEST(an_older_programs_struct_ends_earlier)
 {
     size_t size = offsetof(struct iris_config, heap_bases_prefix);
     struct iris_settings settings;
@@ -52,7 +52,7 @@ static void an_older_programs_struct_ends_earlier(void **state)
     assert_int_equal(space.bytes[size], 0x5a);
 }
 
-static void a_newer_programs_fields_may_not_be_set(void **state)
+static TEST(a_newer_programs_fields_may_not_be_set)
 {
     struct iris_settings settings;
     union space space;
@@ -72,7 +72,7 @@ static void a_newer_programs_fields_may_not_be_set(void **state)
     }
 }
 
-static void a_configuration_nobody_made_is_refused(void **state)
+static TEST(a_configuration_nobody_made_is_refused)
 {
     static const size_t sizes[] = {0, 7, 1 << 20, SIZE_MAX};
     struct iris_settings settings;
@@ -139,7 +139,7 @@ static const char *in_case(const char *name, int (*change)(int), char *buffer)
     return buffer;
 }
 
-static void every_field_has_its_own_name_and_its_variables(void **state)
+static TEST(every_field_has_its_own_name_and_its_variables)
 {
     struct iris_config config;
     char name[64];
@@ -156,7 +156,7 @@ static void every_field_has_its_own_name_and_its_variables(void **state)
 #undef ROW
 }
 
-static void a_name_of_no_field_is_answered_with_all(void **state)
+static TEST(a_name_of_no_field_is_answered_with_all)
 {
     static const char *const wrong[] = {"", "heap", "IRIS_HEAP_SIZE",
                                         "heap size", "size"};
@@ -181,16 +181,4 @@ static void a_name_of_no_field_is_answered_with_all(void **state)
     assert_memory_equal(&config, &before, sizeof config);
 }
 
-static int TEST_FILE(unit)
-{
-#define TEST(test) cmocka_unit_test_setup_teardown(test, clear, clear)
-    const struct CMUnitTest tests[] = {
-        TEST(an_older_programs_struct_ends_earlier),
-        TEST(a_newer_programs_fields_may_not_be_set),
-        TEST(a_configuration_nobody_made_is_refused),
-        TEST(every_field_has_its_own_name_and_its_variables),
-        TEST(a_name_of_no_field_is_answered_with_all),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_GROUP_WITH(clear, NULL, unit);

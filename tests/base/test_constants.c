@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-static void every_element_type_is_a_dtype_of_its_size(void **state)
+static TEST(every_element_type_is_a_dtype_of_its_size)
 {
     int found = 0, rows = 0;
 
@@ -33,7 +33,7 @@ static void every_element_type_is_a_dtype_of_its_size(void **state)
 }
 
 /* Programs have them compiled in. */
-static void values_stay_what_they_are(void **state)
+static TEST(values_stay_what_they_are)
 {
     assert_int_equal(IRIS_DTYPE_BOOL, 0);
     assert_int_equal(IRIS_DTYPE_I64, 4);
@@ -53,7 +53,7 @@ static void values_stay_what_they_are(void **state)
     assert_string_equal(iris_i_reduce_op_name(IRIS_REDUCE_PRODUCT), "product");
 }
 
-static void what_is_no_type_has_no_size(void **state)
+static TEST(what_is_no_type_has_no_size)
 {
     static const int none[] = {-1, 17, 1 << 20};
 
@@ -66,7 +66,7 @@ static void what_is_no_type_has_no_size(void **state)
     assert_string_equal(iris_i_reduce_op_name((iris_reduce_op_t)8), "?");
 }
 
-static void functions_say_what_the_headers_say(void **state)
+static TEST(functions_say_what_the_headers_say)
 {
     assert_int_equal(iris_config_size(), sizeof(struct iris_config));
     assert_int_equal(iris_context_words(0), 0);
@@ -75,14 +75,4 @@ static void functions_say_what_the_headers_say(void **state)
     assert_int_equal(iris_alignment(), IRIS_ALIGNMENT);
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_element_type_is_a_dtype_of_its_size),
-        cmocka_unit_test(values_stay_what_they_are),
-        cmocka_unit_test(what_is_no_type_has_no_size),
-        cmocka_unit_test(functions_say_what_the_headers_say),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_GROUP_WITH(NULL, NULL, unit);

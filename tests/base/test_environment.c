@@ -15,8 +15,6 @@
 
 static int nothing(iris_t *iris, void *arg)
 {
-    (void)iris;
-    (void)arg;
     return 0;
 }
 
@@ -74,14 +72,14 @@ static void expect(const char *name, const char *line)
     }
 }
 
-static void a_misspelt_variable_is_warned_of_once_by_rank_0(void **state)
+static TEST(a_misspelt_variable_is_warned_of_once_by_rank_0)
 {
     expect("IRIS_HEAPSIZE",
            "[Iris] [0/3] IRIS_HEAPSIZE is unknown; did you mean "
            "IRIS_HEAP_SIZE?\n");
 }
 
-static void the_nearest_name_is_offered_or_none(void **state)
+static TEST(the_nearest_name_is_offered_or_none)
 {
     char longest[400] = "IRIS_", cut[80];
 
@@ -95,7 +93,7 @@ static void the_nearest_name_is_offered_or_none(void **state)
     expect(longest, cut);
 }
 
-static void settings_and_the_suites_own_are_known(void **state)
+static TEST(settings_and_the_suites_own_are_known)
 {
     expect("IRIS_NUM_RANKS", "");
     expect("IRIS_TEST_WHATEVER", "");
@@ -105,13 +103,4 @@ static void settings_and_the_suites_own_are_known(void **state)
     expect("IRISH", "");
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_misspelt_variable_is_warned_of_once_by_rank_0),
-        cmocka_unit_test(the_nearest_name_is_offered_or_none),
-        cmocka_unit_test(settings_and_the_suites_own_are_known),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

@@ -53,7 +53,6 @@ static int log_and_check(iris_t *iris, void *arg)
     const int64_t *context = iris_device_context(iris);
     void *ptr;
 
-    (void)arg;
     CHECK_OK(iris_malloc(iris, 1 << 20, &ptr));
     CHECK_OK(iris_barrier(iris, NULL, NULL));
     if (!streams_are_closed()) {
@@ -77,7 +76,7 @@ static int run_job(const char *way)
     return iris_spawn(&config, 3, log_and_check, NULL) == IRIS_OK ? 0 : 1;
 }
 
-static void log_lines_do_not_end_up_on_a_heap(void **state)
+static TEST(log_lines_do_not_end_up_on_a_heap)
 {
     assert_int_equal(without_streams(run_job, "threads"), 0);
     assert_int_equal(without_streams(run_job, "processes"), 0);
@@ -88,7 +87,6 @@ static int move_one(const char *unused)
     struct rlimit limit = {3, 3};
     int fd = iris_i_fd_above_stdio(open("/dev/null", O_RDONLY));
 
-    (void)unused;
     if (fd <= STDERR_FILENO || !streams_are_closed() ||
         fcntl(fd, F_GETFD) != FD_CLOEXEC) {
         return 1;
@@ -99,7 +97,7 @@ static int move_one(const char *unused)
     return fd != -1 || !streams_are_closed() ? 2 : 0;
 }
 
-static void a_moved_descriptor_leaves_nothing_behind(void **state)
+static TEST(a_moved_descriptor_leaves_nothing_behind)
 {
     assert_int_equal(without_streams(move_one, NULL), 0);
     errno = EIO;
@@ -108,12 +106,4 @@ static void a_moved_descriptor_leaves_nothing_behind(void **state)
     assert_int_equal(iris_i_fd_above_stdio(77), 77);
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(log_lines_do_not_end_up_on_a_heap),
-        cmocka_unit_test(a_moved_descriptor_leaves_nothing_behind),
-    };
-
-    return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
-}
+TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, unit);

@@ -121,13 +121,10 @@ static int put(const char *path, const char *text)
 
 static int holds(const char *path, const char *expected)
 {
-    char text[128] = "";
-    FILE *file = fopen(path, "re");
+    char *text = harness_read_file(path);
 
-    CHECK(file != NULL);
-    (void)!fread(text, 1, sizeof text - 1, file);
-    fclose(file);
-    CHECK(strcmp(text, expected) == 0);
+    CHECK(text != NULL && strcmp(text, expected) == 0);
+    free(text);
     return 0;
 }
 
@@ -154,7 +151,7 @@ static int write_three(void)
     return 0;
 }
 
-static void a_file_is_replaced_whole_with_the_mode_of_the_umask(void **state)
+static TEST(a_file_is_replaced_whole_with_the_mode_of_the_umask)
 {
     in_child(write_three);
 }
@@ -164,7 +161,7 @@ static int write_three_aside(void)
     return forbid_unnamed() ? write_three() : SKIPPED;
 }
 
-static void without_unnamed_files_it_is_the_same(void **state)
+static TEST(without_unnamed_files_it_is_the_same)
 {
     in_child(write_three_aside);
 }
@@ -193,7 +190,7 @@ static int copy_interrupted(void)
     return 0;
 }
 
-static void signals_interrupt_no_writer(void **state)
+static TEST(signals_interrupt_no_writer)
 {
     in_child(write_interrupted);
     in_child(write_aside_interrupted);
@@ -225,7 +222,7 @@ static int write_aside_among_links(void)
     return forbid_unnamed() ? write_among_links() : SKIPPED;
 }
 
-static void links_of_others_lead_nowhere(void **state)
+static TEST(links_of_others_lead_nowhere)
 {
     in_child(write_among_links);
     in_child(write_aside_among_links);
@@ -286,7 +283,7 @@ static int write_aside_and_be_killed(void)
     return 0;
 }
 
-static void a_writer_that_is_killed_leaves_nothing_for_long(void **state)
+static TEST(a_writer_that_is_killed_leaves_nothing_for_long)
 {
     in_child(write_and_be_killed);
     in_child(write_aside_and_be_killed);
@@ -319,12 +316,12 @@ static int write_on_a_full_disk(void)
     return 0;
 }
 
-static void a_full_disk_is_an_error_that_leaves_nothing(void **state)
+static TEST(a_full_disk_is_an_error_that_leaves_nothing)
 {
     in_child(write_on_a_full_disk);
 }
 
-static void what_cannot_be_a_file_is_an_error(void **state)
+static TEST(what_cannot_be_a_file_is_an_error)
 {
     char path[512], huge[PATH_MAX + 8];
 
@@ -340,17 +337,4 @@ static void what_cannot_be_a_file_is_an_error(void **state)
     assert_int_equal(count_files(), 0);
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_file_is_replaced_whole_with_the_mode_of_the_umask),
-        cmocka_unit_test(without_unnamed_files_it_is_the_same),
-        cmocka_unit_test(signals_interrupt_no_writer),
-        cmocka_unit_test(links_of_others_lead_nowhere),
-        cmocka_unit_test(a_writer_that_is_killed_leaves_nothing_for_long),
-        cmocka_unit_test(a_full_disk_is_an_error_that_leaves_nothing),
-        cmocka_unit_test(what_cannot_be_a_file_is_an_error),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

@@ -34,7 +34,6 @@ static const char *refusal;
 static const char *admit(void *arg, const struct iris_proof_claims *theirs,
                          struct iris_proof_claims *own_p)
 {
-    (void)arg;
     *own_p = *theirs;
     return refusal;
 }
@@ -129,7 +128,7 @@ static int is_closed(int sock)
     return got == 0;
 }
 
-static void strangers_hold_up_nobody(void **state)
+static TEST(strangers_hold_up_nobody)
 {
     static const char garbage[4096] = "GET / HTTP/1.0\r\n\r\n";
     struct iris_gate_entry entry;
@@ -154,7 +153,7 @@ static void strangers_hold_up_nobody(void **state)
     }
 }
 
-static void the_oldest_gives_way(void **state)
+static TEST(the_oldest_gives_way)
 {
     struct iris_gate_entry entry;
     int socks[MOST + 1];
@@ -174,7 +173,7 @@ static void the_oldest_gives_way(void **state)
     }
 }
 
-static void a_refusal_tells_its_reason(void **state)
+static TEST(a_refusal_tells_its_reason)
 {
     struct iris_proof proof;
 
@@ -186,7 +185,7 @@ static void a_refusal_tells_its_reason(void **state)
 }
 
 /* The time of the next check is set by hand, so that the test needs no time. */
-static void guesses_from_an_address_wait_and_others_do_not(void **state)
+static TEST(guesses_from_an_address_wait_and_others_do_not)
 {
     struct iris_proof proof, waiting;
     struct iris_gate_entry entry;
@@ -219,7 +218,6 @@ static void *join_often(void *arg)
 {
     struct iris_proof proof;
 
-    (void)arg;
     for (int i = 0; i < AT_ONCE; i++) {
         int sock = dial(1);
 
@@ -233,7 +231,7 @@ static void *join_often(void *arg)
     return NULL;
 }
 
-static void no_connection_is_lost_that_answers_at_once(void **state)
+static TEST(no_connection_is_lost_that_answers_at_once)
 {
     struct iris_gate_entry entry;
     pthread_t thread;
@@ -249,7 +247,7 @@ static void no_connection_is_lost_that_answers_at_once(void **state)
     assert_int_equal(gate.num_failed, 0);
 }
 
-static void without_descriptors_strangers_give_way_first(void **state)
+static TEST(without_descriptors_strangers_give_way_first)
 {
     struct rlimit before, none;
     struct iris_gate_entry entry;
@@ -290,17 +288,4 @@ static void without_descriptors_strangers_give_way_first(void **state)
     close(silent);
 }
 
-static int TEST_FILE(unit)
-{
-#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(strangers_hold_up_nobody),
-        TEST(the_oldest_gives_way),
-        TEST(a_refusal_tells_its_reason),
-        TEST(guesses_from_an_address_wait_and_others_do_not),
-        TEST(no_connection_is_lost_that_answers_at_once),
-        TEST(without_descriptors_strangers_give_way_first),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_GROUP_WITH(setup, teardown, unit);

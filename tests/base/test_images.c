@@ -41,7 +41,7 @@ static struct visits visit_all(void)
     return visits;
 }
 
-static void an_image_is_there_until_it_is_removed(void **state)
+static TEST(an_image_is_there_until_it_is_removed)
 {
     struct iris_gpu_image image = {.version = IRIS_GPU_IMAGE_VERSION,
                                    .image = "code"};
@@ -71,7 +71,6 @@ static void visit_and_wait(void *arg, const void *code, uint64_t serial)
                                           .image = "other"};
     pthread_t thread;
 
-    (void)serial;
     if (code == arg) {
         assert_int_equal(pthread_create(&thread, NULL, add, &other), 0);
         pthread_join(thread, NULL);
@@ -79,7 +78,7 @@ static void visit_and_wait(void *arg, const void *code, uint64_t serial)
     }
 }
 
-static void images_may_be_added_while_one_is_visited(void **state)
+static TEST(images_may_be_added_while_one_is_visited)
 {
     struct iris_gpu_image image = {.version = IRIS_GPU_IMAGE_VERSION,
                                    .image = "code"};
@@ -112,7 +111,6 @@ static void visit_while_removed(void *arg, const void *code, uint64_t serial)
 {
     struct removal *self = arg;
 
-    (void)serial;
     if (code == self->image.image) {
         assert_int_equal(pthread_create(&self->thread, NULL, remove_it, self),
                          0);
@@ -123,7 +121,7 @@ static void visit_while_removed(void *arg, const void *code, uint64_t serial)
     }
 }
 
-static void an_image_is_not_removed_while_it_is_visited(void **state)
+static TEST(an_image_is_not_removed_while_it_is_visited)
 {
     struct removal self = {
         .image = {.version = IRIS_GPU_IMAGE_VERSION, .image = "code"}};
@@ -134,7 +132,7 @@ static void an_image_is_not_removed_while_it_is_visited(void **state)
     assert_int_equal(iris_i_image_serial(self.image.image), 0);
 }
 
-static void an_image_of_another_version_is_not_touched(void **state)
+static TEST(an_image_of_another_version_is_not_touched)
 {
     struct iris_gpu_image image, before;
     int count = visit_all().count;
@@ -154,14 +152,4 @@ static void an_image_of_another_version_is_not_touched(void **state)
     assert_memory_equal(&image, &before, sizeof image);
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_image_is_there_until_it_is_removed),
-        cmocka_unit_test(images_may_be_added_while_one_is_visited),
-        cmocka_unit_test(an_image_is_not_removed_while_it_is_visited),
-        cmocka_unit_test(an_image_of_another_version_is_not_touched),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

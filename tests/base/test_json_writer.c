@@ -34,7 +34,7 @@ static size_t read_tokens(const char *path, enum iris_json_token *tokens,
     return count;
 }
 
-static void any_bytes_become_a_string_that_the_reader_takes(void **state)
+static TEST(any_bytes_become_a_string_that_the_reader_takes)
 {
     /* What is written, and what is read: bytes that are not UTF-8 become the
      * characters of their numbers. */
@@ -76,7 +76,7 @@ static void any_bytes_become_a_string_that_the_reader_takes(void **state)
     unlink(path);
 }
 
-static void a_document_has_commas_where_they_belong(void **state)
+static TEST(a_document_has_commas_where_they_belong)
 {
     char *text = NULL;
     size_t bytes = 0;
@@ -108,12 +108,4 @@ static void a_document_has_commas_where_they_belong(void **state)
     free(text);
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_bytes_become_a_string_that_the_reader_takes),
-        cmocka_unit_test(a_document_has_commas_where_they_belong),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

@@ -27,7 +27,7 @@ static iris_t *start(void)
     return iris;
 }
 
-static void a_line_says_who_of_how_many(void **state)
+static TEST(a_line_says_who_of_how_many)
 {
     iris_t *iris = start();
     struct harness_capture capture;
@@ -42,12 +42,11 @@ static void a_line_says_who_of_how_many(void **state)
 
 static int say_rank(iris_t *iris, void *arg)
 {
-    (void)arg;
     iris_warning(iris, "here");
     return 0;
 }
 
-static void every_rank_says_its_own_number(void **state)
+static TEST(every_rank_says_its_own_number)
 {
     struct harness_capture capture;
     const char *text;
@@ -69,7 +68,7 @@ static void say_all(const iris_t *iris)
     iris_error(iris, "e");
 }
 
-static void a_level_prints_itself_and_what_is_worse(void **state)
+static TEST(a_level_prints_itself_and_what_is_worse)
 {
     static const struct {
         iris_log_level_t level;
@@ -97,7 +96,7 @@ static void a_level_prints_itself_and_what_is_worse(void **state)
     assert_int_equal(iris_finalize(iris), IRIS_OK);
 }
 
-static void without_a_context_the_environment_says_the_level(void **state)
+static TEST(without_a_context_the_environment_says_the_level)
 {
     static const char *const rows[][2] = {
         {"debug", "[Iris] d\n[Iris] i\n[Iris] w\n[Iris] e\n"},
@@ -121,7 +120,7 @@ static void without_a_context_the_environment_says_the_level(void **state)
     setenv("IRIS_LOG_LEVEL", kept, 1);
 }
 
-static void a_context_starts_at_the_level_of_its_settings(void **state)
+static TEST(a_context_starts_at_the_level_of_its_settings)
 {
     struct iris_config config;
     struct harness_capture capture;
@@ -137,7 +136,7 @@ static void a_context_starts_at_the_level_of_its_settings(void **state)
     assert_int_equal(iris_finalize(iris), IRIS_OK);
 }
 
-static void failures_are_logged_at_debug_level(void **state)
+static TEST(failures_are_logged_at_debug_level)
 {
     iris_t *iris = start();
     struct harness_capture capture;
@@ -153,7 +152,7 @@ static void failures_are_logged_at_debug_level(void **state)
     assert_int_equal(iris_finalize(iris), IRIS_OK);
 }
 
-static void a_line_too_long_is_cut_but_ends(void **state)
+static TEST(a_line_too_long_is_cut_but_ends)
 {
     static char text[5000];
     struct harness_capture capture;
@@ -176,7 +175,7 @@ static void *say_many(void *arg)
     return NULL;
 }
 
-static void lines_of_threads_do_not_mix(void **state)
+static TEST(lines_of_threads_do_not_mix)
 {
     iris_t *iris = start();
     pthread_t threads[THREADS];
@@ -208,7 +207,6 @@ static int ticked;
 
 static void tick(int signal)
 {
-    (void)signal;
     (void)!write(ticked, "t", 1);
 }
 
@@ -229,7 +227,7 @@ static void log_interrupted(int pipe_end)
     _exit(0);
 }
 
-static void a_line_is_written_though_signals_interrupt_it(void **state)
+static TEST(a_line_is_written_though_signals_interrupt_it)
 {
     static char text[1 << 20];
     int err[2], ticks[2];
@@ -254,19 +252,4 @@ static void a_line_is_written_though_signals_interrupt_it(void **state)
     wait(NULL);
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_line_says_who_of_how_many),
-        cmocka_unit_test(every_rank_says_its_own_number),
-        cmocka_unit_test(a_level_prints_itself_and_what_is_worse),
-        cmocka_unit_test(without_a_context_the_environment_says_the_level),
-        cmocka_unit_test(a_context_starts_at_the_level_of_its_settings),
-        cmocka_unit_test(failures_are_logged_at_debug_level),
-        cmocka_unit_test(a_line_too_long_is_cut_but_ends),
-        cmocka_unit_test(lines_of_threads_do_not_mix),
-        cmocka_unit_test(a_line_is_written_though_signals_interrupt_it),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

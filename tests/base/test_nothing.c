@@ -21,7 +21,7 @@ void *memcpy(void *restrict to, const void *restrict from, size_t bytes)
     return memmove(to, from, bytes);
 }
 
-static void records_without_data_copy_nothing(void **state)
+static TEST(records_without_data_copy_nothing)
 {
     struct iris_session session;
 
@@ -35,11 +35,4 @@ static void records_without_data_copy_nothing(void **state)
     assert_int_equal(num_nulls, 0);
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(records_without_data_copy_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

@@ -58,22 +58,14 @@ static void check_children(pid_t (*make)(void))
     assert_true(is_right());
 }
 
-static void forked_children_have_their_own(void **state)
+static TEST(forked_children_have_their_own)
 {
     check_children(fork_by_library);
 }
 
-static void children_of_a_system_call_have_their_own(void **state)
+static TEST(children_of_a_system_call_have_their_own)
 {
     check_children(fork_by_system_call);
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(forked_children_have_their_own),
-        cmocka_unit_test(children_of_a_system_call_have_their_own),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_GROUP_WITH(NULL, NULL, unit);

@@ -28,7 +28,7 @@ static void assert_hex(const unsigned char *data, const char *hex)
 
 /* The examples of FIPS 180-4, and a text that ends on each border of the
  * padding. */
-static void sha256_gives_the_published_digests(void **state)
+static TEST(sha256_gives_the_published_digests)
 {
     static const struct {
         const char *text;
@@ -59,7 +59,7 @@ static void sha256_gives_the_published_digests(void **state)
 }
 
 /* RFC 4231, test cases 1 to 4, 6 and 7. */
-static void hmac_gives_the_published_codes(void **state)
+static TEST(hmac_gives_the_published_codes)
 {
     static const char large[] =
         "This is a test using a larger than block-size key and a larger than "
@@ -103,7 +103,7 @@ static void hmac_gives_the_published_codes(void **state)
     }
 }
 
-static void derived_keys_differ_by_label_and_secret(void **state)
+static TEST(derived_keys_differ_by_label_and_secret)
 {
     struct iris_secret a, b, one, two, three;
     char name[IRIS_SECRET_NAME_BYTES];
@@ -219,7 +219,7 @@ static void run_pair(struct pair *pair, size_t most, const size_t spoil[2],
 
 static const size_t unspoiled[2] = {SIZE_MAX, SIZE_MAX};
 
-static void both_sides_prove_the_secret_and_learn_the_claims(void **state)
+static TEST(both_sides_prove_the_secret_and_learn_the_claims)
 {
     enum iris_proof_result results[2];
     char theirs[sizeof claims];
@@ -241,7 +241,7 @@ static void both_sides_prove_the_secret_and_learn_the_claims(void **state)
     }
 }
 
-static void bytes_behind_the_handshake_stay_unread(void **state)
+static TEST(bytes_behind_the_handshake_stay_unread)
 {
     struct pair pair;
     char next[8];
@@ -267,7 +267,7 @@ static void bytes_behind_the_handshake_stay_unread(void **state)
     close_pair(&pair);
 }
 
-static void another_secret_fails_on_both_sides(void **state)
+static TEST(another_secret_fails_on_both_sides)
 {
     enum iris_proof_result results[2];
     struct pair pair;
@@ -284,7 +284,7 @@ static void another_secret_fails_on_both_sides(void **state)
 
 /* A change of any byte is found by one side at least, and no side believes a
  * claim that the other did not make. */
-static void a_changed_byte_proves_nothing(void **state)
+static TEST(a_changed_byte_proves_nothing)
 {
     const size_t bytes[2] = {sizeof(struct iris_proof_claim),
                              sizeof(struct iris_proof_greeting) +
@@ -306,7 +306,7 @@ static void a_changed_byte_proves_nothing(void **state)
     }
 }
 
-static void a_refusal_is_proven_and_has_a_reason(void **state)
+static TEST(a_refusal_is_proven_and_has_a_reason)
 {
     enum iris_proof_result results[2];
     struct pair pair;
@@ -341,7 +341,7 @@ static enum iris_proof_result feed_acceptor(const void *data, size_t bytes,
     return result;
 }
 
-static void recorded_and_reflected_messages_prove_nothing(void **state)
+static TEST(recorded_and_reflected_messages_prove_nothing)
 {
     enum iris_proof_result results[2];
     struct iris_proof_claim claim;
@@ -362,7 +362,7 @@ static void recorded_and_reflected_messages_prove_nothing(void **state)
     close_pair(&pair);
 }
 
-static void garbage_oversized_claims_and_silence_have_reasons(void **state)
+static TEST(garbage_oversized_claims_and_silence_have_reasons)
 {
     struct iris_proof_claim claim;
     enum iris_proof_result result;
@@ -396,7 +396,7 @@ static void garbage_oversized_claims_and_silence_have_reasons(void **state)
 
 /* A listener that does not know the secret learns a code over fresh nonces and
  * nothing else. */
-static void the_secret_is_not_among_the_bytes_sent(void **state)
+static TEST(the_secret_is_not_among_the_bytes_sent)
 {
     enum iris_proof_result results[2];
     struct pair pair;
@@ -410,21 +410,4 @@ static void the_secret_is_not_among_the_bytes_sent(void **state)
     close_pair(&pair);
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sha256_gives_the_published_digests),
-        cmocka_unit_test(hmac_gives_the_published_codes),
-        cmocka_unit_test(derived_keys_differ_by_label_and_secret),
-        cmocka_unit_test(both_sides_prove_the_secret_and_learn_the_claims),
-        cmocka_unit_test(bytes_behind_the_handshake_stay_unread),
-        cmocka_unit_test(another_secret_fails_on_both_sides),
-        cmocka_unit_test(a_refusal_is_proven_and_has_a_reason),
-        cmocka_unit_test(a_changed_byte_proves_nothing),
-        cmocka_unit_test(recorded_and_reflected_messages_prove_nothing),
-        cmocka_unit_test(garbage_oversized_claims_and_silence_have_reasons),
-        cmocka_unit_test(the_secret_is_not_among_the_bytes_sent),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_GROUP_WITH(NULL, NULL, unit);

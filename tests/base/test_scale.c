@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-static void scale_divides_rounds_and_leaves_one(void **state)
+static TEST(scale_divides_rounds_and_leaves_one)
 {
     unsetenv("IRIS_TEST_LONG");
     unsetenv("IRIS_TEST_SCALE");
@@ -22,7 +22,7 @@ static void scale_divides_rounds_and_leaves_one(void **state)
     assert_int_equal(harness_count(5000, 250), 50);
 }
 
-static void a_scale_that_is_no_number_changes_nothing(void **state)
+static TEST(a_scale_that_is_no_number_changes_nothing)
 {
     unsetenv("IRIS_TEST_LONG");
     setenv("IRIS_TEST_SCALE", "", 1);
@@ -31,12 +31,4 @@ static void a_scale_that_is_no_number_changes_nothing(void **state)
     assert_int_equal(harness_count(5000, 250), 250);
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scale_divides_rounds_and_leaves_one),
-        cmocka_unit_test(a_scale_that_is_no_number_changes_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

@@ -180,19 +180,18 @@ static void play(int cuts, uint64_t lends)
     }
 }
 
-static void records_arrive_once_and_in_order(void **state)
+static TEST(records_arrive_once_and_in_order)
 {
     play(0, 0);
 }
 
-static void records_arrive_once_and_in_order_over_many_connections(void **state)
+static TEST(records_arrive_once_and_in_order_over_many_connections)
 {
     play(1, 0);
 }
 
 /* All data comes back, early or late. */
-static void
-lent_data_arrives_over_many_connections_and_is_returned(void **state)
+static TEST(lent_data_arrives_over_many_connections_and_is_returned)
 {
     play(1, 3);
     for (int i = 0; i < 2; i++) {
@@ -204,7 +203,7 @@ lent_data_arrives_over_many_connections_and_is_returned(void **state)
 }
 
 /* Nothing else copies it, and a recall copies it once. */
-static void lent_data_stays_in_place_until_it_is_acknowledged(void **state)
+static TEST(lent_data_stays_in_place_until_it_is_acknowledged)
 {
     unsigned char data[64] = {1};
     const void *back;
@@ -229,7 +228,7 @@ static void lent_data_stays_in_place_until_it_is_acknowledged(void **state)
     assert_int_equal(sides[0].session.num_lent, 0);
 }
 
-static void an_acknowledgement_frees_what_is_kept(void **state)
+static TEST(an_acknowledgement_frees_what_is_kept)
 {
     put_one(&sides[0]);
     assert_true(iris_i_session_pending(&sides[0].session) > 0);
@@ -243,7 +242,7 @@ static void an_acknowledgement_frees_what_is_kept(void **state)
     assert_int_equal(iris_i_session_pending(&sides[0].session), 0);
 }
 
-static void a_side_that_only_receives_acknowledges_too(void **state)
+static TEST(a_side_that_only_receives_acknowledges_too)
 {
     for (int i = 0; i < 20000; i++) {
         put_one(&sides[0]);
@@ -257,7 +256,7 @@ static void a_side_that_only_receives_acknowledges_too(void **state)
     assert_true(iris_i_session_pending(&sides[0].session) < 1 << 20);
 }
 
-static void nobody_resumes_with_bytes_that_do_not_exist(void **state)
+static TEST(nobody_resumes_with_bytes_that_do_not_exist)
 {
     put_one(&sides[0]);
     assert_int_equal(iris_i_session_resume(&sides[0].session, 99, 1), 0);
@@ -268,7 +267,7 @@ static void nobody_resumes_with_bytes_that_do_not_exist(void **state)
     assert_int_not_equal(sides[0].session.sock, 99);
 }
 
-static void nonsense_ends_a_session(void **state)
+static TEST(nonsense_ends_a_session)
 {
     const uint32_t large[2] = {MOST + 1, 0}, ahead[2] = {0, 1};
     const void *record;
@@ -286,7 +285,7 @@ static void nonsense_ends_a_session(void **state)
     }
 }
 
-static void the_other_side_learns_of_the_end(void **state)
+static TEST(the_other_side_learns_of_the_end)
 {
     const void *record;
     size_t bytes;
@@ -301,21 +300,4 @@ static void the_other_side_learns_of_the_end(void **state)
                      IRIS_SESSION_END);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(records_arrive_once_and_in_order),
-        TEST(records_arrive_once_and_in_order_over_many_connections),
-        TEST(lent_data_arrives_over_many_connections_and_is_returned),
-        TEST(lent_data_stays_in_place_until_it_is_acknowledged),
-        TEST(an_acknowledgement_frees_what_is_kept),
-        TEST(a_side_that_only_receives_acknowledges_too),
-        TEST(nobody_resumes_with_bytes_that_do_not_exist),
-        TEST(nonsense_ends_a_session),
-        TEST(the_other_side_learns_of_the_end),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_GROUP_WITH(begin, end, unit);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Settings: defaults, environment, arguments, and which goes first.
+ * Settings: defaults, environment, arguments, which goes first, and how they
+ * are parsed.
  */
 #include "config.h"
 
@@ -69,7 +70,7 @@ static void check_default(const struct iris_setting *setting, const char *value)
     assert_int_equal(setting->origin, IRIS_ORIGIN_DEFAULT);
 }
 
-static void defaults_are_the_tables(void **state)
+static TEST(defaults_are_the_tables)
 {
     struct iris_settings settings;
     struct iris_config config;
@@ -134,7 +135,7 @@ static void check_row(enum kind kind, const char *env, const char *choices,
     unsetenv(env);
 }
 
-static void arguments_go_before_the_environment_before_defaults(void **state)
+static TEST(arguments_go_before_the_environment_before_defaults)
 {
     static struct iris_settings settings;
     struct iris_config config;
@@ -146,7 +147,7 @@ static void arguments_go_before_the_environment_before_defaults(void **state)
 #undef ROW
 }
 
-static void an_empty_variable_counts_as_unset(void **state)
+static TEST(an_empty_variable_counts_as_unset)
 {
     struct iris_settings settings;
 
@@ -159,7 +160,7 @@ static void an_empty_variable_counts_as_unset(void **state)
     assert_string_equal(settings.spawn.text, "threads");
 }
 
-static void simulation_means_the_sim_backend_and_only_that(void **state)
+static TEST(simulation_means_the_sim_backend_and_only_that)
 {
     static const char *const fine[] = {"", "sim", "SIM"};
     struct iris_settings settings;
@@ -180,10 +181,9 @@ static void simulation_means_the_sim_backend_and_only_that(void **state)
     setenv("IRIS_SIMULATION", "on", 1);
     assert_int_equal(iris_i_settings_load(NULL, &settings), IRIS_ERR_CONFIG);
     assert_true(harness_message_has("IRIS_SIMULATION=\"on\""));
-    unsetenv("IRIS_SIMULATION");
 }
 
-static void a_list_takes_choices_with_commas(void **state)
+static TEST(a_list_takes_choices_with_commas)
 {
     static const char *const wrong[] = {"all_reduce", "all_reduce=push",
                                         "all_reduce=ring,", ",all_reduce=ring",
@@ -201,7 +201,7 @@ static void a_list_takes_choices_with_commas(void **state)
     }
 }
 
-static void help_has_every_row_with_its_origin(void **state)
+static TEST(help_has_every_row_with_its_origin)
 {
     struct iris_settings settings;
     struct iris_setting_row row;
@@ -240,7 +240,7 @@ static void set_choice(const char *field, const char *word)
 #undef ROW
 }
 
-static void choices_are_numbered_as_the_table_has_them(void **state)
+static TEST(choices_are_numbered_as_the_table_has_them)
 {
     static struct iris_settings settings;
 
@@ -253,18 +253,155 @@ static void choices_are_numbered_as_the_table_has_them(void **state)
 #undef CHECK_CHOICE
 }
 
-static int TEST_FILE(unit, valgrind)
-{
-#define TEST(test) cmocka_unit_test_setup_teardown(test, clear, clear)
-    const struct CMUnitTest tests[] = {
-        TEST(choices_are_numbered_as_the_table_has_them),
-        TEST(defaults_are_the_tables),
-        TEST(arguments_go_before_the_environment_before_defaults),
-        TEST(an_empty_variable_counts_as_unset),
-        TEST(simulation_means_the_sim_backend_and_only_that),
-        TEST(a_list_takes_choices_with_commas),
-        TEST(help_has_every_row_with_its_origin),
-    };
+/* ---- What does not parse, and what does in more than one way ---- */
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+/* Values that each kind refuses. */
+static const char *const bad[KINDS][12] = {
+    [CHOICE] = {"nonsense", "pool vmem", "po", " ", "auto "},
+    [BYTES] = {"-1", "0", "+1", "1T", "1Kx", "1.5M", "G", " 1", "1 ", "0x10",
+               "9223372036854775808", "8589934592G"},
+    [MS] = {"-1", "1s", "abc", "1.5", "2147483648", "99999999999999999999"},
+    [COUNT] = {"0", "-3", "4K", "four", "2147483648"},
+    [RANK] = {"-1", "1st", "", "0x1", "2147483648"},
+    [FLAG] = {"2", "on", "truely", "-1"},
+};
+
+static void check_bad(enum kind kind, const char *env)
+{
+    struct iris_settings settings;
+
+    for (size_t i = 0; i < 12 && bad[kind][i] != NULL; i++) {
+        char quoted[64];
+
+        if (bad[kind][i][0] == '\0') {
+            continue;
+        }
+        snprintf(quoted, sizeof quoted, "%s=\"%s\"", env, bad[kind][i]);
+        setenv(env, bad[kind][i], 1);
+        if (iris_i_settings_load(NULL, &settings) != IRIS_ERR_CONFIG ||
+            !harness_message_has(quoted) ||
+            !harness_message_has("environment variable") ||
+            !harness_message_has("it takes: ")) {
+            print_error("%s: %s\n", quoted, iris_last_error());
+            fail();
+        }
+    }
+    unsetenv(env);
 }
+
+static TEST(every_row_names_itself_when_it_does_not_parse)
+{
+#define ROW(field, kind, env, value, choices, help) check_bad(kind, env);
+    IRIS_CONFIG_ROWS(ROW)
+#undef ROW
+}
+
+static TEST(a_bad_value_leaves_the_default_and_the_rest)
+{
+    struct iris_settings settings;
+
+    setenv("IRIS_SIM_CUS", "none", 1);
+    setenv("IRIS_TIMEOUT_MS", "77", 1);
+    assert_int_equal(iris_i_settings_load(NULL, &settings), IRIS_ERR_CONFIG);
+    assert_int_equal(settings.sim_cus.number, 4);
+    assert_int_equal(settings.sim_cus.origin, IRIS_ORIGIN_DEFAULT);
+    assert_int_equal(settings.timeout_ms.number, 77);
+}
+
+static TEST(of_two_bad_values_the_first_row_is_named)
+{
+    struct iris_settings settings;
+
+    setenv("IRIS_NUM_RANKS", "many", 1);
+    setenv("IRIS_HEAP_SIZE", "big", 1);
+    assert_int_equal(iris_i_settings_load(NULL, &settings), IRIS_ERR_CONFIG);
+    assert_true(harness_message_has("IRIS_HEAP_SIZE=\"big\""));
+}
+
+static TEST(sizes_take_units_in_either_case)
+{
+    static const struct {
+        const char *text;
+        int64_t bytes;
+    } sizes[] = {
+        {"1", 1},
+        {"4096", 4096},
+        {"1K", 1024},
+        {"1k", 1024},
+        {"2M", 2 << 20},
+        {"2m", 2 << 20},
+        {"3G", 3LL << 30},
+        {"64KB", 64 << 10},
+        {"64KiB", 64 << 10},
+        {"1gib", 1 << 30},
+        {"007", 7},
+        {"16mb", 16 << 20},
+        {"9223372036854775807", INT64_MAX},
+        {"8589934591G", 8589934591LL << 30},
+    };
+    struct iris_settings settings;
+
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        setenv("IRIS_HEAP_SIZE", sizes[i].text, 1);
+        load(NULL, &settings);
+        assert_int_equal(settings.heap_bytes.number, sizes[i].bytes);
+    }
+}
+
+static TEST(flags_and_choices_ignore_case)
+{
+    static const char *const yes[] = {"1", "true", "TRUE", "Yes"};
+    static const char *const no[] = {"0", "False", "NO"};
+    struct iris_settings settings;
+
+    setenv("IRIS_LOG_LEVEL", "WARNING", 1);
+    for (size_t i = 0; i < 4; i++) {
+        setenv("IRIS_REQUIRE_ALL", yes[i], 1);
+        load(NULL, &settings);
+        assert_int_equal(settings.require_all.number, 1);
+        assert_string_equal(settings.log_level.text, "warning");
+    }
+    for (size_t i = 0; i < 3; i++) {
+        setenv("IRIS_REQUIRE_ALL", no[i], 1);
+        load(NULL, &settings);
+        assert_int_equal(settings.require_all.number, 0);
+    }
+}
+
+static TEST(bad_arguments_are_told_from_the_environment)
+{
+    struct iris_settings settings;
+    struct iris_config config;
+
+    setenv("IRIS_HEAP_SIZE", "1G", 1);
+    iris_config_init(&config);
+    config.heap_bytes = 0;
+    assert_int_equal(iris_i_settings_load(&config, &settings), IRIS_ERR_CONFIG);
+    assert_true(harness_message_has("configuration value for IRIS_HEAP_SIZE"));
+    iris_config_init(&config);
+    config.rank = -2;
+    assert_int_equal(iris_i_settings_load(&config, &settings), IRIS_ERR_CONFIG);
+    assert_true(harness_message_has("IRIS_RANK=\"-2\""));
+    iris_config_init(&config);
+    config.allocator = "";
+    assert_int_equal(iris_i_settings_load(&config, &settings), IRIS_ERR_CONFIG);
+    assert_true(harness_message_has("pool torch vmem"));
+}
+
+static TEST(a_text_too_long_is_refused)
+{
+    struct iris_settings settings;
+    char text[IRIS_SETTING_BYTES + 1];
+
+    memset(text, 'x', sizeof text);
+    text[IRIS_SETTING_BYTES] = '\0';
+    setenv("IRIS_HEAP_BASES_PREFIX", text, 1);
+    assert_int_equal(iris_i_settings_load(NULL, &settings), IRIS_ERR_CONFIG);
+    assert_true(harness_message_has("IRIS_HEAP_BASES_PREFIX"));
+    text[IRIS_SETTING_BYTES - 1] = '\0';
+    setenv("IRIS_HEAP_BASES_PREFIX", text, 1);
+    load(NULL, &settings);
+    assert_string_equal(settings.heap_bases_prefix.text, text);
+}
+
+TEST_GROUP_WITH(clear, NULL, unit, valgrind);

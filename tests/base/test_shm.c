@@ -143,7 +143,7 @@ static int exhaust(const char *way)
     return 0;
 }
 
-static void malloc_says_that_shared_memory_is_full(void **state)
+static TEST(malloc_says_that_shared_memory_is_full)
 {
     with_small_shm("size=16m", exhaust);
 }
@@ -179,14 +179,13 @@ static int recover(const char *way)
     return 0;
 }
 
-static void malloc_works_again_once_there_is_room(void **state)
+static TEST(malloc_works_again_once_there_is_room)
 {
     with_small_shm("size=16m", recover);
 }
 
 static int nothing(iris_t *iris, void *arg)
 {
-    (void)arg;
     return iris_barrier(iris, NULL, NULL);
 }
 
@@ -215,7 +214,7 @@ static int init_in_little_room(const char *way)
     return 0;
 }
 
-static void init_says_that_shared_memory_is_full(void **state)
+static TEST(init_says_that_shared_memory_is_full)
 {
     with_small_shm("size=4m", init_in_little_room);
 }
@@ -227,7 +226,6 @@ static int create_groups(iris_t *iris, void *arg)
     iris_status_t status;
     int count = 0;
 
-    (void)arg;
     while ((status = iris_group_create(iris, all, 2, &groups[count])) ==
            IRIS_OK) {
         count++;
@@ -254,7 +252,7 @@ static int exhaust_groups(const char *way)
     return 0;
 }
 
-static void groups_say_that_shared_memory_is_full(void **state)
+static TEST(groups_say_that_shared_memory_is_full)
 {
     with_small_shm("size=4m", exhaust_groups);
 }
@@ -271,7 +269,7 @@ static int init_without_inodes(const char *way)
     return 0;
 }
 
-static void files_run_out_like_memory(void **state)
+static TEST(files_run_out_like_memory)
 {
     with_small_shm("size=4m,nr_inodes=2", init_without_inodes);
 }
@@ -288,21 +286,9 @@ static int init_without_shm(const char *way)
     return 0;
 }
 
-static void without_a_tmpfs_the_backend_says_what_it_needs(void **state)
+static TEST(without_a_tmpfs_the_backend_says_what_it_needs)
 {
     with_small_shm("size=4m", init_without_shm);
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(malloc_says_that_shared_memory_is_full),
-        cmocka_unit_test(malloc_works_again_once_there_is_room),
-        cmocka_unit_test(init_says_that_shared_memory_is_full),
-        cmocka_unit_test(groups_say_that_shared_memory_is_full),
-        cmocka_unit_test(files_run_out_like_memory),
-        cmocka_unit_test(without_a_tmpfs_the_backend_says_what_it_needs),
-    };
-
-    return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
-}
+TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, unit);

@@ -51,7 +51,6 @@ static iris_status_t take_ccl(iris_t *iris, union space *space)
 
 static iris_status_t take_config(iris_t *iris, union space *space)
 {
-    (void)iris;
     return iris_config_set(&space->config, "warn_ms", "1");
 }
 
@@ -100,7 +99,7 @@ static const size_t bad_sizes[] = {0,
                                    SIZE_MAX};
 #define NUM_BAD (sizeof bad_sizes / sizeof bad_sizes[0])
 
-static void init_of_a_size_that_is_none_leaves_memory_alone(void **state)
+static TEST(init_of_a_size_that_is_none_leaves_memory_alone)
 {
     union space space;
 
@@ -116,11 +115,10 @@ static void init_of_a_size_that_is_none_leaves_memory_alone(void **state)
     }
 }
 
-static int take_all(iris_t *iris, void *arg)
+static RANK_TEST(all_calls_take_the_same_sizes, 1)
 {
     union space space;
 
-    (void)arg;
     for (size_t c = 0; c < NUM_CALLS; c++) {
         for (size_t i = 0; i < NUM_BAD; i++) {
             calls[c].init(&space, calls[c].known);
@@ -146,17 +144,4 @@ static int take_all(iris_t *iris, void *arg)
     return 0;
 }
 
-static void all_calls_take_the_same_sizes(void **state)
-{
-    harness_run(1, take_all, NULL);
-}
-
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(init_of_a_size_that_is_none_leaves_memory_alone),
-        cmocka_unit_test(all_calls_take_the_same_sizes),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_GROUP_WITH(NULL, NULL, unit);

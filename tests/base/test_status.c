@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <string.h>
 
-static void every_row_has_its_name_value_and_text(void **state)
+static TEST(every_row_has_its_name_value_and_text)
 {
 #define ROW(name, number, text)                                          \
     assert_int_equal(IRIS_##name, number);                               \
@@ -20,7 +20,7 @@ static void every_row_has_its_name_value_and_text(void **state)
 #undef ROW
 }
 
-static void values_are_distinct_and_only_success_is_not_negative(void **state)
+static TEST(values_are_distinct_and_only_success_is_not_negative)
 {
     static const int values[] = {
 #define ROW(name, value, text) value,
@@ -38,7 +38,7 @@ static void values_are_distinct_and_only_success_is_not_negative(void **state)
     }
 }
 
-static void unknown_statuses_have_strings_too(void **state)
+static TEST(unknown_statuses_have_strings_too)
 {
     static const int unknown[] = {1, -1000, 12345};
 
@@ -50,7 +50,7 @@ static void unknown_statuses_have_strings_too(void **state)
     }
 }
 
-static void the_version_is_the_packages(void **state)
+static TEST(the_version_is_the_packages)
 {
     assert_string_equal(iris_version(), PACKAGE_VERSION);
 }
@@ -65,7 +65,7 @@ static void *first_words_of_a_thread(void *arg)
     return NULL;
 }
 
-static void the_last_error_belongs_to_its_thread(void **state)
+static TEST(the_last_error_belongs_to_its_thread)
 {
     pthread_t thread;
     int wrong = 1;
@@ -77,7 +77,7 @@ static void the_last_error_belongs_to_its_thread(void **state)
     assert_string_equal(iris_last_error(), "this thread's");
 }
 
-static void a_success_keeps_the_last_error(void **state)
+static TEST(a_success_keeps_the_last_error)
 {
     assert_int_equal(iris_finalize(NULL), IRIS_OK);
     iris_i_fail(NULL, IRIS_ERR_INVALID, "kept");
@@ -85,7 +85,7 @@ static void a_success_keeps_the_last_error(void **state)
     assert_string_equal(iris_last_error(), "kept");
 }
 
-static void a_failed_system_call_says_which_error(void **state)
+static TEST(a_failed_system_call_says_which_error)
 {
     assert_int_equal(
         iris_i_fail_errno(NULL, IRIS_ERR_SYSTEM, 2, "no %s", "luck"),
@@ -94,14 +94,14 @@ static void a_failed_system_call_says_which_error(void **state)
                         "no luck: No such file or directory");
 }
 
-static void a_message_may_be_made_from_the_one_before(void **state)
+static TEST(a_message_may_be_made_from_the_one_before)
 {
     iris_i_fail(NULL, IRIS_ERR_INVALID, "inner");
     iris_i_fail(NULL, IRIS_ERR_INVALID, "outer: %s", iris_last_error());
     assert_string_equal(iris_last_error(), "outer: inner");
 }
 
-static void a_long_message_is_cut_and_still_a_string(void **state)
+static TEST(a_long_message_is_cut_and_still_a_string)
 {
     char text[3 * IRIS_MESSAGE_BYTES];
 
@@ -112,19 +112,4 @@ static void a_long_message_is_cut_and_still_a_string(void **state)
     assert_non_null(strstr(iris_last_error(), "No such file"));
 }
 
-static int TEST_FILE(unit, valgrind)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_row_has_its_name_value_and_text),
-        cmocka_unit_test(values_are_distinct_and_only_success_is_not_negative),
-        cmocka_unit_test(unknown_statuses_have_strings_too),
-        cmocka_unit_test(the_version_is_the_packages),
-        cmocka_unit_test(the_last_error_belongs_to_its_thread),
-        cmocka_unit_test(a_success_keeps_the_last_error),
-        cmocka_unit_test(a_failed_system_call_says_which_error),
-        cmocka_unit_test(a_message_may_be_made_from_the_one_before),
-        cmocka_unit_test(a_long_message_is_cut_and_still_a_string),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit, valgrind);

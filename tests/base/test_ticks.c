@@ -16,7 +16,7 @@
 #define RATE ((UINT64_C(1) << 32) * 2 / 5)
 #define TICKS_PER_MS UINT64_C(2500000)
 
-static void a_counter_is_trusted_if_it_is_invariant(void **state)
+static TEST(a_counter_is_trusted_if_it_is_invariant)
 {
     const uint64_t same[2] = {RATE, RATE + RATE / 1000};
     const uint64_t other[2] = {RATE, RATE + RATE / 100};
@@ -29,7 +29,7 @@ static void a_counter_is_trusted_if_it_is_invariant(void **state)
     assert_int_equal(iris_i_ticks_trusted(1, 1, none), 0);
 }
 
-static void ticks_are_the_clock_if_the_counter_is_not_trusted(void **state)
+static TEST(ticks_are_the_clock_if_the_counter_is_not_trusted)
 {
     struct iris_ticks_calibration calibration;
     int had_counter;
@@ -49,7 +49,7 @@ static void ticks_are_the_clock_if_the_counter_is_not_trusted(void **state)
 }
 
 /* By the first rate, which is measured in less than a millisecond. */
-static void times_are_off_by_less_than_a_millisecond_in_a_second(void **state)
+static TEST(times_are_off_by_less_than_a_millisecond_in_a_second)
 {
     struct iris_ticks_calibration calibration;
     int64_t begin, before, ns;
@@ -82,7 +82,7 @@ static void check_near(const struct iris_ticks_scale *scale, uint64_t ticks,
     assert_in_range(apart + 1000, 0, 2000);
 }
 
-static void a_calibration_follows_the_clock(void **state)
+static TEST(a_calibration_follows_the_clock)
 {
     /* The first rate is off by 0.3 %. */
     struct iris_ticks_calibration c = {.scale.ns_per_tick = RATE + RATE / 300};
@@ -99,7 +99,7 @@ static void a_calibration_follows_the_clock(void **state)
 }
 
 /* It slews by up to 500 us a second: only the last second's rate counts. */
-static void a_calibration_follows_a_clock_that_is_slewed(void **state)
+static TEST(a_calibration_follows_a_clock_that_is_slewed)
 {
     struct iris_ticks_calibration c = {.scale.ns_per_tick = RATE};
     uint64_t ticks = 50000 * TICKS_PER_MS;
@@ -118,7 +118,7 @@ static void a_calibration_follows_a_clock_that_is_slewed(void **state)
 }
 
 /* The counter goes on for an hour, or starts anew, and the clock stands. */
-static void a_suspended_machine_keeps_its_rate(void **state)
+static TEST(a_suspended_machine_keeps_its_rate)
 {
     static const uint64_t after[] = {3600000 * TICKS_PER_MS, 0};
 
@@ -133,7 +133,7 @@ static void a_suspended_machine_keeps_its_rate(void **state)
 }
 
 /* Every other rate of a counter is taken for a jump once, and then believed. */
-static void a_machine_that_moved_gets_a_new_rate(void **state)
+static TEST(a_machine_that_moved_gets_a_new_rate)
 {
     struct iris_ticks_calibration c = {.scale.ns_per_tick = RATE};
 
@@ -146,7 +146,7 @@ static void a_machine_that_moved_gets_a_new_rate(void **state)
 }
 
 /* A record of another process may say anything. */
-static void any_scale_gives_a_time(void **state)
+static TEST(any_scale_gives_a_time)
 {
     static const uint64_t numbers[] = {0, 1, INT64_MAX, UINT64_C(1) << 63,
                                        UINT64_MAX};
@@ -163,18 +163,4 @@ static void any_scale_gives_a_time(void **state)
     assert_true(iris_i_ticks_ns(&(struct iris_ticks_scale){.ns = 7}, 9) == 7);
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_counter_is_trusted_if_it_is_invariant),
-        cmocka_unit_test(ticks_are_the_clock_if_the_counter_is_not_trusted),
-        cmocka_unit_test(times_are_off_by_less_than_a_millisecond_in_a_second),
-        cmocka_unit_test(a_calibration_follows_the_clock),
-        cmocka_unit_test(a_calibration_follows_a_clock_that_is_slewed),
-        cmocka_unit_test(a_suspended_machine_keeps_its_rate),
-        cmocka_unit_test(a_machine_that_moved_gets_a_new_rate),
-        cmocka_unit_test(any_scale_gives_a_time),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

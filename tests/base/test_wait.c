@@ -74,14 +74,12 @@ static const struct iris_wait_type type = {
 
 static int never(const struct iris_wait *wait)
 {
-    (void)wait;
     return 0;
 }
 
 /* Some periods of the warning later. */
 static int long_after_the_warning(const struct iris_wait *wait)
 {
-    (void)wait;
     return asked.named_ns != 0 &&
            iris_i_now_ns() - asked.named_ns > 5 * WARN_MS * IRIS_NS_PER_MS;
 }
@@ -112,7 +110,7 @@ static int clear(void **state)
     return 0;
 }
 
-static void the_first_turns_read_no_clock(void **state)
+static TEST_WITH(the_first_turns_read_no_clock, clear, NULL)
 {
     static const struct iris_wait_type agreement = {.pace = IRIS_PACE_AGREE};
     const struct iris_pace_row *pace = &iris_i_paces[IRIS_PACE_AGREE];
@@ -129,7 +127,7 @@ static void the_first_turns_read_no_clock(void **state)
     iris_i_wait_end(&wait, IRIS_OK);
 }
 
-static void a_deadline_names_what_and_whom(void **state)
+static TEST_WITH(a_deadline_names_what_and_whom, clear, NULL)
 {
     const struct iris_waiter waiter = {.timeout_ms = DEADLINE_MS};
 
@@ -142,7 +140,7 @@ static void a_deadline_names_what_and_whom(void **state)
     assert_true(asked.going_on > 0);
 }
 
-static void what_comes_at_the_last_moment_has_come(void **state)
+static TEST_WITH(what_comes_at_the_last_moment_has_come, clear, NULL)
 {
     const struct iris_waiter late = {.timeout_ms = DEADLINE_MS};
     const struct iris_waiter alone = {.fate = answer, .arg = &asked};
@@ -154,7 +152,7 @@ static void what_comes_at_the_last_moment_has_come(void **state)
     assert_int_equal(asked.ended, 0);
 }
 
-static void a_death_ends_the_wait(void **state)
+static TEST_WITH(a_death_ends_the_wait, clear, NULL)
 {
     const struct iris_waiter waiter = {.fate = answer, .arg = &asked};
     struct iris_wait_type own = type;
@@ -169,11 +167,10 @@ static void a_death_ends_the_wait(void **state)
 
 static int says_end(void *arg)
 {
-    (void)arg;
     return 1;
 }
 
-static void interrupts_end_the_wait_unless_it_is_heedless(void **state)
+static TEST_WITH(interrupts_end_the_wait_unless_it_is_heedless, clear, NULL)
 {
     atomic_int interrupted = 1, heedless = 0;
     struct iris_waiter waiter = {.timeout_ms = DEADLINE_MS,
@@ -185,7 +182,7 @@ static void interrupts_end_the_wait_unless_it_is_heedless(void **state)
     assert_int_equal(run(&type, &waiter, never), IRIS_ERR_TIMEOUT);
 }
 
-static void the_wait_check_interrupts(void **state)
+static TEST_WITH(the_wait_check_interrupts, clear, NULL)
 {
     atomic_int interrupted = 0;
     struct iris_waiter waiter = {.timeout_ms = 10000,
@@ -203,7 +200,7 @@ static void the_wait_check_interrupts(void **state)
     assert_non_null(strstr(iris_last_error(), "iris_set_wait_check"));
 }
 
-static void one_line_warns_once_somebody_is_to_blame(void **state)
+static TEST_WITH(one_line_warns_once_somebody_is_to_blame, clear, NULL)
 {
     const struct iris_waiter waiter = {.timeout_ms = 60000, .warn_ms = WARN_MS};
     struct harness_capture capture;
@@ -220,7 +217,7 @@ static void one_line_warns_once_somebody_is_to_blame(void **state)
     free(capture.text);
 }
 
-static void no_sleep_goes_beyond_the_deadline(void **state)
+static TEST_WITH(no_sleep_goes_beyond_the_deadline, clear, NULL)
 {
     const struct iris_wait_type own = {.pace = IRIS_PACE_SOCKET,
                                        .sleep = sleep_little};
@@ -234,7 +231,7 @@ static void no_sleep_goes_beyond_the_deadline(void **state)
     assert_true(asked.longest_ns <= DEADLINE_MS * IRIS_NS_PER_MS);
 }
 
-static void a_descriptor_ends_the_sleep(void **state)
+static TEST_WITH(a_descriptor_ends_the_sleep, clear, NULL)
 {
     static const struct iris_wait_type of_fd = {.pace = IRIS_PACE_SOCKET};
     const struct iris_waiter waiter = {0};
@@ -254,7 +251,7 @@ static void a_descriptor_ends_the_sleep(void **state)
     close(ends[1]);
 }
 
-static void times_that_the_caller_knows_stay(void **state)
+static TEST_WITH(times_that_the_caller_knows_stay, clear, NULL)
 {
     const struct iris_waiter waiter = {.timeout_ms = 60000};
     struct iris_wait wait;
@@ -269,21 +266,4 @@ static void times_that_the_caller_knows_stay(void **state)
     assert_int_equal(status, IRIS_ERR_TIMEOUT);
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(the_first_turns_read_no_clock, clear),
-        cmocka_unit_test_setup(a_deadline_names_what_and_whom, clear),
-        cmocka_unit_test_setup(what_comes_at_the_last_moment_has_come, clear),
-        cmocka_unit_test_setup(a_death_ends_the_wait, clear),
-        cmocka_unit_test_setup(interrupts_end_the_wait_unless_it_is_heedless,
-                               clear),
-        cmocka_unit_test_setup(the_wait_check_interrupts, clear),
-        cmocka_unit_test_setup(one_line_warns_once_somebody_is_to_blame, clear),
-        cmocka_unit_test_setup(no_sleep_goes_beyond_the_deadline, clear),
-        cmocka_unit_test_setup(a_descriptor_ends_the_sleep, clear),
-        cmocka_unit_test_setup(times_that_the_caller_knows_stay, clear),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

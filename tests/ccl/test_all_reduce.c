@@ -37,7 +37,8 @@ static int each_variant(struct play_board *board, struct play play)
     return play_and_check(board, &play);
 }
 
-static int types_body(iris_t *iris, void *arg)
+static RANK_TEST(each_type_and_operation_has_the_bits_of_the_order, ALL_RANKS,
+                 3)
 {
     static const size_t counts[] = {1, 3, 1031, 130, 64, 257, 4100};
     size_t step = iris_num_ranks(iris) == 2 || iris_num_ranks(iris) == 3
@@ -46,7 +47,6 @@ static int types_body(iris_t *iris, void *arg)
     struct play_board board;
     struct play play = first_play();
 
-    (void)arg;
     CHECK_EQUAL(play_open(iris, 8 * 4100 + 64, &board), 0);
     for (size_t t = 0; t < case_num_types; t++) {
         for (size_t op = t % step; op <= IRIS_REDUCE_AVG; op += step) {
@@ -67,14 +67,8 @@ static int types_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void each_type_and_operation_has_the_bits_of_the_order(void **state)
-{
-    harness_run_all(types_body, NULL);
-    harness_run(3, types_body, NULL);
-}
-
 /* Counts around what a word, a packet, a block, a share, a slot hold. */
-static int counts_body(iris_t *iris, void *arg)
+static RANK_TEST(each_count_and_alignment_works, ALL_RANKS)
 {
     static const size_t counts[] = {0,    1,     2,     4,     5,     7,
                                     127,  128,   129,   1023,  4096,  4097,
@@ -82,7 +76,6 @@ static int counts_body(iris_t *iris, void *arg)
     struct play_board board;
     struct play play = first_play();
 
-    (void)arg;
     CHECK_EQUAL(play_open(iris, MOST + 64, &board), 0);
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         play.type = &case_types[i % 2 == 0 ? 10 : 8]; /* f32, f16 */
@@ -96,17 +89,4 @@ static int counts_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void each_count_and_alignment_works(void **state)
-{
-    harness_run_all(counts_body, NULL);
-}
-
-static int TEST_FILE(matrix, slow)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_type_and_operation_has_the_bits_of_the_order),
-        cmocka_unit_test(each_count_and_alignment_works),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(matrix, slow);

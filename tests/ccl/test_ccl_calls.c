@@ -94,11 +94,10 @@ static int refused_options(iris_t *iris, float *in, float *out)
 }
 #undef REFUSED
 
-static int refused_body(iris_t *iris, void *arg)
+static RANK_TEST(what_is_wrong_says_so, 2)
 {
     float *in, *out;
 
-    (void)arg;
     CHECK_OK(iris_malloc(iris, COUNT * sizeof *in * 4, (void **)&in));
     CHECK_OK(iris_malloc(iris, COUNT * sizeof *in * 4, (void **)&out));
     CHECK_EQUAL(refused_arguments(iris, in, out), 0);
@@ -110,20 +109,14 @@ static int refused_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void what_is_wrong_says_so(void **state)
-{
-    harness_run(2, refused_body, NULL);
-}
-
 /* ---- A group of one ---- */
 
-static int alone_body(iris_t *iris, void *arg)
+static RANK_TEST(a_group_of_one_refuses_what_others_do, 1, 2)
 {
     int self = iris_rank(iris);
     struct iris_ccl_options options;
     float *in, *out;
 
-    (void)arg;
     iris_ccl_options_init(&options);
     CHECK_OK(iris_malloc(iris, COUNT * sizeof *in * 4, (void **)&in));
     CHECK_OK(iris_malloc(iris, COUNT * sizeof *in * 4, (void **)&out));
@@ -149,12 +142,6 @@ static int alone_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_group_of_one_refuses_what_others_do(void **state)
-{
-    harness_run(1, alone_body, NULL);
-    harness_run(2, alone_body, NULL);
-}
-
 /* Every NaN becomes the same, in matrices and in place, too; what is none stays
  * as it is. */
 static const uint32_t nans_in[] = {0x7fc12345, 0xffc00000, 0x7f800001,
@@ -164,7 +151,7 @@ static const uint32_t nans_out[] = {0x7fc00000, 0x7fc00000, 0x7fc00000,
                                     0x80000000, 0x3f800001, 0xff800000,
                                     0x7fc00000};
 
-static int nans_body(iris_t *iris, void *arg)
+static RANK_TEST(a_group_of_one_has_one_nan, 1, 3)
 {
     static const uint16_t half_in[] = {0x7e01, 0xfe00, 0x7c01, 0x8000, 0x7c00};
     static const uint16_t half_out[] = {0x7e00, 0x7e00, 0x7e00, 0x8000, 0x7c00};
@@ -172,7 +159,6 @@ static int nans_body(iris_t *iris, void *arg)
     int self = iris_rank(iris);
     uint32_t *in, *out, seen[16];
 
-    (void)arg;
     iris_ccl_options_init(&options);
     CHECK_OK(iris_group_create(iris, &self, 1, &options.group));
     CHECK_OK(iris_malloc(iris, sizeof seen, (void **)&in));
@@ -204,20 +190,13 @@ static int nans_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_group_of_one_has_one_nan(void **state)
-{
-    harness_run(1, nans_body, NULL);
-    harness_run(3, nans_body, NULL);
-}
-
 /* Where kernels cannot access memory of the host, it is refused; a kernel that
  * did would end the context. */
-static int host_memory_body(iris_t *iris, void *arg)
+static RANK_TEST(host_memory_never_ends_the_context, 2)
 {
     float *host = calloc(4, sizeof *host), *heap;
     iris_status_t status;
 
-    (void)arg;
     CHECK(host != NULL);
     CHECK_OK(iris_calloc(iris, 4, sizeof *heap, (void **)&heap));
     status = iris_all_reduce(iris, host, host, 4, IRIS_DTYPE_F32,
@@ -236,14 +215,8 @@ static int host_memory_body(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-static void host_memory_never_ends_the_context(void **state)
+static RANK_TEST(nothing_is_legal, ALL_RANKS)
 {
-    harness_run(2, host_memory_body, NULL);
-}
-
-static int nothing_body(iris_t *iris, void *arg)
-{
-    (void)arg;
     CHECK_OK(iris_all_reduce(iris, NULL, NULL, 0, IRIS_DTYPE_F32,
                              IRIS_REDUCE_SUM, NULL));
     CHECK_OK(iris_all_gather(iris, NULL, NULL, 0, IRIS_DTYPE_COMPLEX64, NULL));
@@ -255,13 +228,8 @@ static int nothing_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void nothing_is_legal(void **state)
-{
-    harness_run_all(nothing_body, NULL);
-}
-
 /* A program with an older header has fewer options, one with a newer more. */
-static int sizes_body(iris_t *iris, void *arg)
+static RANK_TEST(options_may_be_of_another_header, 2)
 {
     union {
         struct iris_ccl_options options;
@@ -269,7 +237,6 @@ static int sizes_body(iris_t *iris, void *arg)
     } space;
     int32_t *in;
 
-    (void)arg;
     CHECK_OK(iris_malloc(iris, sizeof *in, (void **)&in));
     memset(&space, 0x7f, sizeof space);
     /* Every header's struct is as long as some pointers. */
@@ -289,20 +256,14 @@ static int sizes_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void options_may_be_of_another_header(void **state)
-{
-    harness_run(2, sizes_body, NULL);
-}
-
 /* Bools combine as bits, complex numbers by their two halves. */
-static int pairs_body(iris_t *iris, void *arg)
+static RANK_TEST(bools_and_complex_numbers_reduce, ALL_RANKS)
 {
     int num_ranks = iris_num_ranks(iris), rank = iris_rank(iris);
     float mine[2] = {(float)rank + 0.5f, -1.0f}, sum[2];
     unsigned char any[2] = {(unsigned char)(rank == 1), 0}, result[2];
     char *buffer;
 
-    (void)arg;
     CHECK_OK(iris_malloc(iris, 64, (void **)&buffer));
     CHECK_OK(harness_write(iris, buffer, mine, sizeof mine));
     CHECK_OK(iris_all_reduce(iris, buffer, buffer, 1, IRIS_DTYPE_COMPLEX64,
@@ -319,21 +280,15 @@ static int pairs_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void bools_and_complex_numbers_reduce(void **state)
-{
-    harness_run_all(pairs_body, NULL);
-}
-
 /* ---- Workspaces ---- */
 
-static int streams_body(iris_t *iris, void *arg)
+static RANK_TEST(each_stream_has_a_workspace, 2, 4)
 {
     struct iris_ccl_options options[2];
     iris_ccl_workspace_t *workspace;
     iris_stream_t *stream;
     uint64_t *buffers, seen[2], ranks = (uint64_t)iris_num_ranks(iris);
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, 2, sizeof *buffers, (void **)&buffers));
     CHECK_OK(iris_stream_create(iris, &stream));
     iris_ccl_options_init(&options[0]);
@@ -376,19 +331,12 @@ static int streams_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void each_stream_has_a_workspace(void **state)
-{
-    harness_run(2, streams_body, NULL);
-    harness_run(4, streams_body, NULL);
-}
-
-static int prepare_body(iris_t *iris, void *arg)
+static RANK_TEST(groups_take_turns_with_the_memory, 4)
 {
     int rank = iris_rank(iris), pair[2] = {rank / 2 * 2, rank / 2 * 2 + 1};
     struct iris_ccl_options options;
     uint32_t *word, seen, mine = 1u << rank;
 
-    (void)arg;
     CHECK_OK(iris_malloc(iris, sizeof *word, (void **)&word));
     iris_ccl_options_init(&options);
     CHECK_OK(iris_group_create(iris, pair, 2, &options.group));
@@ -408,19 +356,13 @@ static int prepare_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void groups_take_turns_with_the_memory(void **state)
-{
-    harness_run(4, prepare_body, NULL);
-}
-
 /* ---- Members that do not play along ---- */
 
-static int mismatch_body(iris_t *iris, void *arg)
+static RANK_TEST(members_that_differ_are_told, 2)
 {
     struct iris_ccl_options options;
     char *buffer;
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, 1, 4096, (void **)&buffer));
     iris_ccl_options_init(&options);
     options.all_reduce = IRIS_CCL_TWO_SHOT;
@@ -444,17 +386,11 @@ static int mismatch_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void members_that_differ_are_told(void **state)
-{
-    harness_run(2, mismatch_body, NULL);
-}
-
 static int absent_body(iris_t *iris, void *arg)
 {
     struct iris_ccl_options options;
     uint32_t *word;
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, 1, sizeof *word, (void **)&word));
     iris_ccl_options_init(&options);
     CHECK_OK(iris_all_reduce_preamble(iris, &options));
@@ -475,28 +411,11 @@ static int absent_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_member_that_does_not_come_ends_the_wait(void **state)
+static TEST(a_member_that_does_not_come_ends_the_wait)
 {
     setenv("IRIS_DEVICE_TIMEOUT_MS", "100", 1);
     harness_run(2, absent_body, NULL);
     unsetenv("IRIS_DEVICE_TIMEOUT_MS");
 }
 
-static int TEST_FILE(rank)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_wrong_says_so),
-        cmocka_unit_test(a_group_of_one_refuses_what_others_do),
-        cmocka_unit_test(a_group_of_one_has_one_nan),
-        cmocka_unit_test(host_memory_never_ends_the_context),
-        cmocka_unit_test(nothing_is_legal),
-        cmocka_unit_test(options_may_be_of_another_header),
-        cmocka_unit_test(bools_and_complex_numbers_reduce),
-        cmocka_unit_test(each_stream_has_a_workspace),
-        cmocka_unit_test(groups_take_turns_with_the_memory),
-        cmocka_unit_test(members_that_differ_are_told),
-        cmocka_unit_test(a_member_that_does_not_come_ends_the_wait),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank);

@@ -37,7 +37,7 @@ static void reduce(uint32_t *expected, const size_t *counts, uint32_t ranks)
     }
 }
 
-static int replay_body(iris_t *iris, void *arg)
+static RANK_TEST(a_captured_call_can_be_replayed, ALL_RANKS)
 {
     static const size_t counts[] = {0, 3000, 17, 700};
     static uint32_t seen[8][3000];
@@ -46,7 +46,6 @@ static int replay_body(iris_t *iris, void *arg)
     struct iris_ccl_options options;
     iris_graph_t *graph;
 
-    (void)arg;
     iris_ccl_options_init(&options);
     CHECK_OK(iris_malloc(iris, sizeof expected, (void **)&words));
     for (uint32_t k = 0; k < 3000; k++) {
@@ -76,19 +75,13 @@ static int replay_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_captured_call_can_be_replayed(void **state)
-{
-    harness_run_all(replay_body, NULL);
-}
-
 /* The group's workspace is made before, or not at all. */
-static int first_body(iris_t *iris, void *arg)
+static RANK_TEST(the_first_call_can_be_captured_on_a_stream_of_its_own, 2)
 {
     struct iris_ccl_options options;
     iris_graph_t *graph;
     uint32_t *word;
 
-    (void)arg;
     iris_ccl_options_init(&options);
     CHECK_OK(iris_calloc(iris, 1, sizeof *word, (void **)&word));
     CHECK_OK(iris_stream_create(iris, &options.stream));
@@ -102,11 +95,6 @@ static int first_body(iris_t *iris, void *arg)
     iris_graph_destroy(iris, graph);
     iris_stream_destroy(iris, options.stream);
     return 0;
-}
-
-static void the_first_call_can_be_captured_on_a_stream_of_its_own(void **state)
-{
-    harness_run(2, first_body, NULL);
 }
 
 /* A workspace has one stream at a time, whoever captured its calls. */
@@ -127,13 +115,12 @@ static int capture_word(iris_t *iris, uint32_t *word,
     return 0;
 }
 
-static int streams_body(iris_t *iris, void *arg)
+static RANK_TEST(a_graph_takes_the_workspace_where_it_is_launched, 2)
 {
     struct iris_ccl_options one, other;
     iris_graph_t *graph;
     uint32_t *word;
 
-    (void)arg;
     iris_ccl_options_init(&one);
     iris_ccl_options_init(&other);
     CHECK_OK(iris_calloc(iris, 1, sizeof *word, (void **)&word));
@@ -164,18 +151,12 @@ static int streams_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_graph_takes_the_workspace_where_it_is_launched(void **state)
-{
-    harness_run(2, streams_body, NULL);
-}
-
-static int gone_body(iris_t *iris, void *arg)
+static RANK_TEST(a_graph_does_not_outlive_its_workspace, 2)
 {
     struct iris_ccl_options options;
     iris_graph_t *graph;
     uint32_t *word;
 
-    (void)arg;
     iris_ccl_options_init(&options);
     CHECK_OK(iris_calloc(iris, 1, sizeof *word, (void **)&word));
     CHECK_OK(iris_stream_create(iris, &options.stream));
@@ -191,19 +172,13 @@ static int gone_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_graph_does_not_outlive_its_workspace(void **state)
-{
-    harness_run(2, gone_body, NULL);
-}
-
 /* Graphs of members that captured different calls. */
-static int mismatch_body(iris_t *iris, void *arg)
+static RANK_TEST(captured_calls_that_differ_are_found, 2, 3)
 {
     struct iris_ccl_options options;
     iris_graph_t *graph;
     uint32_t *word;
 
-    (void)arg;
     iris_ccl_options_init(&options);
     CHECK_OK(iris_calloc(iris, 1, sizeof *word, (void **)&word));
     CHECK_OK(iris_stream_create(iris, &options.stream));
@@ -227,25 +202,4 @@ static int mismatch_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void captured_calls_that_differ_are_found(void **state)
-{
-    harness_run(2, mismatch_body, NULL);
-    harness_run(3, mismatch_body, NULL);
-}
-
-static int TEST_FILE(rank)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_captured_call_can_be_replayed),
-        cmocka_unit_test(the_first_call_can_be_captured_on_a_stream_of_its_own),
-        cmocka_unit_test(a_graph_takes_the_workspace_where_it_is_launched),
-        cmocka_unit_test(a_graph_does_not_outlive_its_workspace),
-        cmocka_unit_test(captured_calls_that_differ_are_found),
-    };
-
-    if (!harness_has_gpu()) {
-        printf("left out: graphs need a GPU\n");
-        return 77;
-    }
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP_WITH(harness_gpu_setup, harness_teardown, rank);

@@ -166,12 +166,11 @@ static int differ(struct board *board, const struct kind *ones, int rank,
     return 0;
 }
 
-static int pairs_body(iris_t *iris, void *arg)
+static RANK_TEST(any_two_calls_are_told_apart_on_all_ranks, 2, 3, 4)
 {
     size_t step = harness_count(1, 7);
     struct board board;
 
-    (void)arg;
     CHECK_EQUAL(board_open(iris, &board), 0);
     for (size_t i = 0; i < KINDS * KINDS; i += step) {
         size_t one = i / KINDS, other = i % KINDS;
@@ -190,19 +189,11 @@ static int pairs_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void any_two_calls_are_told_apart_on_all_ranks(void **state)
-{
-    harness_run(2, pairs_body, NULL);
-    harness_run(3, pairs_body, NULL);
-    harness_run(4, pairs_body, NULL);
-}
-
 /* The same calls are none the worse for it, in any order. */
-static int equal_body(iris_t *iris, void *arg)
+static RANK_TEST(equal_calls_are_accepted, 2, 3)
 {
     struct board board = {0};
 
-    (void)arg;
     CHECK_EQUAL(board_open(iris, &board), 0);
     for (size_t i = 0; i < KINDS * KINDS; i++) {
         CHECK_OK(call(&board, &kinds[i / KINDS]));
@@ -215,14 +206,8 @@ static int equal_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void equal_calls_are_accepted(void **state)
-{
-    harness_run(2, equal_body, NULL);
-    harness_run(3, equal_body, NULL);
-}
-
 /* A call that one rank makes and the others do not shifts its later ones. */
-static int extra_body(iris_t *iris, void *arg)
+static RANK_TEST(an_extra_call_is_found, 2, 4)
 {
     static const struct kind extra = {PLAY_ALL_REDUCE,
                                       IRIS_DTYPE_F32,
@@ -234,7 +219,6 @@ static int extra_body(iris_t *iris, void *arg)
     struct board board = {0};
     int odd = iris_rank(iris) == 1;
 
-    (void)arg;
     CHECK_EQUAL(board_open(iris, &board), 0);
     CHECK_OK(iris_ccl_workspace_create(iris, NULL, &board.workspace));
     for (int i = 0; i < 16; i++) {
@@ -260,20 +244,13 @@ static int extra_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void an_extra_call_is_found(void **state)
-{
-    harness_run(2, extra_body, NULL);
-    harness_run(4, extra_body, NULL);
-}
-
 /* What no name and no count tells apart. */
-static int options_body(iris_t *iris, void *arg)
+static RANK_TEST(options_that_differ_are_found, 2)
 {
     struct board board = {0};
     struct iris_ccl_options options;
     int odd = iris_rank(iris) == 0;
 
-    (void)arg;
     CHECK_EQUAL(board_open(iris, &board), 0);
     for (int i = 0; i < 4; i++) {
         iris_ccl_options_init(&options);
@@ -297,19 +274,4 @@ static int options_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void options_that_differ_are_found(void **state)
-{
-    harness_run(2, options_body, NULL);
-}
-
-static int TEST_FILE(rank, one_node)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_calls_are_accepted),
-        cmocka_unit_test(any_two_calls_are_told_apart_on_all_ranks),
-        cmocka_unit_test(an_extra_call_is_found),
-        cmocka_unit_test(options_that_differ_are_found),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank, one_node);

@@ -117,12 +117,11 @@ static int broadcast_once(struct places *places, const struct play *play,
     return 0;
 }
 
-static int broadcast_body(iris_t *iris, void *arg)
+static RANK_TEST(a_root_may_have_its_input_anywhere, 2, 3)
 {
     struct places places;
     uint64_t round = 0;
 
-    (void)arg;
     CHECK_EQUAL(places_open(iris, &places), 0);
     for (size_t k = 0; k < 4 * sizeof counts / sizeof counts[0]; k++) {
         for (int off = 0; off < 4; off++) {
@@ -145,20 +144,13 @@ static int broadcast_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_root_may_have_its_input_anywhere(void **state)
-{
-    harness_run(2, broadcast_body, NULL);
-    harness_run(3, broadcast_body, NULL);
-}
-
 /* ---- The same places on all members ---- */
 
-static int alike_body(iris_t *iris, void *arg)
+static RANK_TEST(buffers_may_be_anywhere_on_all_members_alike, 2, 3)
 {
     struct places places;
     uint64_t round = 0;
 
-    (void)arg;
     CHECK_EQUAL(places_open(iris, &places), 0);
     for (int i = 0; i < 4 * PLAY_BROADCAST; i++) {
         for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++) {
@@ -172,12 +164,6 @@ static int alike_body(iris_t *iris, void *arg)
     }
     free(places.image);
     return 0;
-}
-
-static void buffers_may_be_anywhere_on_all_members_alike(void **state)
-{
-    harness_run(2, alike_body, NULL);
-    harness_run(3, alike_body, NULL);
 }
 
 /* ---- Different places ---- */
@@ -279,14 +265,14 @@ static int different_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void members_may_differ_where_places_do_not_matter(void **state)
+static TEST(members_may_differ_where_places_do_not_matter)
 {
     harness_run(2, different_body, NULL);
     harness_run(3, different_body, NULL);
 }
 
 /* On a GPU those off the heap cannot take the rule, and take what comes next. */
-static void a_rule_for_the_heap_is_for_gpus(void **state)
+static TEST(a_rule_for_the_heap_is_for_gpus)
 {
     char path[256];
     FILE *file;
@@ -305,14 +291,4 @@ static void a_rule_for_the_heap_is_for_gpus(void **state)
     unsetenv("IRIS_CCL_TUNING");
 }
 
-static int TEST_FILE(rank, one_node)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_root_may_have_its_input_anywhere),
-        cmocka_unit_test(buffers_may_be_anywhere_on_all_members_alike),
-        cmocka_unit_test(members_may_differ_where_places_do_not_matter),
-        cmocka_unit_test(a_rule_for_the_heap_is_for_gpus),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank, one_node);

@@ -167,7 +167,6 @@ static int shapes_body(iris_t *iris, void *arg)
     };
     struct memory memory;
 
-    (void)arg;
     memory.host = malloc(WORDS * sizeof *memory.host);
     CHECK(memory.host != NULL);
     CHECK_OK(iris_malloc(iris, WORDS * 4, (void **)&memory.in));
@@ -181,7 +180,7 @@ static int shapes_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void rows_get_where_they_belong(void **state)
+static TEST(rows_get_where_they_belong)
 {
     harness_run_all(shapes_body, NULL);
     harness_run(3, shapes_body, NULL);
@@ -193,7 +192,7 @@ static int nodes_body(iris_t *iris, void *arg)
     return shapes_body(iris, arg);
 }
 
-static void rows_reach_ranks_of_other_nodes(void **state)
+static TEST(rows_reach_ranks_of_other_nodes)
 {
     setenv("IRIS_NODES", "2", 1);
     harness_run(4, nodes_body, NULL);
@@ -202,12 +201,11 @@ static void rows_reach_ranks_of_other_nodes(void **state)
     unsetenv("IRIS_NODES");
 }
 
-static int refused_body(iris_t *iris, void *arg)
+static RANK_TEST(what_is_out_of_range_says_so, 2)
 {
     struct iris_ccl_options options;
     uint32_t *words;
 
-    (void)arg;
     CHECK_OK(iris_malloc(iris, 4096, (void **)&words));
 #define REFUSED(argument, remedy, ...)                                     \
     iris_ccl_options_init(&options);                                       \
@@ -231,18 +229,12 @@ static int refused_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void what_is_out_of_range_says_so(void **state)
-{
-    harness_run(2, refused_body, NULL);
-}
-
 /* Members that do not agree about strides learn it. */
-static int mismatch_body(iris_t *iris, void *arg)
+static RANK_TEST(members_have_the_same_strides, 2)
 {
     struct iris_ccl_options options;
     uint32_t *words;
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, 2, 4096, (void **)&words));
     iris_ccl_options_init(&options);
     options.rows = 4;
@@ -255,19 +247,4 @@ static int mismatch_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void members_have_the_same_strides(void **state)
-{
-    harness_run(2, mismatch_body, NULL);
-}
-
-static int TEST_FILE(rank)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_get_where_they_belong),
-        cmocka_unit_test(rows_reach_ranks_of_other_nodes),
-        cmocka_unit_test(what_is_out_of_range_says_so),
-        cmocka_unit_test(members_have_the_same_strides),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank);

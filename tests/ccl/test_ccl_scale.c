@@ -32,12 +32,11 @@ static iris_status_t reduce(iris_t *iris, void *data, iris_dtype_t dtype,
         IRIS_ERR_INVALID);                                                  \
     CHECK_MESSAGE(text)
 
-static int refused_body(iris_t *iris, void *arg)
+static RANK_TEST(only_sums_of_floats_have_a_finite_scale, 1, 2)
 {
     struct iris_ccl_options options;
     float *data;
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, COUNT, 16, (void **)&data));
     iris_ccl_options_init(&options);
     REFUSED(AVG, I32, "op avg of i32");
@@ -61,14 +60,8 @@ static int refused_body(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-static void only_sums_of_floats_have_a_finite_scale(void **state)
-{
-    harness_run(1, refused_body, NULL);
-    harness_run(2, refused_body, NULL);
-}
-
 /* A member alone has no workspace, and its own kernel. */
-static int alone_body(iris_t *iris, void *arg)
+static RANK_TEST(a_group_of_one_scales_its_own, 1, 2)
 {
     static const double in[] = {3.0, -0.1, 1e300, (double)NAN};
     struct iris_ccl_options options;
@@ -77,7 +70,6 @@ static int alone_body(iris_t *iris, void *arg)
     double seen[COUNT];
     char *data;
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, COUNT, 16, (void **)&data));
     iris_ccl_options_init(&options);
     CHECK_OK(iris_group_create(iris, &self, 1, &options.group));
@@ -106,14 +98,8 @@ static int alone_body(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-static void a_group_of_one_scales_its_own(void **state)
-{
-    harness_run(1, alone_body, NULL);
-    harness_run(2, alone_body, NULL);
-}
-
 /* The sum of the largest f16 is no f16, and their average is. */
-static int range_body(iris_t *iris, void *arg)
+static RANK_TEST(averages_are_rounded_once, 3, 4)
 {
     int num_ranks = iris_num_ranks(iris);
     float factor = (float)(1.0 / num_ranks), complex[COUNT * 2],
@@ -121,7 +107,6 @@ static int range_body(iris_t *iris, void *arg)
     iris_f16_t halves[COUNT];
     char *data;
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, COUNT, 16, (void **)&data));
     for (int i = 0; i < COUNT; i++) {
         halves[i].bits = 0x7bff;
@@ -144,19 +129,4 @@ static int range_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void averages_are_rounded_once(void **state)
-{
-    harness_run(3, range_body, NULL);
-    harness_run(4, range_body, NULL);
-}
-
-static int TEST_FILE(rank)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_sums_of_floats_have_a_finite_scale),
-        cmocka_unit_test(a_group_of_one_scales_its_own),
-        cmocka_unit_test(averages_are_rounded_once),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank);

@@ -71,7 +71,6 @@ static int rules_body(iris_t *iris, void *arg)
     struct iris_ccl_call call;
     char *buffer;
 
-    (void)arg;
     CHECK_OK(iris_malloc(iris, 1 << 20, (void **)&buffer));
     CHECK_EQUAL(choose(iris, buffer, 100, &call), 0);
     CHECK_EQUAL(call.variant, IRIS_CCL_TWO_SHOT);
@@ -87,7 +86,7 @@ static int rules_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void rules_come_before_the_table(void **state)
+static TEST(rules_come_before_the_table)
 {
     tune("rules", rules);
     harness_run(2, rules_body, NULL);
@@ -111,7 +110,6 @@ static int exact_body(iris_t *iris, void *arg)
     int three = iris_num_ranks(iris) == 3;
     char *buffer;
 
-    (void)arg;
     CHECK_OK(iris_malloc(iris, 1 << 20, (void **)&buffer));
     CHECK_EQUAL(choose(iris, buffer, 1000, &call), 0);
     CHECK_EQUAL(call.variant, three ? (int)IRIS_CCL_TWO_SHOT_PACKET : table);
@@ -122,7 +120,7 @@ static int exact_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void rules_are_for_what_was_measured(void **state)
+static TEST(rules_are_for_what_was_measured)
 {
     tune("exact", exact);
     harness_run(2, exact_body, NULL);
@@ -140,7 +138,7 @@ static int wrong_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void what_is_wrong_says_where(void **state)
+static TEST(what_is_wrong_says_where)
 {
     static const char *const cases[][3] = {
         {"all_reduce gpu 2 any two_shot 0\n\nreduce gpu 2 any two_shot 0\n",
@@ -182,7 +180,6 @@ static int differing_body(iris_t *iris, void *arg)
 {
     struct iris_ccl_tuning *tuning;
 
-    (void)arg;
     CHECK_OK(iris_ccl_prepare(iris));
     CHECK_OK(iris_i_ccl_tuning(iris, &tuning));
     CHECK_EQUAL(tuning->count, 11);
@@ -192,7 +189,7 @@ static int differing_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void members_have_the_same_rules(void **state)
+static TEST(members_have_the_same_rules)
 {
     tune("rules", rules);
     harness_run(2, differing_body, NULL);
@@ -281,7 +278,7 @@ static int planted_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void times_correct_a_wrong_table(void **state)
+static TEST(times_correct_a_wrong_table)
 {
     struct made_up made_up = {.calls = 0};
     char *text = NULL;
@@ -303,7 +300,7 @@ static void times_correct_a_wrong_table(void **state)
 }
 
 /* A size that is not wholly measured has no rule. */
-static void rules_end_with_the_time(void **state)
+static TEST(rules_end_with_the_time)
 {
     struct made_up made_up = {.last_call = 2 * 3 * 3 + 4};
     char *text = NULL;
@@ -317,7 +314,7 @@ static void rules_end_with_the_time(void **state)
     free(text);
 }
 
-static void times_that_disagree_make_no_rules(void **state)
+static TEST(times_that_disagree_make_no_rules)
 {
     struct made_up made_up = {.noisy = ~0u};
     char *text = NULL;
@@ -349,7 +346,6 @@ static void a_size_in_doubt_has_no_rule(void **state)
 
 static int setting_body(iris_t *iris, void *arg)
 {
-    (void)arg;
     CHECK_EQUAL(iris_i_ccl_set_variant(iris, IRIS_CCL_ALL_REDUCE),
                 IRIS_CCL_TWO_SHOT_PACKET);
     CHECK_EQUAL(iris_i_ccl_set_variant(iris, IRIS_CCL_BROADCAST),
@@ -359,7 +355,7 @@ static int setting_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void the_setting_names_a_variant_for_each_collective(void **state)
+static TEST(the_setting_names_a_variant_for_each_collective)
 {
     setenv("IRIS_CCL",
            "all_reduce=ring,broadcast=pull,all_reduce=two_shot_packet", 1);
@@ -367,19 +363,4 @@ static void the_setting_names_a_variant_for_each_collective(void **state)
     unsetenv("IRIS_CCL");
 }
 
-static int TEST_FILE(rank)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rules_come_before_the_table),
-        cmocka_unit_test(rules_are_for_what_was_measured),
-        cmocka_unit_test(what_is_wrong_says_where),
-        cmocka_unit_test(members_have_the_same_rules),
-        cmocka_unit_test(times_correct_a_wrong_table),
-        cmocka_unit_test(rules_end_with_the_time),
-        cmocka_unit_test(times_that_disagree_make_no_rules),
-        cmocka_unit_test(a_size_in_doubt_has_no_rule),
-        cmocka_unit_test(the_setting_names_a_variant_for_each_collective),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank);

@@ -29,13 +29,12 @@ static struct play first_play(void)
 }
 
 /* Integers are exact, by rings of every operation and in place. */
-static int integers_body(iris_t *iris, void *arg)
+static RANK_TEST(integers_are_exact, ALL_RANKS, 3)
 {
     static const size_t counts[] = {1, 3, 1031, 130, 16, 4100, 0, 32771};
     struct play_board board;
     struct play play = first_play();
 
-    (void)arg;
     CHECK_EQUAL(play_open(iris, MOST + 64, &board), 0);
     for (size_t i = 0; i < 48; i++) {
         play.type = &case_types[i % 8];
@@ -59,12 +58,6 @@ static int integers_body(iris_t *iris, void *arg)
         }
     }
     return 0;
-}
-
-static void integers_are_exact(void **state)
-{
-    harness_run_all(integers_body, NULL);
-    harness_run(3, integers_body, NULL);
 }
 
 /* ---- Floats ---- */
@@ -166,9 +159,8 @@ static int floats_call(iris_t *iris, const struct format *format,
     return 0;
 }
 
-static int floats_body(iris_t *iris, void *arg)
+static RANK_TEST(floats_are_close, ALL_RANKS, 3)
 {
-    (void)arg;
     for (size_t f = 0; f < sizeof formats / sizeof formats[0]; f++) {
         for (size_t v = 0; v < 3; v++) {
             CHECK_EQUAL(floats_call(iris, &formats[f], variants[v], 1 + f), 0);
@@ -178,18 +170,11 @@ static int floats_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void floats_are_close(void **state)
-{
-    harness_run_all(floats_body, NULL);
-    harness_run(3, floats_body, NULL);
-}
-
-static int refused_body(iris_t *iris, void *arg)
+static RANK_TEST(what_they_cannot_says_so, 2)
 {
     struct iris_ccl_options options;
     float *words;
 
-    (void)arg;
     CHECK_OK(iris_malloc(iris, 64, (void **)&words));
     iris_ccl_options_init(&options);
     options.all_reduce = IRIS_CCL_ATOMIC;
@@ -205,18 +190,4 @@ static int refused_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void what_they_cannot_says_so(void **state)
-{
-    harness_run(2, refused_body, NULL);
-}
-
-static int TEST_FILE(rank)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(integers_are_exact),
-        cmocka_unit_test(floats_are_close),
-        cmocka_unit_test(what_they_cannot_says_so),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank);

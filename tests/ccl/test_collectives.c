@@ -64,37 +64,37 @@ static void run_ways(enum play_op op)
     harness_run(3, ways_body, &op);
 }
 
-static void all_gather_gives_all_parts_in_order(void **state)
+static TEST(all_gather_gives_all_parts_in_order)
 {
     run_ways(PLAY_ALL_GATHER);
 }
 
-static void reduce_scatter_gives_each_its_part(void **state)
+static TEST(reduce_scatter_gives_each_its_part)
 {
     run_ways(PLAY_REDUCE_SCATTER);
 }
 
-static void all_to_all_transposes(void **state)
+static TEST(all_to_all_transposes)
 {
     run_ways(PLAY_ALL_TO_ALL);
 }
 
-static void broadcast_gives_all_the_roots(void **state)
+static TEST(broadcast_gives_all_the_roots)
 {
     run_ways(PLAY_BROADCAST);
 }
 
-static void reduce_gives_the_root_the_sum(void **state)
+static TEST(reduce_gives_the_root_the_sum)
 {
     run_ways(PLAY_REDUCE);
 }
 
-static void gather_gives_the_root_all_parts(void **state)
+static TEST(gather_gives_the_root_all_parts)
 {
     run_ways(PLAY_GATHER);
 }
 
-static void scatter_gives_each_its_part_of_the_roots(void **state)
+static TEST(scatter_gives_each_its_part_of_the_roots)
 {
     run_ways(PLAY_SCATTER);
 }
@@ -124,13 +124,12 @@ static int shape_of(int shape, int rank, int num_ranks, int *ranks)
 }
 
 /* All collectives in groups of every shape, two kinds of group by turns. */
-static int groups_body(iris_t *iris, void *arg)
+static RANK_TEST(groups_of_any_shape_work, 4, 8)
 {
     struct play_board board;
     iris_group_t *groups[5];
     int ranks[CASES_MEMBERS];
 
-    (void)arg;
     CHECK_EQUAL(play_open(iris, MOST, &board), 0);
     CHECK_OK(iris_ccl_prepare(iris));
     for (int shape = 0; shape < 5; shape++) {
@@ -156,12 +155,6 @@ static int groups_body(iris_t *iris, void *arg)
         CHECK_OK(iris_group_destroy(iris, groups[shape]));
     }
     return 0;
-}
-
-static void groups_of_any_shape_work(void **state)
-{
-    harness_run(4, groups_body, NULL);
-    harness_run(8, groups_body, NULL);
 }
 
 /* What comes from malloc() is staged or travels in packets, in several steps if
@@ -200,30 +193,14 @@ static void run_off_heap(enum play_memory memory)
     unsetenv("IRIS_CCL_SIZE");
 }
 
-static void memory_off_the_heap_works(void **state)
+static TEST(memory_off_the_heap_works)
 {
     run_off_heap(PLAY_OFF_HEAP);
 }
 
-static void members_may_differ_in_where_buffers_are(void **state)
+static TEST(members_may_differ_in_where_buffers_are)
 {
     run_off_heap(PLAY_MIXED);
 }
 
-static int TEST_FILE(matrix, slow)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_gather_gives_all_parts_in_order),
-        cmocka_unit_test(reduce_scatter_gives_each_its_part),
-        cmocka_unit_test(all_to_all_transposes),
-        cmocka_unit_test(broadcast_gives_all_the_roots),
-        cmocka_unit_test(reduce_gives_the_root_the_sum),
-        cmocka_unit_test(gather_gives_the_root_all_parts),
-        cmocka_unit_test(scatter_gives_each_its_part_of_the_roots),
-        cmocka_unit_test(groups_of_any_shape_work),
-        cmocka_unit_test(memory_off_the_heap_works),
-        cmocka_unit_test(members_may_differ_in_where_buffers_are),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(matrix, slow);

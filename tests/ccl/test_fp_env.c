@@ -186,7 +186,7 @@ static int mode_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void members_get_the_same_bits_in_any_environment(void **state)
+static TEST(members_get_the_same_bits_in_any_environment)
 {
     for (int mode = 0; mode < MODES; mode++) {
         enum mode one = (enum mode)mode;
@@ -196,7 +196,7 @@ static void members_get_the_same_bits_in_any_environment(void **state)
     }
 }
 
-static void nodes_get_the_same_bits_in_any_environment(void **state)
+static TEST(nodes_get_the_same_bits_in_any_environment)
 {
     setenv("IRIS_NODES", "2", 1);
     for (int mode = 1; mode < MODES; mode++) {
@@ -207,12 +207,4 @@ static void nodes_get_the_same_bits_in_any_environment(void **state)
     unsetenv("IRIS_NODES");
 }
 
-static int TEST_FILE(rank)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(members_get_the_same_bits_in_any_environment),
-        cmocka_unit_test(nodes_get_the_same_bits_in_any_environment),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank);

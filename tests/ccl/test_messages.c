@@ -239,7 +239,7 @@ static int rounds_body(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-static void parts_of_any_size_come_where_they_belong(void **state)
+static TEST(parts_of_any_size_come_where_they_belong)
 {
     int off_heap = 0;
 
@@ -247,7 +247,7 @@ static void parts_of_any_size_come_where_they_belong(void **state)
     harness_run(3, rounds_body, &off_heap);
 }
 
-static void memory_off_the_heap_comes_in_pieces(void **state)
+static TEST(memory_off_the_heap_comes_in_pieces)
 {
     int off_heap = 1;
 
@@ -257,7 +257,7 @@ static void memory_off_the_heap_comes_in_pieces(void **state)
     unsetenv("IRIS_CCL_SIZE");
 }
 
-static void ranks_of_other_nodes_are_reached(void **state)
+static TEST(ranks_of_other_nodes_are_reached)
 {
     setenv("IRIS_NODES", "2", 1);
     for (int off_heap = 0; off_heap < 2; off_heap++) {
@@ -272,12 +272,11 @@ static void ranks_of_other_nodes_are_reached(void **state)
 
 /* Rank 0 sends to each, in an order of its own, before it receives; small and
  * large messages match in the order of the calls. */
-static int order_body(iris_t *iris, void *arg)
+static RANK_TEST(messages_match_in_the_order_of_the_calls, 2, 4)
 {
     int rank = iris_rank(iris), n = iris_num_ranks(iris);
     uint32_t *in, *out, seen;
 
-    (void)arg;
     CHECK_OK(iris_malloc(iris, SENDS * sizeof *in * 20001, (void **)&in));
     CHECK_OK(iris_malloc(iris, SENDS * sizeof *out * 20001, (void **)&out));
     for (int k = 0; k < SENDS; k++) {
@@ -304,20 +303,13 @@ static int order_body(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-static void messages_match_in_the_order_of_the_calls(void **state)
-{
-    harness_run(2, order_body, NULL);
-    harness_run(4, order_body, NULL);
-}
-
 /* A captured exchange moves what is there when the graph runs. */
-static int graph_body(iris_t *iris, void *arg)
+static RANK_TEST(captured_messages_move_again, 2)
 {
     int rank = iris_rank(iris), other = 1 - rank;
     iris_graph_t *graph;
     uint64_t *in, *out, value;
 
-    (void)arg;
     CHECK_OK(iris_malloc(iris, sizeof *in, (void **)&in));
     CHECK_OK(iris_malloc(iris, sizeof *out, (void **)&out));
     CHECK_OK(iris_all_reduce_preamble(iris, NULL));
@@ -338,11 +330,6 @@ static int graph_body(iris_t *iris, void *arg)
     }
     iris_graph_destroy(iris, graph);
     return 0;
-}
-
-static void captured_messages_move_again(void **state)
-{
-    harness_run(2, graph_body, NULL);
 }
 
 /* ---- What differs ---- */
@@ -402,7 +389,7 @@ static int fault_body(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-static void members_that_differ_are_told(void **state)
+static TEST(members_that_differ_are_told)
 {
     for (int fault = 0; fault < NUM_FAULTS; fault++) {
         enum fault one = (enum fault)fault;
@@ -500,7 +487,7 @@ static int empty_body(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-static void nothing_against_one_element_is_told(void **state)
+static TEST(nothing_against_one_element_is_told)
 {
     setenv("IRIS_TIMEOUT_MS", "3000", 1);
     for (int nodes = 1; nodes <= 2; nodes++) {
@@ -517,14 +504,13 @@ static void nothing_against_one_element_is_told(void **state)
 
 /* Rank 0 sends rank 1 more than that expects. Each of three members reads the
  * two counts in its message, whoever finds the difference. */
-static int counts_body(iris_t *iris, void *arg)
+static RANK_TEST(a_message_names_the_two_counts_that_differ, 3)
 {
     int rank = iris_rank(iris);
     size_t counts[3] = {1, rank == 0 ? 2 : 1, 1}, one[3] = {1, 1, 1};
     struct iris_ccl_options options;
     uint32_t *heap;
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, 64, sizeof *heap, (void **)&heap));
     for (int i = 0; i < 40; i++) {
         iris_ccl_options_init(&options);
@@ -545,20 +531,14 @@ static int counts_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_message_names_the_two_counts_that_differ(void **state)
-{
-    harness_run(3, counts_body, NULL);
-}
-
 /* ---- What is refused ---- */
 
-static int refused_body(iris_t *iris, void *arg)
+static RANK_TEST(wrong_arguments_are_refused, 2)
 {
     size_t counts[2] = {1, 1}, huge[2] = {1, SIZE_MAX / 2};
     int rank = iris_rank(iris);
     uint32_t *in;
 
-    (void)arg;
     CHECK_OK(iris_malloc(iris, 64, (void **)&in));
     CHECK_STATUS(iris_send(iris, in, 1, IRIS_DTYPE_U32, rank, NULL),
                  IRIS_ERR_INVALID);
@@ -587,24 +567,4 @@ static int refused_body(iris_t *iris, void *arg)
     return iris_stream_synchronize(iris, NULL);
 }
 
-static void wrong_arguments_are_refused(void **state)
-{
-    harness_run(2, refused_body, NULL);
-}
-
-static int TEST_FILE(matrix, slow)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_of_any_size_come_where_they_belong),
-        cmocka_unit_test(memory_off_the_heap_comes_in_pieces),
-        cmocka_unit_test(ranks_of_other_nodes_are_reached),
-        cmocka_unit_test(messages_match_in_the_order_of_the_calls),
-        cmocka_unit_test(captured_messages_move_again),
-        cmocka_unit_test(members_that_differ_are_told),
-        cmocka_unit_test(nothing_against_one_element_is_told),
-        cmocka_unit_test(a_message_names_the_two_counts_that_differ),
-        cmocka_unit_test(wrong_arguments_are_refused),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(matrix, slow);

@@ -171,7 +171,7 @@ static int rounds_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void calls_follow_each_other_without_barriers(void **state)
+static TEST(calls_follow_each_other_without_barriers)
 {
     int async = 0;
 
@@ -179,7 +179,7 @@ static void calls_follow_each_other_without_barriers(void **state)
     harness_run(3, rounds_body, &async);
 }
 
-static void calls_without_a_barrier_at_the_end_do(void **state)
+static TEST(calls_without_a_barrier_at_the_end_do)
 {
     int async = 1;
 
@@ -196,7 +196,6 @@ static int wrap_body(iris_t *iris, void *arg)
     struct rounds rounds = {0};
     struct iris_ccl_call call = {.name = "test", .group = iris->world};
 
-    (void)arg;
     if (iris_num_nodes(iris) > 1) {
         CPU_ONLY(iris, "GPUs reach only heaps that are mapped");
     }
@@ -215,7 +214,7 @@ static int wrap_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void flags_wrap_around(void **state)
+static TEST(flags_wrap_around)
 {
     harness_run(2, wrap_body, NULL);
     harness_run(4, wrap_body, NULL);
@@ -226,7 +225,7 @@ static void flags_wrap_around(void **state)
 
 /* What was sent in step 1 is no answer in the first step after the flags have
  * begun anew, though the flag is the same and the sender late. */
-static int stale_body(iris_t *iris, void *arg)
+static RANK_TEST(a_flag_of_last_time_is_no_flag, 2, 4)
 {
     uint32_t value = 1000u + (uint32_t)iris_rank(iris), sum = 0, expected = 0;
     uint32_t num_ranks = (uint32_t)iris_num_ranks(iris);
@@ -234,7 +233,6 @@ static int stale_body(iris_t *iris, void *arg)
     struct iris_ccl_options options;
     struct rounds rounds = {0};
 
-    (void)arg;
     CHECK_EQUAL(rounds_open(iris, &rounds), 0);
     iris_ccl_options_init(&options);
     options.all_reduce = IRIS_CCL_ONE_SHOT_PACKET;
@@ -263,21 +261,6 @@ static int stale_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_flag_of_last_time_is_no_flag(void **state)
-{
-    harness_run(2, stale_body, NULL);
-    harness_run(4, stale_body, NULL);
-}
 #endif
 
-static int TEST_FILE(rank, slow)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(calls_follow_each_other_without_barriers),
-        cmocka_unit_test(calls_without_a_barrier_at_the_end_do),
-        cmocka_unit_test(flags_wrap_around),
-        cmocka_unit_test(a_flag_of_last_time_is_no_flag),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank, slow);

@@ -278,13 +278,12 @@ static int play_group(iris_t *iris, iris_group_t *group, char *memory)
     return 0;
 }
 
-static int play_all(iris_t *iris, void *arg)
+static RANK_TEST(workgroups_reduce_and_move_as_streams_do, ALL_RANKS)
 {
     int n = iris_num_ranks(iris), half[CASES_MEMBERS], members = 0;
     iris_group_t *group;
     void *memory;
 
-    (void)arg;
     CHECK_OK(iris_ccl_prepare(iris));
     CHECK_OK(iris_malloc(iris, 2 * MAX_WGS * REGION, &memory));
     CHECK_EQUAL(play_group(iris, NULL, (char *)memory), 0);
@@ -296,11 +295,6 @@ static int play_all(iris_t *iris, void *arg)
     CHECK_OK(iris_group_create(iris, half, members, &group));
     CHECK_EQUAL(play_group(iris, group, (char *)memory), 0);
     return iris_group_destroy(iris, group);
-}
-
-static void workgroups_reduce_and_move_as_streams_do(void **state)
-{
-    harness_run_all(play_all, NULL);
 }
 
 /* ---- In a row ---- */
@@ -405,7 +399,7 @@ static int play_row(iris_t *iris, void *arg)
     return check_cleared(iris, &args.handle);
 }
 
-static void twenty_thousand_in_a_row_need_no_reset(void **state)
+static TEST(twenty_thousand_in_a_row_need_no_reset)
 {
     size_t calls = 20000;
 
@@ -423,7 +417,6 @@ static int play_mismatch(iris_t *iris, void *arg)
     struct args args = {0};
     void *memory;
 
-    (void)arg;
     CHECK_OK(iris_malloc(iris, 2 * MAX_WGS * REGION, &memory));
     CHECK_OK(iris_ccl_device_create(iris, NULL, 1, 0, &args.handle));
     args.in = (char *)memory;
@@ -440,7 +433,7 @@ static int play_mismatch(iris_t *iris, void *arg)
     return iris_clear_error(iris);
 }
 
-static void members_that_differ_find_out(void **state)
+static TEST(members_that_differ_find_out)
 {
     harness_run_sim(2, play_mismatch, NULL);
 }
@@ -451,7 +444,6 @@ static int play_empty(iris_t *iris, void *arg)
     struct args args = {0};
     void *memory;
 
-    (void)arg;
     CHECK_OK(iris_malloc(iris, 2 * MAX_WGS * REGION, &memory));
     args.in = (char *)memory;
     args.out = args.in + MAX_WGS * REGION;
@@ -472,18 +464,17 @@ static int play_empty(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_member_without_elements_is_found(void **state)
+static TEST(a_member_without_elements_is_found)
 {
     harness_run_sim(2, play_empty, NULL);
     harness_run_sim(3, play_empty, NULL);
 }
 
-static int play_refused(iris_t *iris, void *arg)
+static RANK_TEST(more_workgroups_than_fit_are_refused, 2)
 {
     iris_ccl_device_t handle = {0};
     char text[80];
 
-    (void)arg;
     CHECK_STATUS(iris_ccl_device_create(iris, NULL, 0, 0, &handle),
                  IRIS_ERR_INVALID);
     CHECK_STATUS(iris_ccl_device_create(iris, NULL, 1, 0, NULL),
@@ -506,20 +497,4 @@ static int play_refused(iris_t *iris, void *arg)
     return iris_ccl_device_destroy(iris, NULL);
 }
 
-static void more_workgroups_than_fit_are_refused(void **state)
-{
-    harness_run(2, play_refused, NULL);
-}
-
-static int TEST_FILE(matrix, one_node, slow)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(workgroups_reduce_and_move_as_streams_do),
-        cmocka_unit_test(twenty_thousand_in_a_row_need_no_reset),
-        cmocka_unit_test(members_that_differ_find_out),
-        cmocka_unit_test(a_member_without_elements_is_found),
-        cmocka_unit_test(more_workgroups_than_fit_are_refused),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(matrix, one_node, slow);

@@ -316,13 +316,12 @@ static int play_group(iris_t *iris, iris_group_t *group, char *memory)
     return iris_ccl_device_destroy(iris, &board.args.handle);
 }
 
-static int play_all(iris_t *iris, void *arg)
+static RANK_TEST(ragged_tiles_have_the_bits_of_streams, 3, ALL_RANKS)
 {
     int n = iris_num_ranks(iris), half[CASES_MEMBERS], members = 0;
     iris_group_t *group;
     void *memory;
 
-    (void)arg;
     CHECK_OK(iris_malloc(iris, 2 * MAX_WGS * MANY, &memory));
     CHECK_EQUAL(play_group(iris, NULL, (char *)memory), 0);
     for (int rank = n - 1; rank >= 0; rank--) { /* two groups, turned around */
@@ -335,12 +334,6 @@ static int play_all(iris_t *iris, void *arg)
     return iris_group_destroy(iris, group);
 }
 
-static void ragged_tiles_have_the_bits_of_streams(void **state)
-{
-    harness_run(3, play_all, NULL);
-    harness_run_all(play_all, NULL);
-}
-
 /* Rank 0 says how; the others' all_reduce is to choose the same, and of one row
  * less the other way. */
 static int play_shots(iris_t *iris, void *arg)
@@ -348,7 +341,6 @@ static int play_shots(iris_t *iris, void *arg)
     struct args args = {.cols = 64, .elem_bytes = 4, .in_place = 1};
     void *memory;
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, 1, MANY, &memory));
     CHECK_OK(iris_ccl_device_create(iris, NULL, 1, 8192, &args.handle));
     args.in = args.out = (char *)memory;
@@ -364,7 +356,7 @@ static int play_shots(iris_t *iris, void *arg)
     return iris_clear_error(iris);
 }
 
-static void all_reduce_takes_two_shots_for_many_bytes(void **state)
+static TEST(all_reduce_takes_two_shots_for_many_bytes)
 {
     harness_run_sim(3, play_shots, NULL);
 }
@@ -433,13 +425,12 @@ IRIS_KERNEL(make_and_reduce, struct ready_args)
     iris_wg_ccl_end(wg, &ccl);
 }
 
-static int play_ready(iris_t *iris, void *arg)
+static RANK_TEST(tiles_are_reduced_when_they_are_ready, 2, 4)
 {
     struct ready_args args = {.context = iris_device_context(iris)};
     void *memory;
     uint64_t where;
 
-    (void)arg;
     args.epochs = harness_count(4000, 60);
     CHECK_OK(iris_calloc(iris, 1, 4096, &memory));
     args.tiles = (float *)memory;
@@ -454,19 +445,4 @@ static int play_ready(iris_t *iris, void *arg)
     return iris_ccl_device_destroy(iris, &args.handle);
 }
 
-static void tiles_are_reduced_when_they_are_ready(void **state)
-{
-    harness_run(2, play_ready, NULL);
-    harness_run(4, play_ready, NULL);
-}
-
-static int TEST_FILE(matrix, one_node, slow)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ragged_tiles_have_the_bits_of_streams),
-        cmocka_unit_test(all_reduce_takes_two_shots_for_many_bytes),
-        cmocka_unit_test(tiles_are_reduced_when_they_are_ready),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(matrix, one_node, slow);

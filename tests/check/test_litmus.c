@@ -109,7 +109,7 @@ static int run_rank(iris_t *iris, void *arg)
     return iris_free(iris, words);
 }
 
-static void no_round_has_a_forbidden_outcome(void **state)
+static TEST(no_round_has_a_forbidden_outcome)
 {
     for (int i = 0; i < NUM_LITMUS; i++) {
         harness_run(litmus_ranks(&litmus_tests[i]), run_rank,
@@ -117,12 +117,5 @@ static void no_round_has_a_forbidden_outcome(void **state)
     }
 }
 
-static int TEST_FILE(rank)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_round_has_a_forbidden_outcome),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank);
 #endif

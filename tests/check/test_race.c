@@ -192,7 +192,7 @@ static int last_ranks(int bug)
     return getenv("IRIS_TEST_LONG") != NULL ? 4 : bugs[bug].ranks;
 }
 
-static void a_planted_bug_is_found_at_its_lines(void **state)
+static TEST(a_planted_bug_is_found_at_its_lines)
 {
     int num_missed = 0;
 
@@ -205,7 +205,7 @@ static void a_planted_bug_is_found_at_its_lines(void **state)
     assert_int_equal(num_missed, 0);
 }
 
-static void the_correct_twin_is_silent(void **state)
+static TEST(the_correct_twin_is_silent)
 {
     int num_loud = 0;
 
@@ -234,7 +234,7 @@ static int number_of(const char *name)
 }
 
 /* Lines are noted in memory that processes do not share. */
-static void ranks_may_be_processes(void **state)
+static TEST(ranks_may_be_processes)
 {
     int bug = number_of("release_of_agent");
 
@@ -245,7 +245,7 @@ static void ranks_may_be_processes(void **state)
 }
 
 /* One workgroup runs at a time, as the seed says. */
-static void seeds_find_bugs_and_leave_twins_alone(void **state)
+static TEST(seeds_find_bugs_and_leave_twins_alone)
 {
     int is_long = getenv("IRIS_TEST_LONG") != NULL, num_wrong = 0;
     int last = is_long ? 20 : 1;
@@ -268,7 +268,7 @@ static void seeds_find_bugs_and_leave_twins_alone(void **state)
 }
 
 /* Which of the two accesses comes first depends on the run. */
-static void a_seed_finds_the_same_race_each_time(void **state)
+static TEST(a_seed_finds_the_same_race_each_time)
 {
     static char first[sizeof found];
     int runs = getenv("IRIS_TEST_LONG") != NULL ? 100 : 3;
@@ -303,7 +303,7 @@ static iris_status_t run_with(const char *text)
     return status;
 }
 
-static void a_race_that_a_file_names_is_no_error(void **state)
+static TEST(a_race_that_a_file_names_is_no_error)
 {
     assert_int_equal(
         run_with("# known\n  race:load by rank 1, kernel show_*\n"), IRIS_OK);
@@ -313,7 +313,7 @@ static void a_race_that_a_file_names_is_no_error(void **state)
     assert_true(has("\"suppressed\": false"));
 }
 
-static void a_file_with_other_lines_is_refused(void **state)
+static TEST(a_file_with_other_lines_is_refused)
 {
     struct iris_config config;
     struct bug_args args = {.bug = 0};
@@ -330,18 +330,5 @@ static void a_file_with_other_lines_is_refused(void **state)
     assert_int_equal(iris_spawn(&config, 2, run_bug, &args), IRIS_ERR_CONFIG);
 }
 
-static int TEST_FILE(unit, slow)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_planted_bug_is_found_at_its_lines),
-        cmocka_unit_test(the_correct_twin_is_silent),
-        cmocka_unit_test(ranks_may_be_processes),
-        cmocka_unit_test(seeds_find_bugs_and_leave_twins_alone),
-        cmocka_unit_test(a_seed_finds_the_same_race_each_time),
-        cmocka_unit_test(a_race_that_a_file_names_is_no_error),
-        cmocka_unit_test(a_file_with_other_lines_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
-}
+TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, unit, slow);
 #endif /* IRIS_ON_CPU */

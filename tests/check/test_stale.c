@@ -180,7 +180,7 @@ static int value_under(int bug, int wrong, int seed)
     return atomic_load(&seen);
 }
 
-static void a_bug_reads_an_old_value(void **state)
+static TEST(a_bug_reads_an_old_value)
 {
     for (int bug = 0; bug < NUM_BUGS; bug++) {
         int seed = 1;
@@ -193,7 +193,7 @@ static void a_bug_reads_an_old_value(void **state)
     }
 }
 
-static void without_the_bug_all_is_right(void **state)
+static TEST(without_the_bug_all_is_right)
 {
     for (int bug = 0; bug < NUM_BUGS; bug++) {
         for (int seed = 1; seed <= SEEDS; seed++) {
@@ -251,7 +251,7 @@ static int load_behind(int wrong, int seed)
     return atomic_load(&began_behind) ? atomic_load(&seen) : 7;
 }
 
-static void streams_of_a_rank_are_not_ordered(void **state)
+static TEST(streams_of_a_rank_are_not_ordered)
 {
     int seed = 1;
 
@@ -264,22 +264,18 @@ static void streams_of_a_rank_are_not_ordered(void **state)
     }
 }
 
-static void the_page_has_these_values(void **state)
+static TEST(the_page_has_these_values)
 {
     const char *folder = getenv("srcdir"); /* make sets it */
-    static char page[1 << 16];
-    char text[512];
-    FILE *file;
+    char text[512], *page;
 
     if (folder == NULL) {
         print_message("left out: srcdir is not set\n");
         skip();
     }
     snprintf(text, sizeof text, "%s/docs/checking.md", folder);
-    file = fopen(text, "r");
-    assert_non_null(file);
-    (void)!fread(page, 1, sizeof page - 1, file);
-    fclose(file);
+    page = harness_read_file(text);
+    assert_non_null(page);
     for (int bug = 0; bug < NUM_BUGS; bug++) {
         snprintf(text, sizeof text, "`%s`, seed %d: %d instead of %d.",
                  bugs[bug].name, bugs[bug].seed, bugs[bug].stale,
@@ -289,17 +285,8 @@ static void the_page_has_these_values(void **state)
         }
         assert_non_null(strstr(page, text));
     }
+    free(page);
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_bug_reads_an_old_value),
-        cmocka_unit_test(without_the_bug_all_is_right),
-        cmocka_unit_test(streams_of_a_rank_are_not_ordered),
-        cmocka_unit_test(the_page_has_these_values),
-    };
-
-    return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
-}
+TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, unit);
 #endif

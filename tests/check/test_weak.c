@@ -105,7 +105,7 @@ static int count_outcome(int number, int rounds,
 }
 
 /* Each round is a run of its own: nothing orders it with the others. */
-static void an_outcome_is_seen_if_it_is_allowed(void **state)
+static TEST(an_outcome_is_seen_if_it_is_allowed)
 {
     int is_long = getenv("IRIS_TEST_LONG") != NULL;
     int rounds = is_long ? MAX_ROUNDS : 100, seeds = is_long ? 20 : 4;
@@ -199,27 +199,16 @@ static char *path_of(const char *name, char path[96])
     return path;
 }
 
-static char *text_of_page(const char *path)
-{
-    char *text = calloc(1, 1 << 20);
-    FILE *file = fopen(path, "r");
-
-    assert_non_null(text);
-    assert_non_null(file);
-    (void)!fread(text, 1, (1 << 20) - 1, file);
-    fclose(file);
-    return text;
-}
-
 static char *text_of(const char *path)
 {
-    char *text = text_of_page(path);
+    char *text = harness_read_file(path);
 
+    assert_non_null(text);
     unlink(path);
     return text;
 }
 
-static void a_seed_gives_the_same_run_each_time(void **state)
+static TEST(a_seed_gives_the_same_run_each_time)
 {
     char path[96], *first = NULL;
 
@@ -240,7 +229,7 @@ static void a_seed_gives_the_same_run_each_time(void **state)
     free(first);
 }
 
-static void another_seed_gives_another_run(void **state)
+static TEST(another_seed_gives_another_run)
 {
     char path[96], *texts[2];
 
@@ -256,7 +245,7 @@ static void another_seed_gives_another_run(void **state)
     free(texts[1]);
 }
 
-static void a_recorded_run_is_made_again(void **state)
+static TEST(a_recorded_run_is_made_again)
 {
     char path[96], copy[96], *recorded, *replayed;
     struct iris_config config = settings(3);
@@ -278,7 +267,7 @@ static void a_recorded_run_is_made_again(void **state)
 }
 
 /* An empty schedule: nobody reads old values. */
-static void without_choices_all_is_new(void **state)
+static TEST(without_choices_all_is_new)
 {
     char path[96];
     struct iris_config config = settings(1);
@@ -290,7 +279,7 @@ static void without_choices_all_is_new(void **state)
     unlink(path);
 }
 
-static void what_cannot_be_is_refused(void **state)
+static TEST(what_cannot_be_is_refused)
 {
     struct iris_config config = settings(1);
     struct litmus_args args = {.rounds = 1};
@@ -310,7 +299,7 @@ static void what_cannot_be_is_refused(void **state)
 /* ---- The table, again ---- */
 
 /* The short form counts the seeds for some of the tests. */
-static void the_page_has_this_table(void **state)
+static TEST(the_page_has_this_table)
 {
     const char *folder = getenv("srcdir"); /* make sets it */
     int step = getenv("IRIS_TEST_LONG") != NULL ? 1 : 8, rows = 0;
@@ -321,7 +310,8 @@ static void the_page_has_this_table(void **state)
         skip();
     }
     snprintf(path, sizeof path, "%s/docs/memory-model.md", folder);
-    page = text_of_page(path);
+    page = harness_read_file(path);
+    assert_non_null(page);
     for (int i = 0; i < NUM_LITMUS; i++) {
         (i % step == step / 2 ? describe_weak : describe_test)(i, row,
                                                                sizeof row);
@@ -340,22 +330,12 @@ static void the_page_has_this_table(void **state)
 /* --table prints the table of docs/memory-model.md; scripts/amd-emu has its last column. */
 static int TEST_FILE(unit)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_outcome_is_seen_if_it_is_allowed),
-        cmocka_unit_test(a_seed_gives_the_same_run_each_time),
-        cmocka_unit_test(another_seed_gives_another_run),
-        cmocka_unit_test(a_recorded_run_is_made_again),
-        cmocka_unit_test(without_choices_all_is_new),
-        cmocka_unit_test(what_cannot_be_is_refused),
-        cmocka_unit_test(the_page_has_this_table),
-    };
-
     if (getenv("IRIS_TEST_TABLE") != NULL &&
         freopen(getenv("IRIS_TEST_TABLE"), "w", stdout) != NULL) {
         harness_cpu_setup(NULL);
         print_table();
         return harness_teardown(NULL);
     }
-    return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
+    return harness_run_file(__FILE__, harness_cpu_setup, harness_teardown);
 }
 #endif

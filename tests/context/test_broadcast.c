@@ -53,13 +53,12 @@ static int all_sizes(iris_t *iris, iris_group_t *group)
     return 0;
 }
 
-static int sizes_body(iris_t *iris, void *arg)
+static RANK_TEST(broadcast_reaches_every_member_from_every_root, ALL_RANKS)
 {
     int rank = iris_rank(iris), num_ranks = iris_num_ranks(iris);
     int half[8], count = 0;
     iris_group_t *group;
 
-    (void)arg;
     CHECK_EQUAL(all_sizes(iris, NULL), 0);
     for (int r = num_ranks; r-- > 0;) {
         if (r % 2 == rank % 2) {
@@ -70,11 +69,6 @@ static int sizes_body(iris_t *iris, void *arg)
     CHECK_EQUAL(all_sizes(iris, group), 0);
     CHECK_OK(iris_group_destroy(iris, group));
     return 0;
-}
-
-static void broadcast_reaches_every_member_from_every_root(void **state)
-{
-    harness_run_all(sizes_body, NULL);
 }
 
 /* Host work that keeps this rank behind the others. */
@@ -109,7 +103,7 @@ static int back_to_back_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void collectives_need_no_barrier_in_between(void **state)
+static TEST(collectives_need_no_barrier_in_between)
 {
     size_t rounds = harness_count(4000, 500);
 
@@ -117,12 +111,12 @@ static void collectives_need_no_barrier_in_between(void **state)
 }
 
 /* Every member is refused, and the next call works. */
-static int refused_body(iris_t *iris, void *arg)
+static RANK_TEST(broadcast_refuses_what_makes_no_sense_on_every_member,
+                 ALL_RANKS)
 {
     int num_ranks = iris_num_ranks(iris);
     char data[8] = {0};
 
-    (void)arg;
     CHECK_STATUS(iris_broadcast(iris, data, 8, num_ranks, NULL),
                  IRIS_ERR_INVALID);
     CHECK_STATUS(iris_broadcast(iris, data, 8, -1, NULL), IRIS_ERR_INVALID);
@@ -139,18 +133,4 @@ static int refused_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void broadcast_refuses_what_makes_no_sense_on_every_member(void **state)
-{
-    harness_run_all(refused_body, NULL);
-}
-
-static int TEST_FILE(rank, one_gpu, sample)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(broadcast_reaches_every_member_from_every_root),
-        cmocka_unit_test(collectives_need_no_barrier_in_between),
-        cmocka_unit_test(broadcast_refuses_what_makes_no_sense_on_every_member),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank, one_gpu, sample);

@@ -168,12 +168,12 @@ static int body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void two_contexts_work_in_turn_and_the_second_may_end_first(void **state)
+static TEST(two_contexts_work_in_turn_and_the_second_may_end_first)
 {
     harness_run_all(body, &(int){1});
 }
 
-static void two_contexts_work_in_turn_and_the_first_may_end_first(void **state)
+static TEST(two_contexts_work_in_turn_and_the_first_may_end_first)
 {
     harness_run_all(body, &(int){0});
 }
@@ -184,7 +184,6 @@ static int fork_body(iris_t *iris, void *arg)
     int ms = 0, how = 1;
     pid_t pid, ended;
 
-    (void)arg;
     fflush(NULL);
     pid = fork();
     if (pid == 0) {
@@ -204,7 +203,7 @@ static int fork_body(iris_t *iris, void *arg)
 }
 
 /* What other processes a rank has is for mpirun to be upset by. */
-static void a_child_of_a_rank_may_exit(void **state)
+static TEST(a_child_of_a_rank_may_exit)
 {
     if (getenv("OMPI_COMM_WORLD_RANK") == NULL) {
         skip();
@@ -212,14 +211,4 @@ static void a_child_of_a_rank_may_exit(void **state)
     harness_run_all(fork_body, NULL);
 }
 
-static int TEST_FILE(rank, one_gpu, one_node)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(
-            two_contexts_work_in_turn_and_the_second_may_end_first),
-        cmocka_unit_test(two_contexts_work_in_turn_and_the_first_may_end_first),
-        cmocka_unit_test(a_child_of_a_rank_may_exit),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank, one_gpu, one_node);

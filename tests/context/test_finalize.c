@@ -46,7 +46,6 @@ static int turned(iris_t *iris, void *arg)
     int rank = iris_rank(iris), count = iris_num_ranks(iris);
     iris_t *contexts[CONTEXTS];
 
-    (void)arg;
     CHECK_EQUAL(open_all(iris, contexts), 0);
     for (int i = 0; i < CONTEXTS; i++) {
         iris_status_t status = iris_finalize(contexts[(rank + i) % count]);
@@ -66,7 +65,6 @@ static int crossed(iris_t *iris, void *arg)
     iris_t *contexts[CONTEXTS];
     iris_status_t status;
 
-    (void)arg;
     CHECK_EQUAL(open_all(iris, contexts), 0);
     status = iris_finalize(contexts[rank]);
     words[rank] = status;
@@ -81,11 +79,10 @@ static int crossed(iris_t *iris, void *arg)
 }
 
 /* In one order all is well, also with others alive. */
-static int in_step(iris_t *iris, void *arg)
+static RANK_TEST(finalizing_in_one_order_works_with_others_alive, 3)
 {
     iris_t *contexts[CONTEXTS];
 
-    (void)arg;
     CHECK_EQUAL(open_all(iris, contexts), 0);
     CHECK_OK(iris_finalize(contexts[1]));
     CHECK_OK(iris_finalize(contexts[2]));
@@ -93,23 +90,10 @@ static int in_step(iris_t *iris, void *arg)
     return iris_finalize(contexts[0]);
 }
 
-static void finalizing_in_different_orders_is_an_error_at_once(void **state)
+static TEST(finalizing_in_different_orders_is_an_error_at_once)
 {
     harness_run(2, crossed, NULL);
     harness_run(3, turned, NULL);
 }
 
-static void finalizing_in_one_order_works_with_others_alive(void **state)
-{
-    harness_run(3, in_step, NULL);
-}
-
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finalizing_in_different_orders_is_an_error_at_once),
-        cmocka_unit_test(finalizing_in_one_order_works_with_others_alive),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

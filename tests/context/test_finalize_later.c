@@ -51,12 +51,11 @@ static int await_end(const iris_t *context)
 }
 
 /* Every rank begins with another one, and one rank waits now and then. */
-static int turned(iris_t *iris, void *arg)
+static RANK_TEST(contexts_can_be_let_go_of_in_any_order, 2, 4)
 {
     int rank = iris_rank(iris);
     iris_t *contexts[CONTEXTS], *waits;
 
-    (void)arg;
     for (int i = 0; i < CONTEXTS; i++) {
         CHECK_EQUAL(open_context(iris, NULL, &contexts[i]), 0);
     }
@@ -74,21 +73,14 @@ static int turned(iris_t *iris, void *arg)
     return 0;
 }
 
-static void contexts_can_be_let_go_of_in_any_order(void **state)
-{
-    harness_run(2, turned, NULL);
-    harness_run(4, turned, NULL);
-}
-
 /* Rank 0 lets go of a context whose stream yet waits for rank 1, which uses
  * rank 0's heap meanwhile. */
-static int used_on(iris_t *iris, void *arg)
+static RANK_TEST(a_heap_stays_until_every_rank_has_left, 2)
 {
     int rank = iris_rank(iris);
     uint64_t *words, value = 7;
     iris_t *context;
 
-    (void)arg;
     CHECK_EQUAL(open_context(iris, NULL, &context), 0);
     CHECK_OK(iris_calloc(context, 2, sizeof *words, (void **)&words));
     if (rank == 0) {
@@ -117,17 +109,11 @@ static int used_on(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-static void a_heap_stays_until_every_rank_has_left(void **state)
-{
-    harness_run(2, used_on, NULL);
-}
-
-static int refused(iris_t *iris, void *arg)
+static RANK_TEST(what_was_let_go_of_is_gone_for_this_rank, 1, 3)
 {
     iris_t *context;
     void *ptr;
 
-    (void)arg;
     CHECK_EQUAL(open_context(iris, NULL, &context), 0);
     CHECK_OK(iris_malloc(context, 64, &ptr));
     CHECK_OK(iris_finalize_later(context));
@@ -139,12 +125,6 @@ static int refused(iris_t *iris, void *arg)
     CHECK_OK(iris_finalize_later(NULL));
     CHECK(await_end(context));
     return 0;
-}
-
-static void what_was_let_go_of_is_gone_for_this_rank(void **state)
-{
-    harness_run(1, refused, NULL);
-    harness_run(3, refused, NULL);
 }
 
 /* ---- The deadline ---- */
@@ -174,7 +154,6 @@ static int overdue(iris_t *iris, void *arg)
     iris_t *context;
     uint64_t *word;
 
-    (void)arg;
     iris_config_init(&config);
     config.timeout_ms = 100;
     CHECK_EQUAL(open_context(iris, &config, &context), 0);
@@ -189,7 +168,7 @@ static int overdue(iris_t *iris, void *arg)
     return 0;
 }
 
-static void the_deadline_is_waited_for_once(void **state)
+static TEST(the_deadline_is_waited_for_once)
 {
     struct harness_capture capture;
 
@@ -263,7 +242,7 @@ static void run_end_early(int killed)
 }
 
 /* Rank 0, too, if the ranks do not reach each other by way of it. */
-static void a_process_that_let_go_may_end_before_the_others(void **state)
+static TEST(a_process_that_let_go_may_end_before_the_others)
 {
     run_end_early(0);
     run_end_early(1);
@@ -286,7 +265,6 @@ static void end_as_hub(int rank, struct proc_report *report, void *arg)
     const int others[] = {1, 2};
     iris_group_t *group = NULL;
 
-    (void)arg;
     of_rank_0 = report - rank;
     if (iris == NULL) {
         return;
@@ -307,7 +285,7 @@ static void end_as_hub(int rank, struct proc_report *report, void *arg)
     proc_finalize(report, iris);
 }
 
-static void rank_0_stays_while_the_others_need_its_connections(void **state)
+static TEST(rank_0_stays_while_the_others_need_its_connections)
 {
     struct procs procs;
 
@@ -327,7 +305,6 @@ static void outlive(int rank, struct proc_report *report, void *arg)
 {
     iris_t *iris = proc_init(report);
 
-    (void)arg;
     if (iris == NULL) {
         return;
     }
@@ -341,7 +318,7 @@ static void outlive(int rank, struct proc_report *report, void *arg)
     report->value = await_end(iris);
 }
 
-static void who_let_go_is_not_held_by_a_rank_that_dies(void **state)
+static TEST(who_let_go_is_not_held_by_a_rank_that_dies)
 {
     struct procs procs;
 
@@ -355,17 +332,4 @@ static void who_let_go_is_not_held_by_a_rank_that_dies(void **state)
     procs_free(&procs);
 }
 
-static int TEST_FILE(unit, one_node)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_process_that_let_go_may_end_before_the_others),
-        cmocka_unit_test(rank_0_stays_while_the_others_need_its_connections),
-        cmocka_unit_test(who_let_go_is_not_held_by_a_rank_that_dies),
-        cmocka_unit_test(contexts_can_be_let_go_of_in_any_order),
-        cmocka_unit_test(a_heap_stays_until_every_rank_has_left),
-        cmocka_unit_test(what_was_let_go_of_is_gone_for_this_rank),
-        cmocka_unit_test(the_deadline_is_waited_for_once),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit, one_node);

@@ -20,14 +20,13 @@ static int refuse_group(iris_t *iris, const int *ranks, int count,
     return 0;
 }
 
-static int different_groups(iris_t *iris, void *arg)
+static RANK_TEST(groups_that_differ_are_not_made, RANKS)
 {
     static const int both[] = {0, 1}, turned[] = {1, 0}, all[] = {0, 1, 2};
     static const int outside[] = {0, 1, 3}, twice[] = {1, 1, 2, 0, 1};
     int rank = iris_rank(iris);
     iris_group_t *group;
 
-    (void)arg;
     CHECK_EQUAL(refuse_group(iris, rank == 1 ? turned : both, rank < 2 ? 2 : 0,
                              IRIS_ERR_MISMATCH, "passed another list"),
                 0);
@@ -52,18 +51,12 @@ static int different_groups(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-static void groups_that_differ_are_not_made(void **state)
-{
-    harness_run(RANKS, different_groups, NULL);
-}
-
-static int too_many_groups(iris_t *iris, void *arg)
+static RANK_TEST(groups_run_out_and_come_back, RANKS)
 {
     static const int all[] = {0, 1, 2};
     iris_group_t *groups[100];
     int count = 0;
 
-    (void)arg;
     while (iris_group_create(iris, all, 3, &groups[count]) == IRIS_OK) {
         CHECK(++count < 100);
     }
@@ -76,11 +69,6 @@ static int too_many_groups(iris_t *iris, void *arg)
         CHECK_OK(iris_group_destroy(iris, groups[i]));
     }
     return 0;
-}
-
-static void groups_run_out_and_come_back(void **state)
-{
-    harness_run(RANKS, too_many_groups, NULL);
 }
 
 static int other_members_groups(iris_t *iris, void *arg)
@@ -114,19 +102,18 @@ static int other_members_groups(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-static void what_is_no_group_is_refused(void **state)
+static TEST(what_is_no_group_is_refused)
 {
     harness_run(RANKS, other_members_groups, &(int){0});
 }
 
 /* What one member destroys while another uses it stays as it was. */
-static int destroy_against_use(iris_t *iris, void *arg)
+static RANK_TEST(a_group_destroyed_by_some_members_only_lives_on, RANKS)
 {
     static const int pair[] = {0, 1};
     int rank = iris_rank(iris), word = rank;
     iris_group_t *group = NULL;
 
-    (void)arg;
     CHECK_OK(iris_group_create(iris, pair, rank < 2 ? 2 : 0, &group));
     for (int i = 0; rank < 2 && i < 2; i++) {
         CHECK_STATUS(rank == i ? iris_group_destroy(iris, group)
@@ -145,19 +132,4 @@ static int destroy_against_use(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-static void a_group_destroyed_by_some_members_only_lives_on(void **state)
-{
-    harness_run(RANKS, destroy_against_use, NULL);
-}
-
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(groups_that_differ_are_not_made),
-        cmocka_unit_test(groups_run_out_and_come_back),
-        cmocka_unit_test(what_is_no_group_is_refused),
-        cmocka_unit_test(a_group_destroyed_by_some_members_only_lives_on),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

@@ -25,14 +25,13 @@ static int pick(int num_ranks, int first, int step, int *ranks)
     return count;
 }
 
-static int translate_body(iris_t *iris, void *arg)
+static RANK_TEST(members_are_translated_between_groups, ALL_RANKS)
 {
     int num_ranks = iris_num_ranks(iris), rank = iris_rank(iris);
     int halves[MAX_RANKS], whole[MAX_RANKS];
     int count = pick(num_ranks, rank % 2, 2, halves);
     iris_group_t *half, *reversed, *own;
 
-    (void)arg;
     CHECK(num_ranks <= MAX_RANKS);
     CHECK_OK(iris_group_create(iris, halves, count, &half));
     CHECK_OK(iris_group_create(iris, whole, pick(num_ranks, 0, 1, whole),
@@ -65,11 +64,6 @@ static int translate_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void members_are_translated_between_groups(void **state)
-{
-    harness_run_all(translate_body, NULL);
-}
-
 /* One round of all that a group does, from a root that changes. */
 static int work_once(iris_t *iris, iris_group_t *group, int round)
 {
@@ -99,7 +93,6 @@ static int apart_body(iris_t *iris, void *arg)
     uint64_t *gate;
     iris_group_t *group;
 
-    (void)arg;
     CHECK_OK(iris_calloc_typed(iris, 2, &gate));
     CHECK_OK(iris_group_create(iris, ranks, count, &group));
     for (int turn = 0; turn < 2; turn++) {
@@ -127,19 +120,18 @@ static int apart_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void disjoint_groups_work_at_the_same_time(void **state)
+static TEST(disjoint_groups_work_at_the_same_time)
 {
     for (int num_ranks = 2; num_ranks <= 8; num_ranks *= 2) {
         harness_run(num_ranks, apart_body, NULL);
     }
 }
 
-static int alone_body(iris_t *iris, void *arg)
+static RANK_TEST(a_group_of_one_waits_for_nobody, ALL_RANKS)
 {
     int rank = iris_rank(iris);
     iris_group_t *group;
 
-    (void)arg;
     CHECK_OK(iris_group_create(iris, &rank, 1, &group));
     CHECK_EQUAL(iris_group_size(iris, group), 1);
     for (int round = 0; round < 5 + 10 * rank; round++) {
@@ -149,19 +141,13 @@ static int alone_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_group_of_one_waits_for_nobody(void **state)
-{
-    harness_run_all(alone_body, NULL);
-}
-
 /* The order of members is the group's own: whoever is first is root 0. */
-static int order_body(iris_t *iris, void *arg)
+static RANK_TEST(members_have_the_order_they_are_listed_in, ALL_RANKS)
 {
     int num_ranks = iris_num_ranks(iris), rank = iris_rank(iris);
     int ranks[MAX_RANKS];
     iris_group_t *group;
 
-    (void)arg;
     for (int shift = 0; shift < num_ranks; shift++) {
         int first = rank;
 
@@ -179,19 +165,4 @@ static int order_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void members_have_the_order_they_are_listed_in(void **state)
-{
-    harness_run_all(order_body, NULL);
-}
-
-static int TEST_FILE(rank)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(members_are_translated_between_groups),
-        cmocka_unit_test(disjoint_groups_work_at_the_same_time),
-        cmocka_unit_test(a_group_of_one_waits_for_nobody),
-        cmocka_unit_test(members_have_the_order_they_are_listed_in),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank);

@@ -126,7 +126,7 @@ static int by_all(iris_t *iris, struct seen *all, uint64_t *words)
     return 0;
 }
 
-static int body(iris_t *iris, void *arg)
+static RANK_TEST(host_calls_are_seen_before_and_after, 2)
 {
     struct seen seen = {.count = 0}, *const all = &seen;
     const struct iris_observer observer = {.host = note, .self = &seen};
@@ -134,7 +134,6 @@ static int body(iris_t *iris, void *arg)
     uint64_t *words;
     void *none;
 
-    (void)arg;
     CHECK_OK(iris_i_hooks_add(&iris->hooks, &observer));
     CHECK_OK(iris_calloc(iris, 64, 1, (void **)&words));
     TOOK(IRIS_HOST_ALLOC, IRIS_OK);
@@ -151,16 +150,4 @@ static int body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void host_calls_are_seen_before_and_after(void **state)
-{
-    harness_run(2, body, NULL);
-}
-
-static int TEST_FILE(unit, one_node)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(host_calls_are_seen_before_and_after),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit, one_node);

@@ -29,7 +29,7 @@ static iris_t *start(void)
     return iris;
 }
 
-static void a_context_comes_and_goes_without_a_trace(void **state)
+static TEST(a_context_comes_and_goes_without_a_trace)
 {
     struct leaks before;
     iris_t *iris;
@@ -46,7 +46,7 @@ static void a_context_comes_and_goes_without_a_trace(void **state)
     assert_int_equal(leaks_found_files(), 0);
 }
 
-static void init_may_follow_finalize_again_and_again(void **state)
+static TEST(init_may_follow_finalize_again_and_again)
 {
     size_t rounds = harness_count(MANY, SAMPLE);
     struct leaks before;
@@ -65,11 +65,10 @@ static void init_may_follow_finalize_again_and_again(void **state)
 
 static int nothing(iris_t *iris, void *arg)
 {
-    (void)arg;
     return iris_barrier(iris, NULL, NULL);
 }
 
-static void jobs_may_follow_each_other_again_and_again(void **state)
+static TEST(jobs_may_follow_each_other_again_and_again)
 {
     size_t rounds = harness_count(MANY / 10, SAMPLE / 10);
     struct leaks before;
@@ -82,7 +81,7 @@ static void jobs_may_follow_each_other_again_and_again(void **state)
     assert_int_equal(leaks_found(&before), 0);
 }
 
-static void several_contexts_live_side_by_side(void **state)
+static TEST(several_contexts_live_side_by_side)
 {
     struct leaks before;
     iris_t *contexts[5];
@@ -116,7 +115,7 @@ static void several_contexts_live_side_by_side(void **state)
     assert_int_equal(leaks_found(&before), 0);
 }
 
-static int check_context(iris_t *iris, void *arg)
+static RANK_TEST(the_device_context_has_its_public_layout, ALL_RANKS)
 {
     const int64_t *on_device = iris_device_context(iris);
     const int64_t *bases = iris_heap_bases(iris);
@@ -124,7 +123,6 @@ static int check_context(iris_t *iris, void *arg)
     int num_ranks = iris_num_ranks(iris);
     int own = iris_rank(iris);
 
-    (void)arg;
     CHECK(iris_is_symmetric(iris, on_device));
     CHECK((int64_t)(uintptr_t)on_device != bases[own]);
     CHECK_OK(harness_read(iris, context, on_device,
@@ -152,7 +150,7 @@ static int check_context(iris_t *iris, void *arg)
 }
 
 /* On one rank only: the others' words, and all that is around, stay. */
-static int set_tracing(iris_t *iris, void *arg)
+static RANK_TEST(the_words_about_tracing_can_be_set, 1, 4)
 {
     const int64_t *on_device = iris_device_context(iris);
     int num_ranks = iris_num_ranks(iris), rank = iris_rank(iris);
@@ -163,7 +161,6 @@ static int set_tracing(iris_t *iris, void *arg)
     size_t all = IRIS_CONTEXT_ALL_WORDS(num_ranks);
     iris_stream_t *stream;
 
-    (void)arg;
     CHECK_OK(iris_stream_create(iris, &stream));
     CHECK_OK(harness_read(iris, before, on_device, all * sizeof *before));
     for (int i = 0; i < IRIS_CONTEXT_TAIL_WORDS; i++) {
@@ -183,18 +180,7 @@ static int set_tracing(iris_t *iris, void *arg)
     return 0;
 }
 
-static void the_words_about_tracing_can_be_set(void **state)
-{
-    harness_run(1, set_tracing, NULL);
-    harness_run(4, set_tracing, NULL);
-}
-
-static void the_device_context_has_its_public_layout(void **state)
-{
-    harness_run_all(check_context, NULL);
-}
-
-static void too_many_ranks_are_refused_by_name(void **state)
+static TEST(too_many_ranks_are_refused_by_name)
 {
     struct iris_config config;
     struct leaks before;
@@ -229,7 +215,7 @@ static void expect_least(struct iris_config *config)
     assert_null(iris);
 }
 
-static void a_heap_too_small_for_the_library_is_refused(void **state)
+static TEST(a_heap_too_small_for_the_library_is_refused)
 {
     struct iris_config config;
     struct leaks before;
@@ -255,18 +241,4 @@ static void a_heap_too_small_for_the_library_is_refused(void **state)
     assert_int_equal(leaks_found(&before), 0);
 }
 
-static int TEST_FILE(unit, one_node)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_context_comes_and_goes_without_a_trace),
-        cmocka_unit_test(init_may_follow_finalize_again_and_again),
-        cmocka_unit_test(jobs_may_follow_each_other_again_and_again),
-        cmocka_unit_test(several_contexts_live_side_by_side),
-        cmocka_unit_test(the_device_context_has_its_public_layout),
-        cmocka_unit_test(the_words_about_tracing_can_be_set),
-        cmocka_unit_test(too_many_ranks_are_refused_by_name),
-        cmocka_unit_test(a_heap_too_small_for_the_library_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit, one_node);

@@ -97,7 +97,7 @@ static int refuses_all(iris_t *iris, iris_status_t expected, const char *text)
     return 0;
 }
 
-static void no_call_works_after_finalize(void **state)
+static TEST(no_call_works_after_finalize)
 {
     iris_t *iris = start();
 
@@ -113,7 +113,7 @@ static void no_call_works_after_finalize(void **state)
 
 /* However many came after it; and no new one has the address of an old one,
  * which would let the calls through. */
-static void a_finalized_context_is_never_another(void **state)
+static TEST(a_finalized_context_is_never_another)
 {
     iris_t *old[MANY], *live;
 
@@ -134,14 +134,14 @@ static void a_finalized_context_is_never_another(void **state)
     assert_int_equal(iris_finalize(live), IRIS_OK);
 }
 
-static void no_call_works_without_a_context(void **state)
+static TEST(no_call_works_without_a_context)
 {
     assert_int_equal(
         refuses_all(NULL, IRIS_ERR_INVALID, "call iris_init first"), 0);
     assert_int_equal(iris_finalize(NULL), IRIS_OK);
 }
 
-static void init_needs_somewhere_to_put_the_context(void **state)
+static TEST(init_needs_somewhere_to_put_the_context)
 {
     assert_int_equal(iris_init(NULL, NULL), IRIS_ERR_INVALID);
     assert_true(harness_message_has("iris_p is NULL; pass where to put"));
@@ -166,7 +166,7 @@ static int after_fork(iris_t *iris)
     return 0;
 }
 
-static void a_forked_child_may_not_use_it_and_does_no_harm(void **state)
+static TEST(a_forked_child_may_not_use_it_and_does_no_harm)
 {
     iris_t *iris = start();
     uint64_t *word, seen = 17;
@@ -193,15 +193,4 @@ static void a_forked_child_may_not_use_it_and_does_no_harm(void **state)
     assert_int_equal(iris_finalize(iris), IRIS_OK);
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_call_works_after_finalize),
-        cmocka_unit_test(a_finalized_context_is_never_another),
-        cmocka_unit_test(no_call_works_without_a_context),
-        cmocka_unit_test(init_needs_somewhere_to_put_the_context),
-        cmocka_unit_test(a_forked_child_may_not_use_it_and_does_no_harm),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

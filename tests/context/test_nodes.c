@@ -74,7 +74,6 @@ static int host_body(iris_t *iris, void *arg)
     uint64_t *words;
     int rank = iris_rank(iris);
 
-    (void)arg;
     CHECK_EQUAL(iris_is_reachable(iris, -1), 0);
     CHECK_EQUAL(iris_is_reachable(iris, RANKS), 0);
     CHECK_EQUAL(iris_num_nodes(iris), 2);
@@ -115,7 +114,6 @@ static int groups_body(iris_t *iris, void *arg)
     static const int across[2] = {1, 2};
     iris_group_t *node = NULL, *pair = NULL;
 
-    (void)arg;
     CHECK_OK(iris_group_create(iris, near, 2, &node));
     CHECK_OK(
         iris_group_create(iris, across, rank == 1 || rank == 2 ? 2 : 0, &pair));
@@ -261,7 +259,6 @@ static int kernels_body(iris_t *iris, void *arg)
     int rank = iris_rank(iris), far = far_of(rank);
     char text[128];
 
-    (void)arg;
     CPU_ONLY(iris, "there a touch of another node is a fault of the GPU");
     CHECK_OK(iris_calloc(iris, RANKS, 1024, (void **)&args.words));
     args.words += rank * 256; /* of who writes there */
@@ -293,22 +290,22 @@ static void run(int num_ranks, iris_rank_fn body)
     unsetenv("IRIS_NODES");
 }
 
-static void host_calls_name_the_rank_they_cannot_reach(void **state)
+static TEST(host_calls_name_the_rank_they_cannot_reach)
 {
     run(RANKS, host_body);
 }
 
-static void groups_of_reachable_ranks_work(void **state)
+static TEST(groups_of_reachable_ranks_work)
 {
     run(RANKS, groups_body);
 }
 
-static void a_kernel_that_touches_another_node_ends(void **state)
+static TEST(a_kernel_that_touches_another_node_ends)
 {
     run(RANKS, kernels_body);
 }
 
-static void heaps_that_grow_are_mapped_within_a_node(void **state)
+static TEST(heaps_that_grow_are_mapped_within_a_node)
 {
     if (!harness_has_gpu()) {
         print_message("left out: IRIS_ALLOCATOR=vmem needs a GPU\n");
@@ -322,12 +319,10 @@ static void heaps_that_grow_are_mapped_within_a_node(void **state)
 
 static int never(iris_t *iris, void *arg)
 {
-    (void)iris;
-    (void)arg;
     return harness_failed(__FILE__, __LINE__, "the function ran", 1, 0);
 }
 
-static void a_job_may_insist_on_reaching_all(void **state)
+static TEST(a_job_may_insist_on_reaching_all)
 {
     if (!harness_fits(RANKS)) {
         skip();
@@ -341,15 +336,4 @@ static void a_job_may_insist_on_reaching_all(void **state)
     unsetenv("IRIS_NODES");
 }
 
-static int TEST_FILE(rank, one_node)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(heaps_that_grow_are_mapped_within_a_node),
-        cmocka_unit_test(host_calls_name_the_rank_they_cannot_reach),
-        cmocka_unit_test(groups_of_reachable_ranks_work),
-        cmocka_unit_test(a_kernel_that_touches_another_node_ends),
-        cmocka_unit_test(a_job_may_insist_on_reaching_all),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank, one_node);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * iris_spawn(): ranks as threads and as processes, jobs within jobs and beside
- * each other.
+ * each other; what it returns when a rank fails, exits or is killed.
  */
 #include "config.h"
 
@@ -73,7 +73,7 @@ static int look(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-static void every_rank_runs_once_as_a_thread_or_a_process(void **state)
+static TEST(every_rank_runs_once_as_a_thread_or_a_process)
 {
     struct seen *seen = mmap(NULL, sizeof *seen, PROT_READ | PROT_WRITE,
                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -97,12 +97,11 @@ static void every_rank_runs_once_as_a_thread_or_a_process(void **state)
 
 static int is_three(iris_t *iris, void *arg)
 {
-    (void)arg;
     CHECK_EQUAL(iris_num_ranks(iris), 3);
     return 0;
 }
 
-static void zero_ranks_means_what_the_environment_says(void **state)
+static TEST(zero_ranks_means_what_the_environment_says)
 {
     struct iris_config config;
 
@@ -114,7 +113,7 @@ static void zero_ranks_means_what_the_environment_says(void **state)
     assert_int_equal(iris_spawn(&config, 0, is_three, NULL), IRIS_OK);
 }
 
-static void wrong_arguments_are_refused(void **state)
+static TEST(wrong_arguments_are_refused)
 {
     struct iris_config config;
 
@@ -143,7 +142,7 @@ static int nest(iris_t *iris, void *arg)
     return iris_finalize(own);
 }
 
-static void jobs_within_jobs_are_jobs_of_their_own(void **state)
+static TEST(jobs_within_jobs_are_jobs_of_their_own)
 {
     int depth = 3;
 
@@ -152,11 +151,10 @@ static void jobs_within_jobs_are_jobs_of_their_own(void **state)
 
 static void *spawn_in_thread(void *arg)
 {
-    (void)arg;
     return (void *)(intptr_t)spawn_as("threads", 3, is_three, NULL);
 }
 
-static void jobs_side_by_side_do_not_meet(void **state)
+static TEST(jobs_side_by_side_do_not_meet)
 {
     pthread_t threads[4];
     void *result;
@@ -171,7 +169,7 @@ static void jobs_side_by_side_do_not_meet(void **state)
     }
 }
 
-static void children_of_the_program_are_left_to_it(void **state)
+static TEST(children_of_the_program_are_left_to_it)
 {
     pid_t child = fork();
     int how;
@@ -186,12 +184,11 @@ static void children_of_the_program_are_left_to_it(void **state)
 
 static int launched_as_two(iris_t *iris, void *arg)
 {
-    (void)arg;
     CHECK_EQUAL(iris_num_ranks(iris), 1);
     return 0;
 }
 
-static void under_a_launcher_the_count_must_be_the_launchers(void **state)
+static TEST(under_a_launcher_the_count_must_be_the_launchers)
 {
     struct leaks before;
 
@@ -208,17 +205,148 @@ static void under_a_launcher_the_count_must_be_the_launchers(void **state)
     assert_int_equal(leaks_found(&before), 0);
 }
 
-static int TEST_FILE(unit, sample)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_rank_runs_once_as_a_thread_or_a_process),
-        cmocka_unit_test(zero_ranks_means_what_the_environment_says),
-        cmocka_unit_test(wrong_arguments_are_refused),
-        cmocka_unit_test(jobs_within_jobs_are_jobs_of_their_own),
-        cmocka_unit_test(jobs_side_by_side_do_not_meet),
-        cmocka_unit_test(children_of_the_program_are_left_to_it),
-        cmocka_unit_test(under_a_launcher_the_count_must_be_the_launchers),
-    };
+/* ---- A rank fails, exits or is killed ---- */
 
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+static int fail_with(iris_t *iris, void *arg)
+{
+    void *ptr;
+
+    if (iris_rank(iris) == 1) {
+        return *(int *)arg;
+    }
+    return iris_malloc(iris, 64, &ptr);
 }
+
+static TEST(a_functions_number_comes_back_with_its_rank)
+{
+    int code = 42;
+
+    expect(3, fail_with, &code, IRIS_ERR_PEER_LOST,
+           "[1/3] the function of rank 1 returned 42");
+}
+
+static int fail_alone(iris_t *iris, void *arg)
+{
+    return *(int *)arg;
+}
+
+static int fail_in_library(iris_t *iris, void *arg)
+{
+    void *remote;
+
+    if (iris_rank(iris) == 2) {
+        return iris_as_remote(iris, iris_device_context(iris), 77, &remote);
+    }
+    return iris_barrier(iris, NULL, NULL);
+}
+
+static TEST(a_librarys_status_comes_back_with_its_message)
+{
+    expect(3, fail_in_library, NULL, IRIS_ERR_INVALID,
+           "[2/3] rank 77 is out of range");
+    expect(3, fail_in_library, NULL, IRIS_ERR_INVALID,
+           "the function of rank 2 returned IRIS_ERR_INVALID (-1): ");
+}
+
+/* Under a launcher the thread may have failed at something before. */
+static TEST(a_status_of_its_own_comes_with_no_old_message)
+{
+    int code = IRIS_ERR_LIMIT;
+    char key[32];
+
+    expect(3, fail_with, &code, IRIS_ERR_LIMIT,
+           "[1/3] the function of rank 1 returned IRIS_ERR_LIMIT (-12)");
+    assert_null(strchr(strchr(iris_last_error(), ')'), ':'));
+    snprintf(key, sizeof key, "spawn-%ld", (long)getpid());
+    setenv("IRIS_RANK", "0", 1);
+    setenv("IRIS_NUM_RANKS", "1", 1);
+    setenv("IRIS_JOB_ID", key, 1);
+    assert_int_equal(iris_init(NULL, NULL), IRIS_ERR_INVALID);
+    assert_int_equal(iris_spawn(NULL, 0, fail_alone, &code), IRIS_ERR_LIMIT);
+    assert_string_equal(iris_last_error(), "[0/1] the function of rank 0 "
+                                           "returned IRIS_ERR_LIMIT (-12)");
+}
+
+/* Finalizes, which is not for it to do, and returns *arg. */
+static int end_it_myself(iris_t *iris, void *arg)
+{
+    CHECK_OK(iris_finalize(iris));
+    return *(int *)arg;
+}
+
+static TEST(a_function_that_finalizes_has_failed_once)
+{
+    int code = 0;
+
+    expect(2, end_it_myself, &code, IRIS_ERR_STATE,
+           "finalized its context; leave that to iris_spawn");
+    code = 5;
+    expect(2, end_it_myself, &code, IRIS_ERR_PEER_LOST,
+           "returned 5, after it had finalized its context");
+    code = IRIS_ERR_CONFIG;
+    expect(2, end_it_myself, &code, IRIS_ERR_CONFIG,
+           "returned IRIS_ERR_CONFIG (-5), after it had finalized");
+}
+
+static int never(iris_t *iris, void *arg)
+{
+    return harness_failed(__FILE__, __LINE__, "the function ran", 1, 0);
+}
+
+static TEST(ranks_that_cannot_start_run_nothing)
+{
+    const char *before = getenv("IRIS_BACKEND");
+    char saved[64];
+
+    snprintf(saved, sizeof saved, "%s", before == NULL ? "" : before);
+    setenv("IRIS_BACKEND", "quantum", 1);
+    expect(4, never, NULL, IRIS_ERR_BACKEND, "\"quantum\"");
+    setenv("IRIS_BACKEND", saved, 1);
+}
+
+static int die(iris_t *iris, void *arg)
+{
+    if (iris_rank(iris) == 1) {
+        kill(getpid(), *(int *)arg);
+    }
+    return iris_barrier(iris, NULL, NULL);
+}
+
+static TEST(a_killed_child_is_named_with_its_signal)
+{
+    static const int signals[] = {SIGKILL, SIGTERM, SIGABRT};
+    char text[64];
+
+    for (int i = 0; i < 3; i++) {
+        int number = signals[i];
+        struct leaks before;
+
+        leaks_note(&before);
+        assert_int_equal(spawn_as("processes", 3, die, &number),
+                         IRIS_ERR_PEER_LOST);
+        assert_true(harness_message_has("rank 1 (pid "));
+        snprintf(text, sizeof text, "was killed by signal %d", number);
+        assert_true(harness_message_has(text));
+        assert_int_equal(leaks_found(&before), 0);
+        assert_int_equal(leaks_found_files(), 0);
+    }
+}
+
+static int leave(iris_t *iris, void *arg)
+{
+    if (iris_rank(iris) == *(int *)arg) {
+        _exit(3);
+    }
+    return iris_barrier(iris, NULL, NULL);
+}
+
+static TEST(a_child_that_exits_is_lost)
+{
+    for (int rank = 0; rank < 2; rank++) {
+        assert_int_equal(spawn_as("processes", 2, leave, &rank),
+                         IRIS_ERR_PEER_LOST);
+        assert_true(harness_message_has(rank == 0 ? "rank 0" : "rank 1"));
+    }
+}
+
+TEST_GROUP(unit, sample);

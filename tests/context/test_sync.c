@@ -198,7 +198,7 @@ static int world_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void what_ranks_wrote_is_seen_after_every_kind_of_barrier(void **state)
+static TEST(what_ranks_wrote_is_seen_after_every_kind_of_barrier)
 {
     size_t rounds = harness_count(5000, 100);
 
@@ -225,7 +225,7 @@ static int back_to_back_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void barriers_follow_each_other_at_once(void **state)
+static TEST(barriers_follow_each_other_at_once)
 {
     size_t count = harness_count(100000, 1000);
 
@@ -248,7 +248,7 @@ static int turns_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void workgroups_may_take_turns(void **state)
+static TEST(workgroups_may_take_turns)
 {
     size_t rounds = harness_count(10000, 300);
 
@@ -340,7 +340,7 @@ static int groups_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void groups_of_every_shape_come_work_and_go(void **state)
+static TEST(groups_of_every_shape_come_work_and_go)
 {
     int chains = (int)harness_count(2000, 50);
 
@@ -380,22 +380,11 @@ static int two_groups_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void two_groups_work_at_once(void **state)
+static TEST(two_groups_work_at_once)
 {
     size_t rounds = harness_count(10000, 100);
 
     harness_run_all(two_groups_body, &rounds);
 }
 
-static int TEST_FILE(matrix, code, one_gpu, sample, valgrind)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_ranks_wrote_is_seen_after_every_kind_of_barrier),
-        cmocka_unit_test(barriers_follow_each_other_at_once),
-        cmocka_unit_test(workgroups_may_take_turns),
-        cmocka_unit_test(groups_of_every_shape_come_work_and_go),
-        cmocka_unit_test(two_groups_work_at_once),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(matrix, code, one_gpu, sample, valgrind);

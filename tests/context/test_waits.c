@@ -109,7 +109,6 @@ static iris_status_t wait_to_free(iris_t *iris, uint64_t *word)
 
 static iris_status_t wait_for_group(iris_t *iris, uint64_t *word)
 {
-    (void)word;
     return iris_barrier(iris, NULL, NULL);
 }
 
@@ -117,7 +116,6 @@ static iris_status_t wait_for_group_on_device(iris_t *iris, uint64_t *word)
 {
     iris_status_t status = iris_device_barrier(iris, NULL, NULL);
 
-    (void)word;
     return status == IRIS_OK ? iris_stream_synchronize(iris, NULL) : status;
 }
 
@@ -179,7 +177,6 @@ static void run_context(const struct row *row)
 
 static int says_stop(void *arg)
 {
-    (void)arg;
     return atomic_load(&now.stopped);
 }
 
@@ -216,7 +213,6 @@ static iris_status_t meet(int rank)
 
 static void *root_main(void *arg)
 {
-    (void)arg;
     (void)meet(0);
     return NULL;
 }
@@ -338,34 +334,20 @@ static void run_all(enum ending ending)
     assert_int_equal(failed, 0);
 }
 
-static void every_wait_warns_and_has_a_deadline(void **state)
+static TEST(every_wait_warns_and_has_a_deadline)
 {
     run_all(BY_DEADLINE);
 }
 
-static void every_wait_warns_and_sees_a_death(void **state)
+static TEST(every_wait_warns_and_sees_a_death)
 {
     run_all(BY_DEATH);
 }
 
-static void every_wait_warns_and_is_interrupted(void **state)
+static TEST(every_wait_warns_and_is_interrupted)
 {
     run_all(BY_INTERRUPT);
 }
-
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_wait_warns_and_has_a_deadline),
-        cmocka_unit_test(every_wait_warns_and_sees_a_death),
-        cmocka_unit_test(every_wait_warns_and_is_interrupted),
-    };
-
-    return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
-}
-#else
-static int TEST_FILE(unit)
-{
-    return 77;
-}
 #endif
+
+TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, unit);

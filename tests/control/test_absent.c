@@ -102,7 +102,7 @@ static int never_comes(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_rank_that_never_comes_is_named_with_what_it_does(void **state)
+static TEST(a_rank_that_never_comes_is_named_with_what_it_does)
 {
     run(never_comes, 0, IRIS_ERR_TIMEOUT, "rank 1");
 }
@@ -154,7 +154,7 @@ static int stuck(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_rank_that_waits_for_its_stream_is_said_to(void **state)
+static TEST(a_rank_that_waits_for_its_stream_is_said_to)
 {
     run(stuck, 0, IRIS_ERR_TIMEOUT, "rank 1");
     run(stuck, 1, IRIS_ERR_TIMEOUT, "rank 1");
@@ -186,7 +186,7 @@ static void elsewhere(int rank, struct proc_report *report, void *arg)
     proc_finalize(report, iris);
 }
 
-static void a_rank_in_another_groups_call_is_said_to_be_there(void **state)
+static TEST(a_rank_in_another_groups_call_is_said_to_be_there)
 {
     struct shared *shared = share();
     struct procs procs;
@@ -229,7 +229,7 @@ static int one_fails(iris_t *iris, void *arg)
     return IRIS_ERR_PEER_LOST;
 }
 
-static void a_rank_whose_function_fails_is_lost_to_the_others(void **state)
+static TEST(a_rank_whose_function_fails_is_lost_to_the_others)
 {
     run(one_fails, 7, IRIS_ERR_PEER_LOST, "the function of rank 1 returned 7");
     run(one_fails, IRIS_ERR_NO_MEMORY, IRIS_ERR_NO_MEMORY, "IRIS_HEAP_SIZE");
@@ -242,7 +242,6 @@ static int chain(iris_t *iris, void *arg)
     int rank = iris_rank(iris);
     iris_group_t *first = NULL, *second = NULL;
 
-    (void)arg;
     CHECK_OK(iris_group_create(iris, with_one, rank == 2 ? 0 : 2, &first));
     CHECK_OK(iris_group_create(iris, with_two, rank == 1 ? 0 : 2, &second));
     if (rank == 1) {
@@ -254,7 +253,7 @@ static int chain(iris_t *iris, void *arg)
     return IRIS_ERR_PEER_LOST;
 }
 
-static void the_rank_where_it_began_is_named_through_others(void **state)
+static TEST(the_rank_where_it_began_is_named_through_others)
 {
     run(chain, 0, IRIS_ERR_PEER_LOST, "the function of rank 1 returned 9");
 }
@@ -278,14 +277,13 @@ static int busy(iris_t *iris, void *arg)
     return IRIS_ERR_PEER_LOST;
 }
 
-static void a_loss_is_noticed_while_waiting_for_another_rank(void **state)
+static TEST(a_loss_is_noticed_while_waiting_for_another_rank)
 {
     run(busy, 0, IRIS_ERR_PEER_LOST, "the function of rank 1 returned 5");
 }
 
 static int finalize_early(iris_t *iris, void *arg)
 {
-    (void)arg;
     if (iris_rank(iris) == 2) {
         return 0; /* and on to iris_finalize() */
     }
@@ -295,22 +293,9 @@ static int finalize_early(iris_t *iris, void *arg)
     return IRIS_ERR_MISMATCH;
 }
 
-static void finalize_against_a_barrier_is_a_mismatch(void **state)
+static TEST(finalize_against_a_barrier_is_a_mismatch)
 {
     run(finalize_early, 0, IRIS_ERR_MISMATCH, "iris_finalize()");
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_rank_that_never_comes_is_named_with_what_it_does),
-        cmocka_unit_test(a_rank_that_waits_for_its_stream_is_said_to),
-        cmocka_unit_test(a_rank_in_another_groups_call_is_said_to_be_there),
-        cmocka_unit_test(a_rank_whose_function_fails_is_lost_to_the_others),
-        cmocka_unit_test(the_rank_where_it_began_is_named_through_others),
-        cmocka_unit_test(a_loss_is_noticed_while_waiting_for_another_rank),
-        cmocka_unit_test(finalize_against_a_barrier_is_a_mismatch),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

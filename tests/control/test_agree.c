@@ -39,7 +39,7 @@ static struct iris_call reduce(uint64_t count, const char *dtype,
     return call;
 }
 
-static int equal_body(iris_t *iris, void *arg)
+static RANK_TEST(a_call_of_any_type_is_agreed_on, 2, 4)
 {
     struct iris_members *world = &iris->world->members;
     struct iris_call call = reduce(4096, "bf16", "sum");
@@ -61,13 +61,7 @@ static int equal_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_call_of_any_type_is_agreed_on(void **state)
-{
-    harness_run(2, equal_body, NULL);
-    harness_run(4, equal_body, NULL);
-}
-
-static int different_body(iris_t *iris, void *arg)
+static RANK_TEST(calls_that_differ_are_printed_with_their_text, 2)
 {
     struct iris_members *world = &iris->world->members;
     int rank = iris_rank(iris);
@@ -90,12 +84,7 @@ static int different_body(iris_t *iris, void *arg)
     return iris_i_agree(world, &call); /* and all goes on */
 }
 
-static void calls_that_differ_are_printed_with_their_text(void **state)
-{
-    harness_run(2, different_body, NULL);
-}
-
-static int failing_body(iris_t *iris, void *arg)
+static RANK_TEST(a_failed_preparation_fails_every_rank, 3)
 {
     struct iris_members *world = &iris->world->members;
     struct iris_call call = reduce(8, "f32", "sum");
@@ -116,12 +105,7 @@ static int failing_body(iris_t *iris, void *arg)
     return iris_i_agree(world, &call);
 }
 
-static void a_failed_preparation_fails_every_rank(void **state)
-{
-    harness_run(3, failing_body, NULL);
-}
-
-static int full_body(iris_t *iris, void *arg)
+static RANK_TEST(a_payload_may_fill_its_place, 2)
 {
     struct iris_members *world = &iris->world->members;
     struct iris_call call = reduce(1, "u8", "xor");
@@ -141,11 +125,6 @@ static int full_body(iris_t *iris, void *arg)
         }
     }
     return 0;
-}
-
-static void a_payload_may_fill_its_place(void **state)
-{
-    harness_run(2, full_body, NULL);
 }
 
 static iris_status_t stop_waiting(void *arg)
@@ -177,7 +156,7 @@ static int impatient_body(iris_t *iris, void *arg)
     return IRIS_ERR_STATE;
 }
 
-static void a_caller_may_end_its_wait(void **state)
+static TEST(a_caller_may_end_its_wait)
 {
     struct iris_config config;
     atomic_int over = 0;
@@ -216,7 +195,7 @@ static void a_rank_that_another_one_cannot_reach_has_not_died(void **state)
 
 /* ---- Circles of waits ---- */
 
-static void a_rank_that_has_come_since_closes_no_circle(void **state)
+static TEST(a_rank_that_has_come_since_closes_no_circle)
 {
     static const int ranks[] = {0, 1};
     const struct iris_part parts[2] = {{"call", 4}, {NULL, 0}};
@@ -241,17 +220,4 @@ static void a_rank_that_has_come_since_closes_no_circle(void **state)
     iris_i_segment_release(control.segment);
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_call_of_any_type_is_agreed_on),
-        cmocka_unit_test(calls_that_differ_are_printed_with_their_text),
-        cmocka_unit_test(a_failed_preparation_fails_every_rank),
-        cmocka_unit_test(a_payload_may_fill_its_place),
-        cmocka_unit_test(a_caller_may_end_its_wait),
-        cmocka_unit_test(a_rank_that_another_one_cannot_reach_has_not_died),
-        cmocka_unit_test(a_rank_that_has_come_since_closes_no_circle),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

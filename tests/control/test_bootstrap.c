@@ -122,7 +122,7 @@ static void refuse(iris_status_t expected, const char *first,
     assert_int_equal(bootstrap.rank, -5);
 }
 
-TEST(a_program_by_itself_is_alone)
+static TEST(a_program_by_itself_is_alone)
 {
     struct iris_bootstrap one = find_ok(), other = find_ok();
 
@@ -132,7 +132,7 @@ TEST(a_program_by_itself_is_alone)
     assert_string_not_equal(one.job, other.job);
 }
 
-TEST(ranks_that_nobody_starts_are_refused)
+static TEST(ranks_that_nobody_starts_are_refused)
 {
     setenv("IRIS_NUM_RANKS", "3", 1);
     refuse(IRIS_ERR_INVALID, "IRIS_NUM_RANKS=3", "iris run -n 3");
@@ -140,7 +140,7 @@ TEST(ranks_that_nobody_starts_are_refused)
     assert_string_equal(find_ok().how, "alone");
 }
 
-TEST(our_own_variables_say_who_we_are)
+static TEST(our_own_variables_say_who_we_are)
 {
     static const char *const pairs[][2] = {{"IRIS_RANK", "3"},
                                            {"IRIS_NUM_RANKS", "5"},
@@ -157,7 +157,7 @@ TEST(our_own_variables_say_who_we_are)
     assert_string_equal(bootstrap.job, "job-a job");
 }
 
-TEST(without_a_job_id_the_parent_is_the_job)
+static TEST(without_a_job_id_the_parent_is_the_job)
 {
     struct iris_bootstrap bootstrap;
     char key[IRIS_KEY_BYTES];
@@ -169,7 +169,7 @@ TEST(without_a_job_id_the_parent_is_the_job)
     assert_string_equal(bootstrap.job, key);
 }
 
-TEST(torchrun_is_understood)
+static TEST(torchrun_is_understood)
 {
     static const char *const pairs[][2] = {{"RANK", "2"},
                                            {"WORLD_SIZE", "4"},
@@ -199,7 +199,7 @@ TEST(torchrun_is_understood)
     assert_string_equal(find_ok().job, "job-mine");
 }
 
-TEST(open_mpis_variables_do_without_mpi)
+static TEST(open_mpis_variables_do_without_mpi)
 {
     static const char *const pairs[][2] = {
         {"IRIS_BOOTSTRAP", "env"},     {"OMPI_COMM_WORLD_RANK", "1"},
@@ -215,7 +215,7 @@ TEST(open_mpis_variables_do_without_mpi)
     assert_string_equal(bootstrap.job, "run-12345");
 }
 
-TEST(our_own_variables_go_before_a_launchers)
+static TEST(our_own_variables_go_before_a_launchers)
 {
     static const char *const pairs[][2] = {{"RANK", "2"},
                                            {"WORLD_SIZE", "4"},
@@ -232,7 +232,7 @@ TEST(our_own_variables_go_before_a_launchers)
     assert_int_equal(bootstrap.num_ranks, 3);
 }
 
-TEST(half_a_launcher_is_none)
+static TEST(half_a_launcher_is_none)
 {
     setenv("RANK", "2", 1);
     assert_string_equal(find_ok().how, "alone");
@@ -240,7 +240,7 @@ TEST(half_a_launcher_is_none)
     assert_int_equal(find_ok().num_ranks, 1);
 }
 
-TEST(a_rank_out_of_range_names_the_variables)
+static TEST(a_rank_out_of_range_names_the_variables)
 {
     static const char *const ours[][2] = {
         {"IRIS_RANK", "4"}, {"IRIS_NUM_RANKS", "4"}, {NULL, NULL}};
@@ -279,7 +279,7 @@ static const char *text_of(const struct iris_address *address)
     return text;
 }
 
-TEST(ranks_on_several_hosts_need_rank_0s_address)
+static TEST(ranks_on_several_hosts_need_rank_0s_address)
 {
     static const char *const torchs[][2] = {{"RANK", "9"},
                                             {"WORLD_SIZE", "16"},
@@ -304,7 +304,7 @@ TEST(ranks_on_several_hosts_need_rank_0s_address)
     assert_int_equal(find_ok().root.bytes, 0);
 }
 
-TEST(steps_of_slurm_are_understood)
+static TEST(steps_of_slurm_are_understood)
 {
     static const char *const steps[][2] = {{"SLURM_PROCID", "5"},
                                            {"SLURM_STEP_NUM_TASKS", "8"},
@@ -328,7 +328,7 @@ TEST(steps_of_slurm_are_understood)
     assert_string_equal(text_of(&bootstrap.own), "127.0.0.1:0");
 }
 
-TEST(an_ipv6_address_of_rank_0_stands_in_brackets)
+static TEST(an_ipv6_address_of_rank_0_stands_in_brackets)
 {
     static const char *const torchs[][2] = {{"RANK", "9"},
                                             {"WORLD_SIZE", "16"},
@@ -351,7 +351,7 @@ TEST(an_ipv6_address_of_rank_0_stands_in_brackets)
     assert_string_equal(text_of(&bootstrap.own), "[::1]:0");
 }
 
-TEST(a_link_local_address_is_not_chosen_from_several)
+static TEST(a_link_local_address_is_not_chosen_from_several)
 {
     struct iris_bootstrap bootstrap;
 
@@ -368,7 +368,7 @@ TEST(a_link_local_address_is_not_chosen_from_several)
     assert_null(strstr(text_of(&bootstrap.root), "fe80"));
 }
 
-TEST(a_malformed_address_of_rank_0_is_refused)
+static TEST(a_malformed_address_of_rank_0_is_refused)
 {
     static const struct {
         const char *text, *why;
@@ -400,7 +400,7 @@ TEST(a_malformed_address_of_rank_0_is_refused)
     }
 }
 
-TEST(a_launchers_variable_that_does_not_parse_is_named)
+static TEST(a_launchers_variable_that_does_not_parse_is_named)
 {
     static const struct {
         const char *rank, *size, *local, *named;
@@ -422,7 +422,7 @@ TEST(a_launchers_variable_that_does_not_parse_is_named)
     }
 }
 
-TEST(more_ranks_than_a_job_can_have_are_refused)
+static TEST(more_ranks_than_a_job_can_have_are_refused)
 {
     setenv("IRIS_RANK", "0", 1);
     setenv("IRIS_NUM_RANKS", "1000", 1);
@@ -432,7 +432,7 @@ TEST(more_ranks_than_a_job_can_have_are_refused)
     assert_int_equal(iris_i_bootstrap_check(INT32_MAX), IRIS_ERR_UNSUPPORTED);
 }
 
-TEST(init_blames_the_value_before_the_rank)
+static TEST(init_blames_the_value_before_the_rank)
 {
     iris_t *iris = NULL;
 
@@ -444,7 +444,7 @@ TEST(init_blames_the_value_before_the_rank)
     assert_null(iris);
 }
 
-TEST(long_job_ids_make_keys_that_differ_as_they_do)
+static TEST(long_job_ids_make_keys_that_differ_as_they_do)
 {
     char id[300], key[IRIS_KEY_BYTES];
 
@@ -469,7 +469,7 @@ static int has_secret(const struct iris_bootstrap *bootstrap)
                                sizeof now.secret);
 }
 
-TEST(a_secret_comes_from_a_variable_or_a_private_file)
+static TEST(a_secret_comes_from_a_variable_or_a_private_file)
 {
     static const char secret[] = "0123456789abcdef";
     char path[] = "/tmp/iris-secret-XXXXXX";
@@ -508,7 +508,7 @@ TEST(a_secret_comes_from_a_variable_or_a_private_file)
     assert_true(harness_message_has("No such file"));
 }
 
-TEST(a_short_secret_is_refused_and_no_message_shows_a_long_one)
+static TEST(a_short_secret_is_refused_and_no_message_shows_a_long_one)
 {
     char secret[IRIS_SETTING_BYTES + 1] = "short";
     struct iris_settings settings;

@@ -138,7 +138,7 @@ static void *crowd_main(void *arg)
     return NULL;
 }
 
-static void a_crowd_does_not_hide_a_death(void **state)
+static TEST(a_crowd_does_not_hide_a_death)
 {
     struct root root;
     pthread_t crowd[2];
@@ -180,7 +180,7 @@ visit_as(uid_t uid, const struct sockaddr_un *address, socklen_t length)
     _exit(0);
 }
 
-static void other_users_fill_no_log(void **state)
+static TEST(other_users_fill_no_log)
 {
     const struct passwd *nobody = getpwnam("nobody");
     struct sockaddr_un address;
@@ -257,7 +257,7 @@ static void *thread_rank_main(void *arg)
 }
 
 /* Else a thousand threads would send each other a million hellos. */
-static void threads_of_one_spawn_read_what_rank_0_has(void **state)
+static TEST(threads_of_one_spawn_read_what_rank_0_has)
 {
     static struct thread_rank ranks[RANKS];
     static atomic_int failed;
@@ -284,13 +284,4 @@ static void threads_of_one_spawn_read_what_rank_0_has(void **state)
     }
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_crowd_does_not_hide_a_death),
-        cmocka_unit_test(other_users_fill_no_log),
-        cmocka_unit_test(threads_of_one_spawn_read_what_rank_0_has),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

@@ -111,7 +111,7 @@ static int check_usable(iris_t *iris, const struct deadline_args *args)
     return 0;
 }
 
-static int wait_body(iris_t *iris, void *arg)
+static RANK_TEST(a_wait_that_never_ends_says_what_it_waited_for, 1, 2)
 {
     atomic_int running = 0;
     struct deadline_args args = {iris_device_context(iris), NULL, &running,
@@ -176,7 +176,6 @@ static int stay_away_body(iris_t *iris, void *arg)
     uint64_t *told;
     void *remote;
 
-    (void)arg;
     if (harness_on_gpu(iris)) {
         (void)harness_left_out(__func__, LEFT_OUT);
         return IRIS_ERR_TIMEOUT; /* what it is to come to */
@@ -200,7 +199,7 @@ static int stay_away_body(iris_t *iris, void *arg)
     return status;
 }
 
-static int turn_body(iris_t *iris, void *arg)
+static RANK_TEST(a_kernel_that_cannot_be_ended_may_be_let_go, 1)
 {
     atomic_int running = 0, go = 0;
     struct deadline_args args = {iris_device_context(iris), NULL, &running,
@@ -222,13 +221,7 @@ static int turn_body(iris_t *iris, void *arg)
     return check_usable(iris, &args);
 }
 
-static void a_wait_that_never_ends_says_what_it_waited_for(void **state)
-{
-    harness_run(1, wait_body, NULL);
-    harness_run(2, wait_body, NULL);
-}
-
-static void a_grid_that_waits_for_its_last_workgroup_has_to_fit(void **state)
+static TEST(a_grid_that_waits_for_its_last_workgroup_has_to_fit)
 {
     int fits = 0;
 
@@ -240,26 +233,11 @@ static void a_grid_that_waits_for_its_last_workgroup_has_to_fit(void **state)
     unsetenv("IRIS_SIM_CUS");
 }
 
-static void a_device_barrier_without_one_rank_ends_on_the_others(void **state)
+static TEST(a_device_barrier_without_one_rank_ends_on_the_others)
 {
     assert_int_equal(iris_spawn(NULL, 4, stay_away_body, NULL),
                      IRIS_ERR_TIMEOUT);
 }
 
-static void a_kernel_that_cannot_be_ended_may_be_let_go(void **state)
-{
-    harness_run(1, turn_body, NULL);
-}
-
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_wait_that_never_ends_says_what_it_waited_for),
-        cmocka_unit_test(a_grid_that_waits_for_its_last_workgroup_has_to_fit),
-        cmocka_unit_test(a_device_barrier_without_one_rank_ends_on_the_others),
-        cmocka_unit_test(a_kernel_that_cannot_be_ended_may_be_let_go),
-    };
-
-    return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
-}
+TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, unit);
 #endif /* IRIS_ON_CPU */

@@ -65,7 +65,6 @@ static int init_with_few_descriptors(void *arg)
 {
     int succeeded = 0;
 
-    (void)arg;
     for (int count = 0; count < ENOUGH; count++) {
         struct leaks before;
         iris_status_t status;
@@ -92,7 +91,7 @@ static int init_with_few_descriptors(void *arg)
     return 0;
 }
 
-static void init_without_descriptors_says_what_to_raise(void **state)
+static TEST(init_without_descriptors_says_what_to_raise)
 {
     in_child(init_with_few_descriptors, NULL);
 }
@@ -165,7 +164,7 @@ static int check_few(const struct few *few, const struct proc_report *reports)
     return own->status == IRIS_OK;
 }
 
-static void one_rank_without_descriptors_fails_all_and_is_named(void **state)
+static TEST(one_rank_without_descriptors_fails_all_and_is_named)
 {
     char kept[32];
 
@@ -190,7 +189,6 @@ static void one_rank_without_descriptors_fails_all_and_is_named(void **state)
 
 static int nothing(iris_t *iris, void *arg)
 {
-    (void)arg;
     return iris_barrier(iris, NULL, NULL);
 }
 
@@ -199,7 +197,6 @@ static int spawn_with_few_descriptors(void *arg)
 {
     iris_status_t status = IRIS_ERR_STATE;
 
-    (void)arg;
     for (int count = 0; count < 4 * ENOUGH && status != IRIS_OK; count++) {
         struct leaks before;
 
@@ -218,18 +215,9 @@ static int spawn_with_few_descriptors(void *arg)
     return 0;
 }
 
-static void rank_threads_without_descriptors_all_return(void **state)
+static TEST(rank_threads_without_descriptors_all_return)
 {
     in_child(spawn_with_few_descriptors, NULL);
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(init_without_descriptors_says_what_to_raise),
-        cmocka_unit_test(one_rank_without_descriptors_fails_all_and_is_named),
-        cmocka_unit_test(rank_threads_without_descriptors_all_return),
-    };
-
-    return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
-}
+TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, unit);

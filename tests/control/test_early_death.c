@@ -28,8 +28,6 @@ static void body(int rank, struct proc_report *report, void *arg)
     iris_t *iris;
     void *ptr;
 
-    (void)rank;
-    (void)arg;
     proc_reach(report, 1);
     iris = proc_init(report);
     while (iris != NULL && report->status == IRIS_OK) {
@@ -67,7 +65,7 @@ static uint32_t next_random(uint64_t *state)
     return (uint32_t)(*state >> 33);
 }
 
-static void a_rank_may_die_at_any_moment_of_init(void **state)
+static TEST(a_rank_may_die_at_any_moment_of_init)
 {
     size_t rounds = harness_count(MANY_ROUNDS, SAMPLE_ROUNDS);
     uint64_t random = 7;
@@ -113,12 +111,10 @@ static void in_child(void)
 
 static int never(iris_t *iris, void *arg)
 {
-    (void)iris;
-    (void)arg;
     return harness_failed(__FILE__, __LINE__, "the function ran", 1, 0);
 }
 
-static void spawn_does_not_wait_for_a_child_that_died_before_init(void **state)
+static TEST(spawn_does_not_wait_for_a_child_that_died_before_init)
 {
     struct iris_config config;
     struct leaks before;
@@ -142,12 +138,4 @@ static void spawn_does_not_wait_for_a_child_that_died_before_init(void **state)
     assert_int_equal(leaks_found_files(), 0);
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_rank_may_die_at_any_moment_of_init),
-        cmocka_unit_test(spawn_does_not_wait_for_a_child_that_died_before_init),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

@@ -67,16 +67,12 @@ static iris_status_t wait_in_kernel(iris_t *iris,
 
 static iris_status_t in_signal_wait(iris_t *iris, int rank, int victim)
 {
-    (void)rank;
-    (void)victim;
     return wait_in_kernel(iris, wait_for_signal);
 }
 
 /* A loop of the kernel's own cannot be ended on a GPU. */
 static iris_status_t in_spin_loop(iris_t *iris, int rank, int victim)
 {
-    (void)rank;
-    (void)victim;
     return harness_on_gpu(iris) ? in_signal_wait(iris, rank, victim)
                                 : wait_in_kernel(iris, spin_for_lock);
 }
@@ -142,8 +138,6 @@ static iris_status_t between_device_barriers(iris_t *iris, int rank, int victim)
 {
     iris_status_t status = IRIS_OK;
 
-    (void)rank;
-    (void)victim;
     while (status == IRIS_OK) {
         status = iris_device_barrier(iris, NULL, NULL);
         if (status == IRIS_OK) {
@@ -158,8 +152,6 @@ static iris_status_t between_collectives(iris_t *iris, int rank, int victim)
     iris_status_t status;
     void *words;
 
-    (void)rank;
-    (void)victim;
     status = iris_calloc(iris, 100000, 4, &words);
     for (size_t count = 1; status == IRIS_OK; count = count * 7 % 99991) {
         status = iris_all_reduce(iris, words, words, count, IRIS_DTYPE_U32,
@@ -176,8 +168,6 @@ static iris_status_t between_allocations(iris_t *iris, int rank, int victim)
     iris_status_t status = IRIS_OK;
     void *ptr;
 
-    (void)rank;
-    (void)victim;
     while (status == IRIS_OK) {
         status = iris_malloc(iris, 100000, &ptr);
         if (status == IRIS_OK) {
@@ -192,7 +182,6 @@ static iris_status_t between_deferred_frees(iris_t *iris, int rank, int victim)
     iris_status_t status = IRIS_OK;
     void *ptrs[4];
 
-    (void)victim;
     while (status == IRIS_OK) {
         for (int i = 0; i < 4 && status == IRIS_OK; i++) {
             status = iris_malloc(iris, 100000, &ptrs[i]);
@@ -210,8 +199,6 @@ static iris_status_t between_groups(iris_t *iris, int rank, int victim)
     iris_status_t status = IRIS_OK;
     iris_group_t *group;
 
-    (void)rank;
-    (void)victim;
     while (status == IRIS_OK) {
         status = iris_group_create(iris, all, RANKS, &group);
         if (status == IRIS_OK) {
@@ -317,7 +304,7 @@ static void kill_in(const struct scenario *scenario, int victim)
 }
 
 /* Kernels of two nodes, of which each rank's waits for ranks of the other. */
-static void survivors_on_other_nodes_learn_who_died(void **state)
+static TEST(survivors_on_other_nodes_learn_who_died)
 {
     static const struct scenario across[] = {
         {"in a spin loop across nodes", in_spin_loop},
@@ -345,7 +332,7 @@ static void survivors_on_other_nodes_learn_who_died(void **state)
     unsetenv("IRIS_NODES");
 }
 
-static void survivors_learn_who_died_wherever_they_wait(void **state)
+static TEST(survivors_learn_who_died_wherever_they_wait)
 {
     static const int victims[] = {0, 2, RANKS - 1};
     /* A process takes seconds to open a GPU: each scenario has one victim. */
@@ -373,7 +360,7 @@ static void body_finalize(int rank, struct proc_report *report, void *arg)
     proc_note(report, iris_finalize(iris));
 }
 
-static void finalize_does_not_wait_for_the_dead(void **state)
+static TEST(finalize_does_not_wait_for_the_dead)
 {
     for (int victim = 0; victim < RANKS; victim++) {
         struct procs procs;
@@ -402,14 +389,12 @@ static void body_orderly(int rank, struct proc_report *report, void *arg)
 {
     iris_t *iris = proc_init(report);
 
-    (void)arg;
-    (void)rank;
     if (iris != NULL) {
         proc_note(report, iris_finalize(iris));
     }
 }
 
-static void ranks_that_finalize_and_end_are_not_lost(void **state)
+static TEST(ranks_that_finalize_and_end_are_not_lost)
 {
     size_t rounds = harness_count(200, harness_has_gpu() ? 2 : 10);
 
@@ -425,14 +410,4 @@ static void ranks_that_finalize_and_end_are_not_lost(void **state)
     }
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(survivors_learn_who_died_wherever_they_wait),
-        cmocka_unit_test(survivors_on_other_nodes_learn_who_died),
-        cmocka_unit_test(finalize_does_not_wait_for_the_dead),
-        cmocka_unit_test(ranks_that_finalize_and_end_are_not_lost),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

@@ -241,7 +241,7 @@ static void come_all(struct root *root, enum iris_control_kind kind,
     assert_int_equal(root->status, IRIS_OK);
 }
 
-static void strangers_are_refused_with_the_reason(void **state)
+static TEST(strangers_are_refused_with_the_reason)
 {
     static const enum iris_control_kind kinds[] = {IRIS_CONTROL_UNIX,
                                                    IRIS_CONTROL_TCP};
@@ -274,7 +274,7 @@ static void strangers_are_refused_with_the_reason(void **state)
 }
 
 /* A message that makes no sense ends its connection, and nothing else. */
-static void a_rank_that_talks_nonsense_has_ended(void **state)
+static TEST(a_rank_that_talks_nonsense_has_ended)
 {
     struct root *root = open_root(IRIS_CONTROL_UNIX);
     struct iris_message_head head;
@@ -315,7 +315,7 @@ static struct iris_message_head next_message(struct iris_session *session)
 }
 
 /* A member may post again before the hub has sent its last post. */
-static void posts_arrive_in_order(void **state)
+static TEST(posts_arrive_in_order)
 {
     const struct iris_part parts[2] = {{"call", 4}, {NULL, 0}};
     struct root *root = open_root(IRIS_CONTROL_UNIX);
@@ -344,7 +344,7 @@ static void posts_arrive_in_order(void **state)
 }
 
 /* Nothing is lost with a connection, and nothing comes twice. */
-static void a_link_that_is_cut_is_resumed(void **state)
+static TEST(a_link_that_is_cut_is_resumed)
 {
     const struct iris_part parts[2] = {{"call", 4}, {NULL, 0}};
     struct root *root = open_hub(IRIS_CONTROL_TCP, 0, 1);
@@ -384,7 +384,7 @@ static void a_link_that_is_cut_is_resumed(void **state)
 }
 
 /* A leader that has closed its hub is not sought, though its process goes on. */
-static void a_leader_that_says_the_end_has_ended(void **state)
+static TEST(a_leader_that_says_the_end_has_ended)
 {
     struct root *root = open_hub(IRIS_CONTROL_TCP, 0, 1);
     struct iris_session session;
@@ -404,7 +404,7 @@ static void a_leader_that_says_the_end_has_ended(void **state)
 }
 
 /* Else rank 1 would wait for rank 2, and name it for rank 0. */
-static void a_leader_that_is_stopped_keeps_no_others_apart(void **state)
+static TEST(a_leader_that_is_stopped_keeps_no_others_apart)
 {
     struct root *root = open_hub(IRIS_CONTROL_TCP, 2, 1);
     struct pollfd polled = {.fd = root->listeners[1], .events = POLLIN};
@@ -447,7 +447,7 @@ static void await_sent(const struct root *root, uint64_t seq)
 }
 
 /* It may be a process that was stopped. All learn which rank it is. */
-static void a_leader_that_does_not_read_is_cut_off(void **state)
+static TEST(a_leader_that_does_not_read_is_cut_off)
 {
     static unsigned char data[IRIS_POST_BYTES];
     const struct iris_part parts[2] = {{data, sizeof data}, {NULL, 0}};
@@ -477,7 +477,7 @@ static void a_leader_that_does_not_read_is_cut_off(void **state)
     close_root(root);
 }
 
-static void a_listener_without_descriptors_says_so(void **state)
+static TEST(a_listener_without_descriptors_says_so)
 {
     struct iris_control_parts parts = IRIS_CONTROL_NO_PARTS;
     struct iris_hello hello = {.rank = 0};
@@ -494,18 +494,4 @@ static void a_listener_without_descriptors_says_so(void **state)
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(strangers_are_refused_with_the_reason),
-        cmocka_unit_test(a_rank_that_talks_nonsense_has_ended),
-        cmocka_unit_test(posts_arrive_in_order),
-        cmocka_unit_test(a_link_that_is_cut_is_resumed),
-        cmocka_unit_test(a_leader_that_says_the_end_has_ended),
-        cmocka_unit_test(a_leader_that_is_stopped_keeps_no_others_apart),
-        cmocka_unit_test(a_leader_that_does_not_read_is_cut_off),
-        cmocka_unit_test(a_listener_without_descriptors_says_so),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

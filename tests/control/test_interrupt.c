@@ -40,7 +40,6 @@ static iris_t *_Atomic target;
 
 static void on_alarm(int number)
 {
-    (void)number;
     iris_interrupt(atomic_load(&target));
 }
 
@@ -122,7 +121,7 @@ static int barrier_body(iris_t *iris, void *arg)
     return IRIS_ERR_INTERRUPTED;
 }
 
-static void a_barrier_can_be_interrupted(void **state)
+static TEST(a_barrier_can_be_interrupted)
 {
     run(barrier_body, IRIS_ERR_INTERRUPTED);
 }
@@ -169,7 +168,7 @@ static int kernel_body(iris_t *iris, void *arg)
     return status;
 }
 
-static void a_wait_for_a_kernel_can_be_interrupted(void **state)
+static TEST(a_wait_for_a_kernel_can_be_interrupted)
 {
     run(kernel_body, IRIS_ERR_INTERRUPTED);
 }
@@ -200,7 +199,7 @@ static int finalize_body(iris_t *iris, void *arg)
     return IRIS_ERR_INTERRUPTED;
 }
 
-static void finalize_can_be_interrupted(void **state)
+static TEST(finalize_can_be_interrupted)
 {
     run(finalize_body, IRIS_ERR_INTERRUPTED);
 }
@@ -238,12 +237,12 @@ static int end_body(iris_t *iris, void *arg)
     return leave_for(iris, arg, 0);
 }
 
-static void peers_learn_why_a_rank_failed(void **state)
+static TEST(peers_learn_why_a_rank_failed)
 {
     run_for(fail_body, IRIS_ERR_PEER_LOST, "");
 }
 
-static void peers_learn_why_a_rank_ended(void **state)
+static TEST(peers_learn_why_a_rank_ended)
 {
     run_for(end_body, IRIS_ERR_PEER_LOST, "");
 }
@@ -253,7 +252,6 @@ static void ask_who_is_lost(int rank, struct proc_report *report, void *arg)
 {
     iris_t *iris = proc_init(report);
 
-    (void)arg;
     if (iris == NULL) {
         return;
     }
@@ -269,7 +267,7 @@ static void ask_who_is_lost(int rank, struct proc_report *report, void *arg)
     proc_finalize(report, iris);
 }
 
-static void the_rank_that_was_lost_is_known_without_a_wait(void **state)
+static TEST(the_rank_that_was_lost_is_known_without_a_wait)
 {
     struct procs procs;
 
@@ -308,7 +306,6 @@ static void spin_beside(int rank, struct proc_report *report, void *arg)
     iris_t *iris = proc_init(report);
     pthread_t threads[2];
 
-    (void)arg;
     if (iris == NULL) {
         return;
     }
@@ -327,7 +324,7 @@ static void spin_beside(int rank, struct proc_report *report, void *arg)
     proc_finalize(report, iris);
 }
 
-static void threads_that_spin_learn_of_a_loss_while_another_waits(void **state)
+static TEST(threads_that_spin_learn_of_a_loss_while_another_waits)
 {
     struct procs procs;
 
@@ -341,17 +338,4 @@ static void threads_that_spin_learn_of_a_loss_while_another_waits(void **state)
     procs_free(&procs);
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_rank_that_was_lost_is_known_without_a_wait),
-        cmocka_unit_test(threads_that_spin_learn_of_a_loss_while_another_waits),
-        cmocka_unit_test(a_barrier_can_be_interrupted),
-        cmocka_unit_test(a_wait_for_a_kernel_can_be_interrupted),
-        cmocka_unit_test(finalize_can_be_interrupted),
-        cmocka_unit_test(peers_learn_why_a_rank_failed),
-        cmocka_unit_test(peers_learn_why_a_rank_ended),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

@@ -28,7 +28,6 @@ static void wait_across(int rank, struct proc_report *report, void *arg)
     int is_member = rank == 0 || rank == 3;
     iris_group_t *group = NULL;
 
-    (void)arg;
     if (iris == NULL) {
         return;
     }
@@ -51,7 +50,7 @@ static void check_message(const struct proc_report *report, const char *text)
     }
 }
 
-static void the_ranks_behind_a_dead_leader_are_named(void **state)
+static TEST(the_ranks_behind_a_dead_leader_are_named)
 {
     struct procs procs;
     int64_t death_ns;
@@ -78,11 +77,4 @@ static void the_ranks_behind_a_dead_leader_are_named(void **state)
     procs_free(&procs);
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_ranks_behind_a_dead_leader_are_named),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

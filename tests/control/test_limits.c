@@ -35,7 +35,6 @@ static void in_child(int (*fn)(void *), void *arg)
 
 static int nothing(iris_t *iris, void *arg)
 {
-    (void)arg;
     return iris_barrier(iris, NULL, NULL);
 }
 
@@ -58,7 +57,6 @@ static int init_without_threads(void *arg)
     struct leaks before;
     iris_t *iris = NULL;
 
-    (void)arg;
     limit_threads();
     iris_config_init(&config);
     config.heap_bases_prefix = "/tmp/iris-none";
@@ -75,7 +73,7 @@ static int init_without_threads(void *arg)
     return 0;
 }
 
-static void without_threads_init_says_what_to_raise(void **state)
+static TEST(without_threads_init_says_what_to_raise)
 {
     in_child(init_without_threads, NULL);
 }
@@ -86,7 +84,6 @@ static int streams_without_threads(void *arg)
     iris_t *iris = NULL;
     void *ptr;
 
-    (void)arg;
     CHECK_OK(iris_init(NULL, &iris));
     limit_threads();
     CHECK_STATUS(iris_stream_create(iris, &stream), IRIS_ERR_LIMIT);
@@ -98,7 +95,7 @@ static int streams_without_threads(void *arg)
     return 0;
 }
 
-static void a_stream_without_a_thread_is_refused(void **state)
+static TEST(a_stream_without_a_thread_is_refused)
 {
     in_child(streams_without_threads, NULL);
 }
@@ -110,7 +107,6 @@ static int init_with_small_files(void *arg)
     struct leaks before;
     iris_t *iris = NULL;
 
-    (void)arg;
     leaks_note(&before);
     setrlimit(RLIMIT_FSIZE, &limit);
     CHECK_STATUS(iris_init(NULL, &iris), IRIS_ERR_LIMIT);
@@ -127,14 +123,13 @@ static int init_with_small_files(void *arg)
     return 0;
 }
 
-static void a_limit_on_files_is_an_error_not_a_signal(void **state)
+static TEST(a_limit_on_files_is_an_error_not_a_signal)
 {
     in_child(init_with_small_files, NULL);
 }
 
 static void ignore(int number)
 {
-    (void)number;
 }
 
 static int allocate_under_fire(void *arg)
@@ -145,7 +140,6 @@ static int allocate_under_fire(void *arg)
     iris_t *iris = NULL;
     void *ptr;
 
-    (void)arg;
     iris_config_init(&config);
     config.heap_bytes = 48 << 20;
     sigaction(SIGALRM, &action, NULL);
@@ -161,19 +155,9 @@ static int allocate_under_fire(void *arg)
     return 0;
 }
 
-static void a_periodic_signal_disturbs_nothing(void **state)
+static TEST(a_periodic_signal_disturbs_nothing)
 {
     in_child(allocate_under_fire, NULL);
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_threads_init_says_what_to_raise),
-        cmocka_unit_test(a_stream_without_a_thread_is_refused),
-        cmocka_unit_test(a_limit_on_files_is_an_error_not_a_signal),
-        cmocka_unit_test(a_periodic_signal_disturbs_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
-}
+TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, unit);

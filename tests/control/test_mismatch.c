@@ -91,7 +91,7 @@ static int different_sizes(iris_t *iris, void *arg)
     return free_all(iris, blocks);
 }
 
-static void sizes_that_differ_are_told_to_all_and_undone(void **state)
+static TEST(sizes_that_differ_are_told_to_all_and_undone)
 {
     harness_run(RANKS, different_sizes, &(int){0});
 }
@@ -125,7 +125,7 @@ static int different_kinds(iris_t *iris, void *arg)
     return free_all(iris, blocks);
 }
 
-static void calls_that_differ_are_told_to_all_and_undone(void **state)
+static TEST(calls_that_differ_are_told_to_all_and_undone)
 {
     harness_run(RANKS, different_kinds, &(int){0});
 }
@@ -178,12 +178,12 @@ static int one_is_wrong(iris_t *iris, void *arg)
     return free_all(iris, blocks);
 }
 
-static void one_ranks_bad_argument_fails_all_and_names_it(void **state)
+static TEST(one_ranks_bad_argument_fails_all_and_names_it)
 {
     harness_run(RANKS, one_is_wrong, &(int){0});
 }
 
-static int different_broadcasts(iris_t *iris, void *arg)
+static RANK_TEST(broadcasts_that_differ_touch_nothing, RANKS)
 {
     int rank = iris_rank(iris);
     char data[16] = "untouched";
@@ -201,11 +201,6 @@ static int different_broadcasts(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-static void broadcasts_that_differ_touch_nothing(void **state)
-{
-    harness_run(RANKS, different_broadcasts, NULL);
-}
-
 /* ---- Calls of different groups ---- */
 
 struct pair {
@@ -216,7 +211,6 @@ struct pair {
 
 static iris_status_t barrier_of_all(iris_t *iris, iris_group_t *group)
 {
-    (void)group;
     return iris_barrier(iris, NULL, NULL);
 }
 
@@ -229,7 +223,6 @@ static iris_status_t allocate(iris_t *iris, iris_group_t *group)
 {
     void *ptr;
 
-    (void)group;
     return iris_malloc(iris, 64, &ptr);
 }
 
@@ -250,7 +243,7 @@ static int call_across(iris_t *iris, void *arg)
 }
 
 /* No group goes on after it, so ranks cannot finalize together. */
-static void calls_of_different_groups_are_told_at_once(void **state)
+static TEST(calls_of_different_groups_are_told_at_once)
 {
     struct pair pairs[] = {{.calls = {iris_group_destroy, allocate}},
                            {.calls = {iris_group_destroy, barrier_of_all}},
@@ -276,15 +269,4 @@ static void calls_of_different_groups_are_told_at_once(void **state)
     unsetenv("IRIS_SPAWN");
 }
 
-static int TEST_FILE(rank, sample, valgrind)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_that_differ_are_told_to_all_and_undone),
-        cmocka_unit_test(calls_that_differ_are_told_to_all_and_undone),
-        cmocka_unit_test(one_ranks_bad_argument_fails_all_and_names_it),
-        cmocka_unit_test(broadcasts_that_differ_touch_nothing),
-        cmocka_unit_test(calls_of_different_groups_are_told_at_once),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank, sample, valgrind);

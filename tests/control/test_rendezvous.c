@@ -80,7 +80,7 @@ static void expect(int count, const struct variable *variables,
     procs_free(&procs);
 }
 
-static void forked_processes_meet_by_environment(void **state)
+static TEST(forked_processes_meet_by_environment)
 {
     static const struct variable torch[] = {{0, "IRIS_RANK", ""},
                                             {1, "IRIS_RANK", ""},
@@ -103,7 +103,7 @@ static void forked_processes_meet_by_environment(void **state)
     expect(RANKS, torch, IRIS_OK, "");
 }
 
-static void a_bad_value_on_one_rank_reaches_all_at_once(void **state)
+static TEST(a_bad_value_on_one_rank_reaches_all_at_once)
 {
     for (int rank = 0; rank < RANKS; rank++) {
         const struct variable size[] = {{rank, "IRIS_HEAP_SIZE", "big"}, END};
@@ -121,7 +121,7 @@ static void a_bad_value_on_one_rank_reaches_all_at_once(void **state)
 }
 
 /* Which would otherwise wait for connections that nobody makes. */
-static void different_transports_are_told_with_both_values(void **state)
+static TEST(different_transports_are_told_with_both_values)
 {
     for (int rank = 0; rank < 2; rank++) {
         const struct variable one[] = {{rank, "IRIS_TRANSPORT", "none"},
@@ -143,7 +143,7 @@ static void different_transports_are_told_with_both_values(void **state)
 }
 
 /* It does not know how many ranks there are, nor, as rank 0, that any are. */
-static void a_bad_number_of_ranks_on_one_reaches_all_at_once(void **state)
+static TEST(a_bad_number_of_ranks_on_one_reaches_all_at_once)
 {
     for (int rank = 0; rank < RANKS; rank++) {
         const struct variable count[] = {{rank, "IRIS_NUM_RANKS", "many"}, END};
@@ -175,7 +175,7 @@ static void join_in_turn(int rank, struct proc_report *report, void *arg)
     }
 }
 
-static void who_is_there_is_told_at_once_who_comes_later_too(void **state)
+static TEST(who_is_there_is_told_at_once_who_comes_later_too)
 {
     for (int bad = 0; bad < 2; bad++) {
         struct turn *turn = mmap(NULL, sizeof *turn, PROT_READ | PROT_WRITE,
@@ -195,7 +195,7 @@ static void who_is_there_is_told_at_once_who_comes_later_too(void **state)
     }
 }
 
-static void ranks_that_want_different_jobs_are_told(void **state)
+static TEST(ranks_that_want_different_jobs_are_told)
 {
     static const struct variable heap[] = {{1, "IRIS_HEAP_SIZE", "32M"}, END};
     static const struct variable check[] = {{1, "IRIS_CHECK", "bounds"}, END};
@@ -226,7 +226,7 @@ static void set_deadline(const char *ms)
     setenv("IRIS_TIMEOUT_MS", ms, 1);
 }
 
-static void a_second_rank_0_is_told_who_the_first_is(void **state)
+static TEST(a_second_rank_0_is_told_who_the_first_is)
 {
     static const struct variable twice[] = {{2, "IRIS_RANK", "0"}, END};
     struct procs procs;
@@ -264,7 +264,7 @@ static void stay_away(int rank, struct proc_report *report, void *arg)
     }
 }
 
-static void a_rank_that_does_not_come_is_named(void **state)
+static TEST(a_rank_that_does_not_come_is_named)
 {
     for (int absent = 0; absent < RANKS; absent++) {
         struct procs procs;
@@ -294,7 +294,7 @@ static void a_rank_that_does_not_come_is_named(void **state)
     set_deadline(deadline);
 }
 
-static void names_left_in_shared_memory_do_not_matter(void **state)
+static TEST(names_left_in_shared_memory_do_not_matter)
 {
     static const struct variable job[] = {{0, "IRIS_JOB_ID", "iris-stale"},
                                           {1, "IRIS_JOB_ID", "iris-stale"},
@@ -312,19 +312,4 @@ static void names_left_in_shared_memory_do_not_matter(void **state)
     }
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(forked_processes_meet_by_environment),
-        cmocka_unit_test(a_bad_value_on_one_rank_reaches_all_at_once),
-        cmocka_unit_test(different_transports_are_told_with_both_values),
-        cmocka_unit_test(a_bad_number_of_ranks_on_one_reaches_all_at_once),
-        cmocka_unit_test(who_is_there_is_told_at_once_who_comes_later_too),
-        cmocka_unit_test(ranks_that_want_different_jobs_are_told),
-        cmocka_unit_test(a_second_rank_0_is_told_who_the_first_is),
-        cmocka_unit_test(a_rank_that_does_not_come_is_named),
-        cmocka_unit_test(names_left_in_shared_memory_do_not_matter),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

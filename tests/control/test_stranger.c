@@ -83,7 +83,7 @@ static void init_in(const char *job, const char *rank, iris_status_t expected,
     assert_int_equal(leaks_found(&before), 0);
 }
 
-static void a_name_that_is_taken_is_told_with_its_holder(void **state)
+static TEST(a_name_that_is_taken_is_told_with_its_holder)
 {
     int sock = squat("taken", getuid(), 1);
     char text[64];
@@ -158,7 +158,7 @@ static void check_told(int listens)
     close(result[1]);
 }
 
-static void ranks_are_told_that_somebody_has_rank_0s_name(void **state)
+static TEST(ranks_are_told_that_somebody_has_rank_0s_name)
 {
     check_told(1);
     check_told(0);
@@ -181,7 +181,7 @@ hold_as_nobody(uid_t uid, int ready, int done)
     _exit(sock < 0);
 }
 
-static void another_users_job_is_not_joined(void **state)
+static TEST(another_users_job_is_not_joined)
 {
     const struct passwd *nobody = getpwnam("nobody");
     int ready[2], done[2], how;
@@ -276,12 +276,12 @@ static void receive_visitor(int bytes, iris_status_t expected, const char *text)
     munmap(visit, sizeof *visit);
 }
 
-static void visitors_that_say_nothing_are_nobody(void **state)
+static TEST(visitors_that_say_nothing_are_nobody)
 {
     receive_visitor(0, IRIS_OK, "");
 }
 
-static void visitors_that_talk_nonsense_end_the_meeting(void **state)
+static TEST(visitors_that_talk_nonsense_end_the_meeting)
 {
     receive_visitor(5, IRIS_ERR_BOOTSTRAP,
                     "a message in the meeting that is not of");
@@ -300,7 +300,7 @@ static void *answer_nonsense(void *arg)
     return NULL;
 }
 
-static void a_rank_0_that_answers_nonsense_does_no_harm(void **state)
+static TEST(a_rank_0_that_answers_nonsense_does_no_harm)
 {
     int sock = squat("nonsense", getuid(), 1);
     pthread_t thread;
@@ -312,16 +312,4 @@ static void a_rank_0_that_answers_nonsense_does_no_harm(void **state)
     close(sock);
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_name_that_is_taken_is_told_with_its_holder),
-        cmocka_unit_test(ranks_are_told_that_somebody_has_rank_0s_name),
-        cmocka_unit_test(another_users_job_is_not_joined),
-        cmocka_unit_test(visitors_that_say_nothing_are_nobody),
-        cmocka_unit_test(visitors_that_talk_nonsense_end_the_meeting),
-        cmocka_unit_test(a_rank_0_that_answers_nonsense_does_no_harm),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

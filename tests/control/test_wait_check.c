@@ -39,7 +39,6 @@ static int end_soon(void *arg)
 
 static int never(void *arg)
 {
-    (void)arg;
     return 0;
 }
 
@@ -61,7 +60,6 @@ static int in_barrier(iris_t *iris, void *arg)
     struct asked asked = {.iris = iris, .released = IRIS_ERR_STATE};
     int rank = iris_rank(iris);
 
-    (void)arg;
     CHECK_OK(iris_malloc(iris, 64, &asked.ptr));
     iris_set_wait_check(rank == 0 ? end_soon : never, &asked);
     if (rank == 1) {
@@ -95,7 +93,6 @@ static int in_kernel(iris_t *iris, void *arg)
     struct asked asked = {.iris = iris};
     int rank = iris_rank(iris);
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, 1, sizeof *args.word, (void **)&args.word));
     if (rank == 1) {
         await_over();
@@ -118,7 +115,6 @@ static int in_deferred_free(iris_t *iris, void *arg)
     void *ptr;
     int rank = iris_rank(iris);
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, 1, sizeof *args.word, (void **)&args.word));
     CHECK_OK(iris_malloc(iris, 64, &ptr));
     if (rank == 0) {
@@ -152,17 +148,17 @@ static void run(iris_rank_fn body)
     assert_int_equal(leaks_found(&before), 0);
 }
 
-static void a_check_ends_the_wait_for_ranks(void **state)
+static TEST(a_check_ends_the_wait_for_ranks)
 {
     run(in_barrier);
 }
 
-static void a_check_ends_the_wait_for_a_kernel(void **state)
+static TEST(a_check_ends_the_wait_for_a_kernel)
 {
     run(in_kernel);
 }
 
-static void a_check_ends_the_wait_for_deferred_frees(void **state)
+static TEST(a_check_ends_the_wait_for_deferred_frees)
 {
     run(in_deferred_free);
 }
@@ -193,7 +189,7 @@ static void init_alone(int64_t rank)
     iris_set_wait_check(NULL, NULL);
 }
 
-static void a_check_ends_the_wait_for_ranks_that_never_come(void **state)
+static TEST(a_check_ends_the_wait_for_ranks_that_never_come)
 {
     init_alone(0);
     init_alone(1);
@@ -205,7 +201,6 @@ static void init_of_two(int rank, struct proc_report *report, void *arg)
     struct asked asked = {.count = 0};
     iris_t *iris = NULL;
 
-    (void)arg;
     if (rank == 2) {
         return;
     }
@@ -216,7 +211,7 @@ static void init_of_two(int rank, struct proc_report *report, void *arg)
     iris_set_wait_check(NULL, NULL);
 }
 
-static void a_rank_that_was_interrupted_is_lost_to_the_others(void **state)
+static TEST(a_rank_that_was_interrupted_is_lost_to_the_others)
 {
     struct procs procs;
 
@@ -228,15 +223,4 @@ static void a_rank_that_was_interrupted_is_lost_to_the_others(void **state)
     procs_free(&procs);
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_rank_that_was_interrupted_is_lost_to_the_others),
-        cmocka_unit_test(a_check_ends_the_wait_for_ranks_that_never_come),
-        cmocka_unit_test(a_check_ends_the_wait_for_ranks),
-        cmocka_unit_test(a_check_ends_the_wait_for_a_kernel),
-        cmocka_unit_test(a_check_ends_the_wait_for_deferred_frees),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

@@ -68,7 +68,6 @@ static int barrier_body(iris_t *iris, void *arg)
 {
     void *ptr;
 
-    (void)arg;
     CHECK_OK(iris_malloc(iris, 64, &ptr));
     if (iris_rank(iris) == 1) {
         harness_await_logged("iris_barrier has waited");
@@ -76,7 +75,7 @@ static int barrier_body(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-static void a_collective_call_says_for_whom_it_waits(void **state)
+static TEST(a_collective_call_says_for_whom_it_waits)
 {
     run(barrier_body, "iris_barrier has waited 0 s for rank 1: after 1 "
                       "collective calls it is outside the library since its "
@@ -87,7 +86,6 @@ static int stream_body(iris_t *iris, void *arg)
 {
     void *word;
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, 1, sizeof(uint64_t), &word));
     if (iris_rank(iris) == 1) {
         harness_await_logged("the host has waited");
@@ -97,7 +95,7 @@ static int stream_body(iris_t *iris, void *arg)
     return iris_stream_synchronize(iris, NULL);
 }
 
-static void a_stream_that_is_not_done_is_said_to(void **state)
+static TEST(a_stream_that_is_not_done_is_said_to)
 {
     run(stream_body, "the host has waited 0 s for a stream: ");
 }
@@ -122,7 +120,7 @@ static void come_late(int rank, struct proc_report *report, void *arg)
     proc_reach(report, 1);
 }
 
-static void init_says_for_whom_it_waits(void **state)
+static TEST(init_says_for_whom_it_waits)
 {
     static const char *const lines[2][2] = {
         {"[1/3] iris_init has waited 0 s for rank 0, which has not come; "
@@ -158,13 +156,4 @@ static void init_says_for_whom_it_waits(void **state)
     unsetenv("IRIS_WARN_MS");
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(init_says_for_whom_it_waits),
-        cmocka_unit_test(a_collective_call_says_for_whom_it_waits),
-        cmocka_unit_test(a_stream_that_is_not_done_is_said_to),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

@@ -193,7 +193,8 @@ IRIS_KERNEL(look_around, struct args)
     }
 }
 
-static int play_cells(iris_t *iris, void *arg)
+static RANK_TEST(every_atomic_type_order_and_scope_changes_its_element_alone,
+                 ALL_RANKS)
 {
     const size_t bytes = (size_t)iris_num_ranks(iris) * CASES * CELL;
     struct matrix matrix = {0};
@@ -201,7 +202,6 @@ static int play_cells(iris_t *iris, void *arg)
     uint64_t where;
     void *cells;
 
-    (void)arg;
     CHECK_EQUAL(matrix_open(iris, &matrix), 0);
     CHECK_OK(iris_malloc(iris, bytes, &cells));
     CHECK_OK(iris_memset(iris, cells, GUARD, bytes, NULL));
@@ -224,18 +224,4 @@ static int play_cells(iris_t *iris, void *arg)
     return 0;
 }
 
-static void
-every_atomic_type_order_and_scope_changes_its_element_alone(void **state)
-{
-    harness_run_all(play_cells, NULL);
-}
-
-static int TEST_FILE(matrix, sample)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(
-            every_atomic_type_order_and_scope_changes_its_element_alone),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(matrix, sample);

@@ -235,26 +235,18 @@ static int play_yard(iris_t *iris, void *arg)
     return 0;
 }
 
-static void floods_of_updates_lose_none_and_tear_nothing(void **state)
+static TEST(floods_of_updates_lose_none_and_tear_nothing)
 {
     struct pair pair = {{flood, flooded}, harness_count(100000, 2000)};
 
     harness_run_all(play_yard, &pair);
 }
 
-static void a_lock_on_one_rank_guards_plain_data_on_another(void **state)
+static TEST(a_lock_on_one_rank_guards_plain_data_on_another)
 {
     struct pair pair = {{guard, guarded}, harness_count(5000, 200)};
 
     harness_run_all(play_yard, &pair);
 }
 
-static int TEST_FILE(matrix)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(floods_of_updates_lose_none_and_tear_nothing),
-        cmocka_unit_test(a_lock_on_one_rank_guards_plain_data_on_another),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(matrix);

@@ -258,18 +258,11 @@ static int play_arenas(iris_t *iris, void *arg)
     return 0;
 }
 
-static void old_values_of_all_contenders_are_one_history(void **state)
+static TEST(old_values_of_all_contenders_are_one_history)
 {
     size_t rounds = harness_count(50, 3);
 
     harness_run_all(play_arenas, &rounds);
 }
 
-static int TEST_FILE(matrix, one_gpu)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(old_values_of_all_contenders_are_one_history),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(matrix, one_gpu);

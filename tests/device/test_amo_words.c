@@ -119,23 +119,14 @@ static int play_words(iris_t *iris, void *arg)
     return 0;
 }
 
-static void min_max_and_cas_take_nan_and_signed_zero_as_documented(void **state)
+static TEST(min_max_and_cas_take_nan_and_signed_zero_as_documented)
 {
     harness_run_all(play_words, (void *)special_floats);
 }
 
-static void one_word_may_be_used_at_other_widths_in_turn(void **state)
+static TEST(one_word_may_be_used_at_other_widths_in_turn)
 {
     harness_run_all(play_words, (void *)mixed_widths);
 }
 
-static int TEST_FILE(matrix)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(
-            min_max_and_cas_take_nan_and_signed_zero_as_documented),
-        cmocka_unit_test(one_word_may_be_used_at_other_widths_in_turn),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(matrix);

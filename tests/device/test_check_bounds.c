@@ -195,7 +195,6 @@ static int right_body(iris_t *iris, void *arg)
 {
     struct stray_args args;
 
-    (void)arg;
     CHECK_EQUAL(open_args(iris, &args), 0);
     CHECK_OK(iris_launch(iris, keep_to_bounds, 2, 1, &args, sizeof args, NULL));
     CHECK_OK(iris_device_barrier(iris, NULL, NULL));
@@ -212,17 +211,17 @@ static void with_check(int checked, iris_rank_fn body)
     unsetenv("IRIS_CHECK");
 }
 
-static void an_access_outside_of_what_is_allocated_ends_the_kernel(void **state)
+static TEST(an_access_outside_of_what_is_allocated_ends_the_kernel)
 {
     with_check(1, stray_body);
 }
 
-static void without_the_check_it_does_not(void **state)
+static TEST(without_the_check_it_does_not)
 {
     with_check(0, stray_body);
 }
 
-static void what_is_inside_passes_the_check(void **state)
+static TEST(what_is_inside_passes_the_check)
 {
     with_check(1, right_body);
 }
@@ -233,7 +232,6 @@ static int again_body(iris_t *iris, void *arg)
     struct stray_args args;
     void *again;
 
-    (void)arg;
     CHECK_EQUAL(open_args(iris, &args), 0);
     CHECK_OK(iris_malloc(iris, 4 * ELEMENTS, &again));
     CHECK(again == args.freed);
@@ -242,21 +240,10 @@ static int again_body(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-static void memory_that_is_allocated_again_is_not_freed(void **state)
+static TEST(memory_that_is_allocated_again_is_not_freed)
 {
     with_check(1, again_body);
 }
 
-static int TEST_FILE(rank, one_node, standard)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(
-            an_access_outside_of_what_is_allocated_ends_the_kernel),
-        cmocka_unit_test(without_the_check_it_does_not),
-        cmocka_unit_test(what_is_inside_passes_the_check),
-        cmocka_unit_test(memory_that_is_allocated_again_is_not_freed),
-    };
-
-    return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
-}
+TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, rank, one_node, standard);
 #endif /* IRIS_ON_CPU */

@@ -83,7 +83,7 @@ static int check_halves(iris_t *iris, struct convert_args *args, void *host)
 
 /* Floats from everywhere, and all around the ends of f16's subnormal and normal
  * numbers. */
-static int body(iris_t *iris, void *arg)
+static RANK_TEST(kernels_convert_as_the_host_does, 1)
 {
     static const uint32_t starts[] = {0x32ff0000, 0x387f0000, 0x477d0000,
                                       0x7f7f0000, 0xb2ff0000, 0xff7f0000};
@@ -91,7 +91,6 @@ static int body(iris_t *iris, void *arg)
     void *host = malloc(FLOATS * 2 * sizeof *args.halves);
     int ret;
 
-    (void)arg;
     CHECK(host != NULL);
     CHECK_OK(iris_malloc_typed(iris, HALVES, &args.floats));
     CHECK_OK(iris_malloc_typed(iris, FLOATS * 2, &args.halves));
@@ -105,16 +104,4 @@ static int body(iris_t *iris, void *arg)
     return ret;
 }
 
-static void kernels_convert_as_the_host_does(void **state)
-{
-    harness_run(1, body, NULL);
-}
-
-static int TEST_FILE(rank)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kernels_convert_as_the_host_does),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank);

@@ -133,7 +133,7 @@ static void leave_out(void)
     }
 }
 
-static void a_fault_writes_a_line_before_the_default_action(void **state)
+static TEST(a_fault_writes_a_line_before_the_default_action)
 {
     char text[4096];
     int status;
@@ -147,7 +147,7 @@ static void a_fault_writes_a_line_before_the_default_action(void **state)
                                                   : status != 0);
 }
 
-static void the_programs_own_handler_comes_after_the_line(void **state)
+static TEST(the_programs_own_handler_comes_after_the_line)
 {
     char text[4096], *line;
     int status;
@@ -161,7 +161,7 @@ static void the_programs_own_handler_comes_after_the_line(void **state)
     assert_int_equal(WEXITSTATUS(status), 7);
 }
 
-static void the_line_names_the_allocation_that_is_nearest(void **state)
+static TEST(the_line_names_the_allocation_that_is_nearest)
 {
     char text[4096];
 
@@ -172,7 +172,7 @@ static void the_line_names_the_allocation_that_is_nearest(void **state)
                      "heap offset ");
 }
 
-static void a_kernel_that_uses_up_its_stack_gets_its_line(void **state)
+static TEST(a_kernel_that_uses_up_its_stack_gets_its_line)
 {
     char text[4096];
 
@@ -182,11 +182,10 @@ static void a_kernel_that_uses_up_its_stack_gets_its_line(void **state)
                "[Iris] rank 0: kernel make_fault, workgroup 1: SIGSEGV at ");
 }
 
-static int no_context_body(iris_t *iris, void *arg)
+static RANK_TEST(a_context_that_is_NULL_ends_the_kernel, 2)
 {
     struct fault_args args = {.what = NO_CONTEXT};
 
-    (void)arg;
     CHECK_OK(iris_launch(iris, make_fault, 2, 1, &args, sizeof args, NULL));
     CHECK_BAD(
         iris, iris_stream_synchronize(iris, NULL), IRIS_ERR_INVALID,
@@ -195,18 +194,12 @@ static int no_context_body(iris_t *iris, void *arg)
     return iris_clear_error(iris);
 }
 
-static void a_context_that_is_NULL_ends_the_kernel(void **state)
-{
-    harness_run(2, no_context_body, NULL);
-}
-
 static int ordinary_body(iris_t *iris, void *arg)
 {
-    (void)arg;
     return iris_barrier(iris, NULL, NULL);
 }
 
-static void when_streams_are_gone_so_is_the_handler(void **state)
+static TEST(when_streams_are_gone_so_is_the_handler)
 {
     struct sigaction before, after;
 
@@ -217,17 +210,5 @@ static void when_streams_are_gone_so_is_the_handler(void **state)
     assert_int_equal(before.sa_flags, after.sa_flags);
 }
 
-static int TEST_FILE(rank, one_node, standard)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_fault_writes_a_line_before_the_default_action),
-        cmocka_unit_test(the_programs_own_handler_comes_after_the_line),
-        cmocka_unit_test(the_line_names_the_allocation_that_is_nearest),
-        cmocka_unit_test(a_kernel_that_uses_up_its_stack_gets_its_line),
-        cmocka_unit_test(a_context_that_is_NULL_ends_the_kernel),
-        cmocka_unit_test(when_streams_are_gone_so_is_the_handler),
-    };
-
-    return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
-}
+TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, rank, one_node, standard);
 #endif /* IRIS_ON_CPU */

@@ -42,7 +42,7 @@ static unsigned from_f32(float value, int fraction)
                          : iris_f8e5m2_from_f32(value).bits;
 }
 
-static void each_value_is_exact_and_comes_back(void **state)
+static TEST(each_value_is_exact_and_comes_back)
 {
     for (unsigned bits = 0; bits < 512; bits++) {
         int fraction = bits < 256 ? 3 : 2;
@@ -79,7 +79,7 @@ static void check(float value, int fraction)
 
 /* Each number, the middle between it and the next one, and the floats beside
  * both. */
-static void middles_round_to_even(void **state)
+static TEST(middles_round_to_even)
 {
     for (int fraction = 2; fraction <= 3; fraction++) {
         for (unsigned bits = 0; bits < 0x7f; bits++) {
@@ -98,7 +98,7 @@ static void middles_round_to_even(void **state)
 }
 
 /* A prime apart, or all if the run is long. */
-static void floats_round_to_the_nearest(void **state)
+static TEST(floats_round_to_the_nearest)
 {
     uint32_t step = (uint32_t)harness_count(1, 65521), bits = 0;
 
@@ -109,7 +109,7 @@ static void floats_round_to_the_nearest(void **state)
     } while (bits >= step);
 }
 
-static void what_is_too_large_is_as_the_types_have_it(void **state)
+static TEST(what_is_too_large_is_as_the_types_have_it)
 {
     assert_int_equal(from_f32(464.0f, 3), 0x7e);
     assert_int_equal(from_f32(nextafterf(464.0f, 1e9f), 3), 0x7f);
@@ -120,14 +120,4 @@ static void what_is_too_large_is_as_the_types_have_it(void **state)
     assert_int_equal(from_f32(NAN, 2), 0x7f);
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_value_is_exact_and_comes_back),
-        cmocka_unit_test(middles_round_to_even),
-        cmocka_unit_test(floats_round_to_the_nearest),
-        cmocka_unit_test(what_is_too_large_is_as_the_types_have_it),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_GROUP_WITH(NULL, NULL, unit);

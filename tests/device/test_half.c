@@ -113,7 +113,7 @@ static void check_nan(const struct format *format, uint32_t bits)
     assert_int_equal(format->from_f32(value) | quiet, bits | quiet);
 }
 
-static void every_pattern_is_what_ieee_says_and_comes_back(void **state)
+static TEST(every_pattern_is_what_ieee_says_and_comes_back)
 {
     for (size_t f = 0; f < NUM_FORMATS; f++) {
         for (uint32_t bits = 0; bits < 0x10000; bits++) {
@@ -153,7 +153,7 @@ static void check_between(const struct format *format, uint32_t low)
     }
 }
 
-static void values_between_go_to_the_nearest_and_ties_to_even(void **state)
+static TEST(values_between_go_to_the_nearest_and_ties_to_even)
 {
     for (size_t f = 0; f < NUM_FORMATS; f++) {
         for (uint32_t low = 0; low < infinity_of(&formats[f]); low++) {
@@ -176,7 +176,7 @@ static double nearest(const struct format *format, uint32_t magnitude)
     return (sum - big) * last_place;
 }
 
-static void floats_from_everywhere_round_as_in_double(void **state)
+static TEST(floats_from_everywhere_round_as_in_double)
 {
     const uint32_t step = harness_count(1, 0) ? 41 : 4099; /* primes */
 
@@ -201,8 +201,7 @@ static void floats_from_everywhere_round_as_in_double(void **state)
     }
 }
 
-static void
-too_large_becomes_infinity_and_every_nan_stays_a_quiet_nan(void **state)
+static TEST(too_large_becomes_infinity_and_every_nan_stays_a_quiet_nan)
 {
     for (size_t f = 0; f < NUM_FORMATS; f++) {
         const struct format *format = &formats[f];
@@ -224,15 +223,4 @@ too_large_becomes_infinity_and_every_nan_stays_a_quiet_nan(void **state)
     }
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_pattern_is_what_ieee_says_and_comes_back),
-        cmocka_unit_test(values_between_go_to_the_nearest_and_ties_to_even),
-        cmocka_unit_test(floats_from_everywhere_round_as_in_double),
-        cmocka_unit_test(
-            too_large_becomes_infinity_and_every_nan_stays_a_quiet_nan),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_GROUP_WITH(NULL, NULL, unit);

@@ -161,7 +161,7 @@ static int check_run(const struct record *record)
     return 0;
 }
 
-static int values_body(iris_t *iris, void *arg)
+static RANK_TEST(observers_get_the_values_that_operations_exchange, 1, 2)
 {
     struct record first = {0}, second = {0};
     const struct iris_observer observers[] = {
@@ -170,7 +170,6 @@ static int values_body(iris_t *iris, void *arg)
     struct values_args args = {iris_device_context(iris), NULL};
     void *words;
 
-    (void)arg;
     CPU_ONLY(iris, "nobody observes a GPU");
     CHECK_OK(iris_calloc(iris, 8, sizeof(uint64_t), &words));
     args.words = words;
@@ -192,13 +191,7 @@ static int values_body(iris_t *iris, void *arg)
     return iris_free(iris, words);
 }
 
-static void observers_get_the_values_that_operations_exchange(void **state)
-{
-    harness_run(1, values_body, NULL);
-    harness_run(2, values_body, NULL);
-}
-
-static int answer_body(iris_t *iris, void *arg)
+static RANK_TEST(an_observer_gets_the_poll_that_ended_a_wait, 2)
 {
     struct record record = {0};
     const struct iris_observer observer = {.device = note, .self = &record};
@@ -206,7 +199,6 @@ static int answer_body(iris_t *iris, void *arg)
     const struct iris_cpu_event *last;
     void *ball;
 
-    (void)arg;
     CPU_ONLY(iris, "nobody observes a GPU");
     CHECK_OK(iris_calloc(iris, 1, sizeof(uint64_t), &ball));
     args.ball = ball;
@@ -228,12 +220,7 @@ static int answer_body(iris_t *iris, void *arg)
     return iris_free(iris, ball);
 }
 
-static void an_observer_gets_the_poll_that_ended_a_wait(void **state)
-{
-    harness_run(2, answer_body, NULL);
-}
-
-static int ending_body(iris_t *iris, void *arg)
+static RANK_TEST(an_observer_can_end_a_kernel_before_an_operation, 1)
 {
     struct record record = {.answer = IRIS_ERR_MISMATCH, .answer_to = 4};
     const struct iris_observer observer = {.device = note, .self = &record};
@@ -241,7 +228,6 @@ static int ending_body(iris_t *iris, void *arg)
     uint64_t seen[2];
     void *words;
 
-    (void)arg;
     CPU_ONLY(iris, "nobody observes a GPU");
     CHECK_OK(iris_calloc(iris, 8, sizeof(uint64_t), &words));
     args.words = words;
@@ -259,12 +245,7 @@ static int ending_body(iris_t *iris, void *arg)
     return iris_free(iris, words);
 }
 
-static void an_observer_can_end_a_kernel_before_an_operation(void **state)
-{
-    harness_run(1, ending_body, NULL);
-}
-
-static void there_is_a_limit_on_observers(void **state)
+static TEST(there_is_a_limit_on_observers)
 {
     struct iris_observer observers[IRIS_MAX_OBSERVERS + 1] = {{.self = NULL}};
     struct iris_hooks hooks = {0};
@@ -279,15 +260,5 @@ static void there_is_a_limit_on_observers(void **state)
     assert_false(iris_i_hooks_watch_device(&hooks));
 }
 
-static int TEST_FILE(rank)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(observers_get_the_values_that_operations_exchange),
-        cmocka_unit_test(an_observer_gets_the_poll_that_ended_a_wait),
-        cmocka_unit_test(an_observer_can_end_a_kernel_before_an_operation),
-        cmocka_unit_test(there_is_a_limit_on_observers),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank);
 #endif /* IRIS_ON_CPU */

@@ -85,7 +85,8 @@ IRIS_KERNEL(exchange, struct tally_args)
     }
 }
 
-static int play_lanes(iris_t *iris, void *arg)
+static RANK_TEST(lane_loops_take_each_index_once_and_barriers_join_lanes,
+                 ALL_RANKS)
 {
     const unsigned grids[] = {1, 2, 3, 7};
     const uint64_t counts[] = {0, 1, 5, 1000};
@@ -95,7 +96,6 @@ static int play_lanes(iris_t *iris, void *arg)
     uint64_t where;
     void *memory;
 
-    (void)arg;
     CHECK_EQUAL(matrix_open(iris, &matrix), 0);
     CHECK_OK(iris_malloc(iris, sizeof(struct tally), &memory));
     args.context = iris_device_context(iris);
@@ -120,18 +120,4 @@ static int play_lanes(iris_t *iris, void *arg)
     return 0;
 }
 
-static void
-lane_loops_take_each_index_once_and_barriers_join_lanes(void **state)
-{
-    harness_run_all(play_lanes, NULL);
-}
-
-static int TEST_FILE(matrix)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(
-            lane_loops_take_each_index_once_and_barriers_join_lanes),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(matrix);

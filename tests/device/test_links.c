@@ -257,35 +257,25 @@ static void play_messages(enum way way)
                                 count / (GRID * WINDOW) + 1, way, WINDOW});
 }
 
-static void no_released_flag_overtakes_the_stores_before_it(void **state)
+static TEST(no_released_flag_overtakes_the_stores_before_it)
 {
     play_messages(STORE_FLAG);
 }
 
-static void no_released_update_overtakes_the_puts_before_it(void **state)
+static TEST(no_released_update_overtakes_the_puts_before_it)
 {
     play_messages(PUT_FLAG);
 }
 
-static void no_signal_overtakes_the_stores_of_other_lanes(void **state)
+static TEST(no_signal_overtakes_the_stores_of_other_lanes)
 {
     play_messages(STORE_WINDOW);
 }
 
-static void no_signal_overtakes_a_workgroups_put(void **state)
+static TEST(no_signal_overtakes_a_workgroups_put)
 {
     game_play_all((struct game){blocks, sizeof(struct block_board), GRID,
                                 harness_count(50000, 200), 0, 256});
 }
 
-static int TEST_FILE(rank)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_released_flag_overtakes_the_stores_before_it),
-        cmocka_unit_test(no_released_update_overtakes_the_puts_before_it),
-        cmocka_unit_test(no_signal_overtakes_the_stores_of_other_lanes),
-        cmocka_unit_test(no_signal_overtakes_a_workgroups_put),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank);

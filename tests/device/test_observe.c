@@ -344,7 +344,7 @@ static int run(iris_t *iris, struct watched_args *args,
     return 0;
 }
 
-static int observed_body(iris_t *iris, void *arg)
+static RANK_TEST(an_observer_sees_every_operation_and_changes_none, ALL_RANKS)
 {
     struct watched_args args = {iris_device_context(iris), NULL,
                                 iris_group_device(iris, NULL)};
@@ -353,7 +353,6 @@ static int observed_body(iris_t *iris, void *arg)
     struct iris_observer observer = {.device = note};
     void *boards;
 
-    (void)arg;
     CPU_ONLY(iris, "nobody observes a GPU");
     record = calloc(1, sizeof *record);
     CHECK(record != NULL);
@@ -385,17 +384,5 @@ static int observed_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void an_observer_sees_every_operation_and_changes_none(void **state)
-{
-    harness_run_all(observed_body, NULL);
-}
-
-static int TEST_FILE(rank)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_observer_sees_every_operation_and_changes_none),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank);
 #endif /* IRIS_ON_CPU */

@@ -242,50 +242,36 @@ static void play_messages(enum announce how)
                                 harness_count(1000000, 20000), how, 1});
 }
 
-static void
-data_is_seen_after_a_flag_that_is_released_and_acquired(void **state)
+static TEST(data_is_seen_after_a_flag_that_is_released_and_acquired)
 {
     play_messages(BY_STORE);
 }
 
-static void data_is_seen_after_a_flag_that_is_updated(void **state)
+static TEST(data_is_seen_after_a_flag_that_is_updated)
 {
     play_messages(BY_UPDATE);
 }
 
-static void data_is_seen_after_a_relaxed_flag_between_fences(void **state)
+static TEST(data_is_seen_after_a_relaxed_flag_between_fences)
 {
     play_messages(BY_FENCE);
 }
 
-static void data_is_seen_after_a_signal(void **state)
+static TEST(data_is_seen_after_a_signal)
 {
     play_messages(BY_SIGNAL);
 }
 
-static void a_signal_does_not_overtake_a_workgroups_put_or_store(void **state)
+static TEST(a_signal_does_not_overtake_a_workgroups_put_or_store)
 {
     game_play_all((struct game){bulk, sizeof(struct bulk_board), 1,
                                 harness_count(2000, 70), 0, 256});
 }
 
-static void all_to_all_cycles_need_no_barrier(void **state)
+static TEST(all_to_all_cycles_need_no_barrier)
 {
     game_play_all((struct game){fan_out, sizeof(struct fan_board), 1,
                                 harness_count(100000, 2000), 0, 64});
 }
 
-static int TEST_FILE(rank, one_gpu)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(
-            data_is_seen_after_a_flag_that_is_released_and_acquired),
-        cmocka_unit_test(data_is_seen_after_a_flag_that_is_updated),
-        cmocka_unit_test(data_is_seen_after_a_relaxed_flag_between_fences),
-        cmocka_unit_test(data_is_seen_after_a_signal),
-        cmocka_unit_test(a_signal_does_not_overtake_a_workgroups_put_or_store),
-        cmocka_unit_test(all_to_all_cycles_need_no_barrier),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank, one_gpu);

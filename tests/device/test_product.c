@@ -213,14 +213,13 @@ static int play_case(iris_t *iris, const struct args *all, char *heap,
     return 0;
 }
 
-static int play_all(iris_t *iris, void *arg)
+static RANK_TEST(products_of_every_layout_are_right_and_in_order_exact, 2)
 {
     struct args all = {.context = iris_device_context(iris)};
     char *host = (char *)malloc(3 * REGION);
     void *heap;
     int failed = host == NULL;
 
-    (void)arg;
     all.to_rank = (iris_rank(iris) + 1) % iris_num_ranks(iris);
     CHECK_OK(iris_malloc(iris, 3 * REGION, &heap));
     for (unsigned i = 0; i < NUM_CASES && !failed; i++) {
@@ -228,11 +227,6 @@ static int play_all(iris_t *iris, void *arg)
     }
     free(host);
     return failed;
-}
-
-static void products_of_every_layout_are_right_and_in_order_exact(void **state)
-{
-    harness_run(2, play_all, NULL);
 }
 
 /* A type without products, and one without elements of its own. */
@@ -250,13 +244,12 @@ IRIS_KERNEL(multiply_nothing, struct args)
     iris_wg_tile_sums_put(wg, dev, sums, args->c, IRIS_DTYPE_F32, dev.rank);
 }
 
-static int play_nothing(iris_t *iris, void *arg)
+static RANK_TEST(other_types_and_larger_tiles_leave_the_rest_alone, 1)
 {
     struct args args = {.context = iris_device_context(iris)};
     float host[1 << 14];
     void *heap;
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, 2, sizeof host, &heap));
     args.a = iris_tile(heap, 8, 8, 8, 4);
     args.b = args.a;
@@ -277,17 +270,4 @@ static int play_nothing(iris_t *iris, void *arg)
     return 0;
 }
 
-static void other_types_and_larger_tiles_leave_the_rest_alone(void **state)
-{
-    harness_run(1, play_nothing, NULL);
-}
-
-static int TEST_FILE(rank)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products_of_every_layout_are_right_and_in_order_exact),
-        cmocka_unit_test(other_types_and_larger_tiles_leave_the_rest_alone),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank);

@@ -270,7 +270,7 @@ static int body(iris_t *iris, void *arg)
     return where == 0 ? 0 : harness_failed(__FILE__, __LINE__, text, 1, 0);
 }
 
-static void every_way_moves_every_type_between_every_pair_of_ranks(void **state)
+static TEST(every_way_moves_every_type_between_every_pair_of_ranks)
 {
     const size_t sizes[] = {257, 0};
     struct sweep sweep = {LOAD, COPY_MASKED, sizes, 1, 0, 1};
@@ -278,7 +278,7 @@ static void every_way_moves_every_type_between_every_pair_of_ranks(void **state)
     harness_run_all(body, &sweep);
 }
 
-static void every_size_arrives_whole_and_nothing_beside_it(void **state)
+static TEST(every_size_arrives_whole_and_nothing_beside_it)
 {
     const size_t sizes[] = {1, 8, 16, 32, 257, MOST, 0};
     const enum way ways[] = {LOAD, GET, STORE, PUT, COPY};
@@ -290,7 +290,7 @@ static void every_size_arrives_whole_and_nothing_beside_it(void **state)
     }
 }
 
-static void no_cache_hint_changes_a_value(void **state)
+static TEST(no_cache_hint_changes_a_value)
 {
     const size_t sizes[] = {33, 0};
     struct sweep loads = {LOAD_HINT, LOAD_HINT, sizes, HINTS, 0, HINTS};
@@ -300,7 +300,7 @@ static void no_cache_hint_changes_a_value(void **state)
     harness_run_all(body, &stores);
 }
 
-static void masked_off_lanes_touch_nothing_and_load_other(void **state)
+static TEST(masked_off_lanes_touch_nothing_and_load_other)
 {
     const enum way ways[] = {LOAD_MASKED, GET_MASKED, STORE_MASKED, PUT_MASKED,
                              COPY_MASKED};
@@ -313,7 +313,7 @@ static void masked_off_lanes_touch_nothing_and_load_other(void **state)
     }
 }
 
-static void rounds_follow_each_other_through_the_same_memory(void **state)
+static TEST(rounds_follow_each_other_through_the_same_memory)
 {
     const size_t sizes[] = {31, 0};
     struct sweep gets = {GET, GET, sizes, 1, 0, harness_count(300, 4)};
@@ -354,7 +354,7 @@ IRIS_KERNEL(store_guarded, struct guarded_args)
     }
 }
 
-static int guarded_body(iris_t *iris, void *arg)
+static RANK_TEST(a_peer_that_is_none_does_no_harm_behind_a_test, ALL_RANKS)
 {
     uint64_t seen[ROUNDS * LANES], lanes;
     struct guarded_args args = {.context = iris_device_context(iris),
@@ -363,7 +363,6 @@ static int guarded_body(iris_t *iris, void *arg)
     int to = (iris_rank(iris) + 1) % iris_num_ranks(iris);
     void *memory;
 
-    (void)arg;
     for (int i = 0; i < LANES; i++) {
         peers[i] = i % 3 == 0 ? to : NOBODY;
     }
@@ -386,22 +385,4 @@ static int guarded_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_peer_that_is_none_does_no_harm_behind_a_test(void **state)
-{
-    harness_run_all(guarded_body, NULL);
-}
-
-static int TEST_FILE(matrix, code, sample, slow)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(
-            every_way_moves_every_type_between_every_pair_of_ranks),
-        cmocka_unit_test(every_size_arrives_whole_and_nothing_beside_it),
-        cmocka_unit_test(no_cache_hint_changes_a_value),
-        cmocka_unit_test(masked_off_lanes_touch_nothing_and_load_other),
-        cmocka_unit_test(rounds_follow_each_other_through_the_same_memory),
-        cmocka_unit_test(a_peer_that_is_none_does_no_harm_behind_a_test),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(matrix, code, sample, slow);

@@ -92,25 +92,17 @@ static int streams_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void data_is_seen_after_a_flag_between_workgroups(void **state)
+static TEST(data_is_seen_after_a_flag_between_workgroups)
 {
     game_play_all((struct game){messages, sizeof(struct scope_board), 2,
                                 harness_count(1000000, 5000), 0, 1});
 }
 
-static void data_is_seen_after_a_flag_between_streams(void **state)
+static TEST(data_is_seen_after_a_flag_between_streams)
 {
     size_t rounds = harness_count(1000000, 5000);
 
     harness_run_all(streams_body, &rounds);
 }
 
-static int TEST_FILE(rank)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(data_is_seen_after_a_flag_between_workgroups),
-        cmocka_unit_test(data_is_seen_after_a_flag_between_streams),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank);

@@ -19,12 +19,6 @@ struct board {
     uint64_t elements[IRIS_D_NUM_KINDS];
 };
 
-static void play(const struct iris_kernel *kernel, unsigned grid, size_t rounds)
-{
-    game_play_all(
-        (struct game){kernel, sizeof(struct board), grid, rounds, 0, 64});
-}
-
 IRIS_KERNEL(set_and_add, struct game_args)
 {
     iris_dev_t dev = iris_dev_init(args->context);
@@ -150,35 +144,25 @@ IRIS_KERNEL(rally_every_pair, struct game_args)
     }
 }
 
-static void signals_are_set_added_to_and_fetched_on_every_rank(void **state)
+static TEST(signals_are_set_added_to_and_fetched_on_every_rank)
 {
-    play(set_and_add, 1, 1);
-    play(set_and_add, 3, harness_count(100000, 1000));
+    GAME_PLAY(set_and_add, struct board, 1, 1);
+    GAME_PLAY(set_and_add, struct board, 3, harness_count(100000, 1000));
 }
 
-static void put_signal_relays_a_token_around_the_ring(void **state)
+static TEST(put_signal_relays_a_token_around_the_ring)
 {
-    play(relay, 1, harness_count(200000, 2000));
+    GAME_PLAY(relay, struct board, 1, harness_count(200000, 2000));
 }
 
-static void put_signal_carries_every_element_type(void **state)
+static TEST(put_signal_carries_every_element_type)
 {
-    play(put_every_type, 1, 1);
+    GAME_PLAY(put_every_type, struct board, 1, 1);
 }
 
-static void every_pair_plays_ping_pong(void **state)
+static TEST(every_pair_plays_ping_pong)
 {
-    play(rally_every_pair, 1, harness_count(20000, 1000));
+    GAME_PLAY(rally_every_pair, struct board, 1, harness_count(20000, 1000));
 }
 
-static int TEST_FILE(matrix, one_gpu, sample)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(signals_are_set_added_to_and_fetched_on_every_rank),
-        cmocka_unit_test(put_signal_relays_a_token_around_the_ring),
-        cmocka_unit_test(put_signal_carries_every_element_type),
-        cmocka_unit_test(every_pair_plays_ping_pong),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(matrix, one_gpu, sample);

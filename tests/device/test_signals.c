@@ -15,12 +15,6 @@ struct board {
     uint64_t data[2][GAME_MAX_RANKS]; /* [parity of the round][sender] */
 };
 
-static void play(const struct iris_kernel *kernel, unsigned grid, size_t rounds)
-{
-    game_play_all(
-        (struct game){kernel, sizeof(struct board), grid, rounds, 0, 64});
-}
-
 /* The vector calls against sets whose members are known: bit i of `left_out`
  * and `hit` is signal i's. */
 IRIS_DEVICE void check_set(iris_dev_t dev, struct board *board,
@@ -158,22 +152,15 @@ IRIS_KERNEL(everyone_to_everyone, struct game_args)
     }
 }
 
-static void vector_waits_and_tests_are_right_for_every_subset(void **state)
+static TEST(vector_waits_and_tests_are_right_for_every_subset)
 {
-    play(every_set, 1, 1);
+    GAME_PLAY(every_set, struct board, 1, 1);
 }
 
-static void vector_waits_find_each_sender_once_with_its_data(void **state)
+static TEST(vector_waits_find_each_sender_once_with_its_data)
 {
-    play(everyone_to_everyone, 1, harness_count(200000, 5000));
+    GAME_PLAY(everyone_to_everyone, struct board, 1,
+              harness_count(200000, 5000));
 }
 
-static int TEST_FILE(rank)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(vector_waits_and_tests_are_right_for_every_subset),
-        cmocka_unit_test(vector_waits_find_each_sender_once_with_its_data),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank);

@@ -88,14 +88,13 @@ static int use_heap(iris_t *iris, void **blocks, int64_t *sum_p)
     return 0;
 }
 
-static int trample_body(iris_t *iris, void *arg)
+static RANK_TEST(the_allocator_survives_a_kernel_that_overwrites_all, 1, 4)
 {
     void *blocks[BLOCKS] = {NULL};
     unsigned char *first = NULL, *end = NULL;
     struct iris_heap_stats stats;
     int64_t sum = 0;
 
-    (void)arg;
     for (size_t i = 0; i < BLOCKS; i++) {
         size_t bytes = 1 + i * 3001;
 
@@ -123,12 +122,6 @@ static int trample_body(iris_t *iris, void *arg)
     CHECK_EQUAL(stats.used_bytes, 0);
     CHECK_EQUAL(stats.largest_free_bytes, stats.free_bytes);
     return check_same(iris, sum);
-}
-
-static void the_allocator_survives_a_kernel_that_overwrites_all(void **state)
-{
-    harness_run(1, trample_body, NULL);
-    harness_run(4, trample_body, NULL);
 }
 
 /* Bytes of shared memory that everybody uses. */
@@ -164,7 +157,7 @@ static int measure(iris_t *iris, void *arg)
 
 /* Others use shared memory, too, more and less of it as time goes by: it is
  * enough to see once that so many heaps fit into so little. */
-static void large_heaps_take_next_to_nothing_before_they_are_used(void **state)
+static TEST(large_heaps_take_next_to_nothing_before_they_are_used)
 {
     struct iris_config config;
     struct usage usage = {0};
@@ -187,12 +180,4 @@ static void large_heaps_take_next_to_nothing_before_they_are_used(void **state)
     assert_true(attempts < ATTEMPTS);
 }
 
-static int TEST_FILE(rank)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_allocator_survives_a_kernel_that_overwrites_all),
-        cmocka_unit_test(large_heaps_take_next_to_nothing_before_they_are_used),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank);

@@ -76,17 +76,10 @@ IRIS_KERNEL(take_turns, struct game_args)
     }
 }
 
-static void a_ticket_lock_excludes_and_serves_in_order(void **state)
+static TEST(a_ticket_lock_excludes_and_serves_in_order)
 {
     game_play_all((struct game){take_turns, sizeof(struct ticket_board), 2,
                                 harness_count(20000, 50), 0, 64});
 }
 
-static int TEST_FILE(rank)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_ticket_lock_excludes_and_serves_in_order),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank);

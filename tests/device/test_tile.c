@@ -186,7 +186,7 @@ static int play_case(struct matrix *matrix, struct args *all, unsigned i,
     return 0;
 }
 
-static int play_all(iris_t *iris, void *arg)
+static RANK_TEST(tiles_of_every_layout_arrive_and_touch_nothing_else, ALL_RANKS)
 {
     struct matrix matrix = {0};
     struct args all = {0};
@@ -194,7 +194,6 @@ static int play_all(iris_t *iris, void *arg)
     void *from, *to, *signals;
     int failed = bytes == NULL;
 
-    (void)arg;
     CHECK_EQUAL(matrix_open(iris, &matrix), 0);
     CHECK_OK(iris_malloc(iris, REGION, &from));
     CHECK_OK(iris_malloc(iris, REGION, &to));
@@ -210,11 +209,6 @@ static int play_all(iris_t *iris, void *arg)
     return failed;
 }
 
-static void tiles_of_every_layout_arrive_and_touch_nothing_else(void **state)
-{
-    harness_run_all(play_all, NULL);
-}
-
 /* Tiles of no elements need no address, and signal all the same. */
 IRIS_KERNEL(move_nothing, struct args)
 {
@@ -228,23 +222,17 @@ IRIS_KERNEL(move_nothing, struct args)
     (void)iris_wait_until(dev, args->signals, IRIS_CMP_EQ, 1);
 }
 
-static int play_nothing(iris_t *iris, void *arg)
+static RANK_TEST(a_tile_of_no_elements_signals, ALL_RANKS)
 {
     struct args args = {0};
     void *signals;
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, 1, sizeof(uint64_t), &signals));
     args.context = iris_device_context(iris);
     args.signals = (uint64_t *)signals;
     args.to_rank = (iris_rank(iris) + 1) % iris_num_ranks(iris);
     CHECK_OK(iris_launch(iris, move_nothing, 1, 64, &args, sizeof args, NULL));
     return iris_stream_synchronize(iris, NULL);
-}
-
-static void a_tile_of_no_elements_signals(void **state)
-{
-    harness_run_all(play_nothing, NULL);
 }
 
 static void check_block(uint32_t m, uint32_t n, uint32_t rows, uint32_t cols)
@@ -262,7 +250,7 @@ static void check_block(uint32_t m, uint32_t n, uint32_t rows, uint32_t cols)
     }
 }
 
-static void blocks_end_with_their_view(void **state)
+static TEST(blocks_end_with_their_view)
 {
     check_block(0, 0, 64, 128);
     check_block(1, 1, 64, 128);
@@ -274,13 +262,4 @@ static void blocks_end_with_their_view(void **state)
     check_block(UINT32_MAX, UINT32_MAX, 0, 0);
 }
 
-static int TEST_FILE(matrix)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tiles_of_every_layout_arrive_and_touch_nothing_else),
-        cmocka_unit_test(a_tile_of_no_elements_signals),
-        cmocka_unit_test(blocks_end_with_their_view),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(matrix);

@@ -64,7 +64,6 @@ static int touch_body(iris_t *iris, void *arg)
     struct touch_args args = {.context = iris_device_context(iris)};
     void *word;
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, 4, sizeof *args.word, &word));
     args.word = (uint32_t *)word + iris_rank(iris); /* who writes it */
     CHECK(iris_is_reachable(iris, iris_rank(iris)));
@@ -79,7 +78,7 @@ static int touch_body(iris_t *iris, void *arg)
     return iris_free(iris, word);
 }
 
-static void a_kernel_that_touches_an_unreachable_rank_ends(void **state)
+static TEST(a_kernel_that_touches_an_unreachable_rank_ends)
 {
     setenv("IRIS_NODES", "2", 1);
     setenv("IRIS_TRANSPORT", "none", 1);
@@ -88,12 +87,5 @@ static void a_kernel_that_touches_an_unreachable_rank_ends(void **state)
     unsetenv("IRIS_NODES");
 }
 
-static int TEST_FILE(rank, standard)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_kernel_that_touches_an_unreachable_rank_ends),
-    };
-
-    return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
-}
+TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, rank, standard);
 #endif /* IRIS_ON_CPU */

@@ -17,12 +17,6 @@ struct board {
     uint64_t words[TURNS];
 };
 
-static void play(const struct iris_kernel *kernel, unsigned grid, size_t rounds)
-{
-    game_play_all(
-        (struct game){kernel, sizeof(struct board), grid, rounds, 0, 64});
-}
-
 IRIS_DEVICE iris_bool_t holds(iris_cmp_t cmp, iris_bool_t less,
                               iris_bool_t equal)
 {
@@ -146,24 +140,14 @@ IRIS_KERNEL(wait_each_way, struct game_args)
     }
 }
 
-static void wait_until_and_test_compare_every_word_type_six_ways(void **state)
+static TEST(wait_until_and_test_compare_every_word_type_six_ways)
 {
-    play(compare, 1, 1);
+    GAME_PLAY(compare, struct board, 1, 1);
 }
 
-static void
-wait_until_goes_on_at_the_right_value_and_sees_the_data(void **state)
+static TEST(wait_until_goes_on_at_the_right_value_and_sees_the_data)
 {
-    play(wait_each_way, 2, harness_count(10000, 200));
+    GAME_PLAY(wait_each_way, struct board, 2, harness_count(10000, 200));
 }
 
-static int TEST_FILE(rank, one_gpu)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wait_until_and_test_compare_every_word_type_six_ways),
-        cmocka_unit_test(
-            wait_until_goes_on_at_the_right_value_and_sees_the_data),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank, one_gpu);

@@ -172,13 +172,12 @@ static int check_moved(iris_t *iris, struct args *args, unsigned num_lanes)
     return 0;
 }
 
-static int play(iris_t *iris, void *arg)
+static RANK_TEST(lanes_combine_and_wavefronts_put, 1, 3)
 {
     struct args args = {.context = iris_device_context(iris)};
     unsigned char *bytes = (unsigned char *)malloc(8192);
     void *found, *from, *to, *local;
 
-    (void)arg;
     CHECK(bytes != NULL);
     CHECK_OK(iris_malloc(iris, sizeof(struct found), &found));
     CHECK_OK(iris_malloc(iris, 8192, &from));
@@ -203,17 +202,4 @@ static int play(iris_t *iris, void *arg)
     return 0;
 }
 
-static void lanes_combine_and_wavefronts_put(void **state)
-{
-    harness_run(1, play, NULL);
-    harness_run(3, play, NULL);
-}
-
-static int TEST_FILE(rank)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lanes_combine_and_wavefronts_put),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank);

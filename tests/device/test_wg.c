@@ -158,7 +158,7 @@ static int play_pairs(struct matrix *matrix, struct args *args)
     return 0;
 }
 
-static int play_misaligned(iris_t *iris, void *arg)
+static RANK_TEST(blocks_move_whole_at_every_misalignment_and_size, ALL_RANKS)
 {
     const uint64_t sizes[] = {0, 1, 3, 15, 16, 17, 63, 64, 255, MOST};
     const size_t num_sizes = sizeof sizes / sizeof *sizes;
@@ -168,7 +168,6 @@ static int play_misaligned(iris_t *iris, void *arg)
     uint64_t where;
     void *memory, *signals;
 
-    (void)arg;
     CHECK_EQUAL(matrix_open(iris, &matrix), 0);
     CHECK_OK(iris_malloc(iris, (PAIRS + 1) * (MOST + 256), &memory));
     CHECK_OK(iris_calloc(iris, PAIRS + 1, sizeof(uint64_t), &signals));
@@ -234,14 +233,13 @@ IRIS_KERNEL(check_ring, struct args)
     }
 }
 
-static int play_ring(iris_t *iris, void *arg)
+static RANK_TEST(a_block_goes_around_the_ring_and_comes_back, ALL_RANKS)
 {
     struct matrix matrix = {0};
     struct args args = {0};
     uint64_t where;
     void *memory, *signals;
 
-    (void)arg;
     CHECK_EQUAL(matrix_open(iris, &matrix), 0);
     CHECK_OK(iris_malloc(iris, 2 * RING + 64, &memory));
     CHECK_OK(iris_calloc(iris, 4, sizeof(uint64_t), &signals));
@@ -283,12 +281,11 @@ IRIS_KERNEL(move_nothing, struct args)
     (void)iris_wait_until(dev, &args->signals[wg.id], IRIS_CMP_EQ, 3);
 }
 
-static int play_nothing(iris_t *iris, void *arg)
+static RANK_TEST(a_block_of_0_bytes_needs_no_address, ALL_RANKS)
 {
     struct args args = {0};
     void *signals;
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, 4, sizeof(uint64_t), &signals));
     args.context = iris_device_context(iris);
     args.signals = (uint64_t *)signals;
@@ -298,28 +295,4 @@ static int play_nothing(iris_t *iris, void *arg)
     return 0;
 }
 
-static void blocks_move_whole_at_every_misalignment_and_size(void **state)
-{
-    harness_run_all(play_misaligned, NULL);
-}
-
-static void a_block_goes_around_the_ring_and_comes_back(void **state)
-{
-    harness_run_all(play_ring, NULL);
-}
-
-static void a_block_of_0_bytes_needs_no_address(void **state)
-{
-    harness_run_all(play_nothing, NULL);
-}
-
-static int TEST_FILE(matrix, sample)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocks_move_whole_at_every_misalignment_and_size),
-        cmocka_unit_test(a_block_goes_around_the_ring_and_comes_back),
-        cmocka_unit_test(a_block_of_0_bytes_needs_no_address),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(matrix, sample);

@@ -189,7 +189,6 @@ static void body(int rank, struct proc_report *report, void *arg)
     iris_status_t status;
     iris_t *iris;
 
-    (void)arg;
     enter_host(rank);
     socket_faults_begin();
     report->value = procs_now_ns();
@@ -259,7 +258,7 @@ static void run_whole(const char *what, int seed)
     procs_free(&procs);
 }
 
-static void calls_may_be_cut_short_interrupted_and_delayed(void **state)
+static TEST(calls_may_be_cut_short_interrupted_and_delayed)
 {
     int jobs = (int)harness_count(200, 3);
 
@@ -572,17 +571,17 @@ static void end_all_ways(int number, int timeout_ms)
     assert_int_equal(num_wrong, 0);
 }
 
-static void a_rank_that_dies_before_any_call_is_named(void **state)
+static TEST(a_rank_that_dies_before_any_call_is_named)
 {
     end_all_ways(SIGKILL, KILL_MS);
 }
 
-static void a_rank_that_stops_before_any_call_is_named(void **state)
+static TEST(a_rank_that_stops_before_any_call_is_named)
 {
     end_all_ways(SIGSTOP, SHORT_MS);
 }
 
-static void a_host_whose_link_ends_before_any_call_is_named(void **state)
+static TEST(a_host_whose_link_ends_before_any_call_is_named)
 {
     if (getenv("IRIS_TEST_SPACES") != NULL) {
         end_all_ways(CUT, HOST_MS);
@@ -671,7 +670,7 @@ static void check_child(int by_system_call)
     procs_free(&procs);
 }
 
-static void a_death_is_known_though_a_child_of_the_rank_lives(void **state)
+static TEST(a_death_is_known_though_a_child_of_the_rank_lives)
 {
     FOR_WAYS(each)
     {
@@ -687,7 +686,6 @@ static void a_death_is_known_though_a_child_of_the_rank_lives(void **state)
 
 static void ignore(int number)
 {
-    (void)number;
 }
 
 /* Interrupts system calls of this process each millisecond, or no more. Forked
@@ -710,7 +708,6 @@ static void timed_body(int rank, struct proc_report *report, void *arg)
 
 static int timed_rank(iris_t *iris, void *arg)
 {
-    (void)arg;
     set_timer(1000);
     CHECK_OK(put(iris));
     CHECK_OK(reduce(iris));
@@ -749,7 +746,7 @@ static void spawn_ranks(const char *kind)
     assert_int_equal(status, IRIS_OK);
 }
 
-static void all_ways_to_start_survive_a_timer(void **state)
+static TEST(all_ways_to_start_survive_a_timer)
 {
     int jobs = (int)harness_count(100, 3);
 
@@ -767,25 +764,6 @@ static void all_ways_to_start_survive_a_timer(void **state)
     }
 }
 
-static int TEST_FILE(unit, slow)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(calls_may_be_cut_short_interrupted_and_delayed),
-        cmocka_unit_test(all_ways_to_start_survive_a_timer),
-        cmocka_unit_test(a_death_is_known_though_a_child_of_the_rank_lives),
-        cmocka_unit_test(a_rank_that_dies_before_any_call_is_named),
-        cmocka_unit_test(a_rank_that_stops_before_any_call_is_named),
-        cmocka_unit_test(a_host_whose_link_ends_before_any_call_is_named),
-    };
-
-    return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
-}
-
-#else
-
-static int TEST_FILE(unit, slow)
-{
-    return 77;
-}
-
 #endif
+
+TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, unit, slow);

@@ -42,7 +42,7 @@ static int run_cases(iris_t *iris, void *arg)
     return 0;
 }
 
-static void malformed_structs_are_refused(void **state)
+static TEST(malformed_structs_are_refused)
 {
     size_t count = harness_count(1000000, 10000);
 
@@ -50,22 +50,12 @@ static void malformed_structs_are_refused(void **state)
     harness_run(2, run_cases, &count);
 }
 
-static void malformed_structs_are_refused_where_bounds_are_checked(void **state)
+static TEST(malformed_structs_are_refused_where_bounds_are_checked)
 {
     size_t count = harness_count(200000, 2000);
 
     setenv("IRIS_CHECK", "bounds", 1);
     harness_run(2, run_cases, &count);
-    unsetenv("IRIS_CHECK");
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(malformed_structs_are_refused),
-        cmocka_unit_test(
-            malformed_structs_are_refused_where_bounds_are_checked),
-    };
-
-    return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
-}
+TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, unit);

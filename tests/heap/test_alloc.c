@@ -133,7 +133,8 @@ static void random_take(struct iris_alloc *alloc, struct iris_alloc *twin,
     map_set(map, block, 1);
 }
 
-static void random_blocks_are_apart_aligned_and_repeatable(void **state)
+static TEST_WITH(random_blocks_are_apart_aligned_and_repeatable, setup,
+                 teardown)
 {
     static unsigned char map[UNITS];
     static struct block blocks[SLOTS];
@@ -170,7 +171,7 @@ static void random_blocks_are_apart_aligned_and_repeatable(void **state)
     iris_i_alloc_destroy(twin);
 }
 
-static void exhaustion_leaves_the_state_unchanged(void **state)
+static TEST_WITH(exhaustion_leaves_the_state_unchanged, setup, teardown)
 {
     struct iris_alloc *alloc = of_test;
     size_t middle;
@@ -187,7 +188,8 @@ static void exhaustion_leaves_the_state_unchanged(void **state)
     assert_int_equal(take(alloc, HEAP / 4), middle);
 }
 
-static void give_refuses_interior_foreign_and_freed_offsets(void **state)
+static TEST_WITH(give_refuses_interior_foreign_and_freed_offsets, setup,
+                 teardown)
 {
     static const size_t bad[] = {
         1, UNIT, 3 * UNIT, HEAP, HEAP + UNIT, SIZE_MAX, SIZE_MAX - UNIT + 1};
@@ -203,7 +205,7 @@ static void give_refuses_interior_foreign_and_freed_offsets(void **state)
     assert_int_equal(stats_of(alloc).largest_free_bytes, HEAP);
 }
 
-static void zero_and_overflowing_sizes_are_refused(void **state)
+static TEST_WITH(zero_and_overflowing_sizes_are_refused, setup, teardown)
 {
     struct iris_alloc *alloc = of_test, *tiny = create(UNIT - 1);
 
@@ -218,7 +220,7 @@ static void zero_and_overflowing_sizes_are_refused(void **state)
     iris_i_alloc_destroy(tiny);
 }
 
-static void alignment_up_to_the_heap_size_is_honoured(void **state)
+static TEST_WITH(alignment_up_to_the_heap_size_is_honoured, setup, teardown)
 {
     struct iris_alloc *alloc = of_test;
     size_t offset = SIZE_MAX;
@@ -232,7 +234,7 @@ static void alignment_up_to_the_heap_size_is_honoured(void **state)
     refuse(alloc, UNIT, HEAP, IRIS_ERR_NO_MEMORY);
 }
 
-static void take_gives_exactly_the_largest_free_bytes(void **state)
+static TEST(take_gives_exactly_the_largest_free_bytes)
 {
     enum { HOLES = 300 };
     struct iris_alloc *alloc = create(HOLES * 1024 * UNIT);
@@ -255,7 +257,7 @@ static void take_gives_exactly_the_largest_free_bytes(void **state)
     iris_i_alloc_destroy(alloc);
 }
 
-static void find_names_the_live_block_around_an_offset(void **state)
+static TEST_WITH(find_names_the_live_block_around_an_offset, setup, teardown)
 {
     struct iris_alloc *alloc = of_test;
     size_t first = take(alloc, 5 * UNIT), second = take(alloc, UNIT + 1);
@@ -276,7 +278,7 @@ static void find_names_the_live_block_around_an_offset(void **state)
 }
 
 /* The worst case: every live block lies between two free ones. */
-static void metadata_stays_below_64_bytes_for_each_live_block(void **state)
+static TEST(metadata_stays_below_64_bytes_for_each_live_block)
 {
     struct iris_alloc *alloc = create(2 * MANY * UNIT);
     struct iris_heap_stats stats;
@@ -295,7 +297,7 @@ static void metadata_stays_below_64_bytes_for_each_live_block(void **state)
     iris_i_alloc_destroy(alloc);
 }
 
-static void heaps_beyond_32_bits_of_units_work(void **state)
+static TEST(heaps_beyond_32_bits_of_units_work)
 {
     size_t bytes = (size_t)1 << 46, first, second;
     struct iris_alloc *alloc = create(bytes);
@@ -310,10 +312,8 @@ static void heaps_beyond_32_bits_of_units_work(void **state)
     iris_i_alloc_destroy(alloc);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 /* The ring of blocks in address order is cut, so that a walk would miss them. */
-static void the_start_of_an_allocation_is_found_without_a_walk(void **state)
+static TEST(the_start_of_an_allocation_is_found_without_a_walk)
 {
     struct iris_alloc *alloc = create(HEAP);
     size_t offsets[64], start = 0, bytes = 0;
@@ -336,20 +336,4 @@ static void the_start_of_an_allocation_is_found_without_a_walk(void **state)
     iris_i_alloc_destroy(alloc);
 }
 
-static int TEST_FILE(unit, sample, valgrind)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_start_of_an_allocation_is_found_without_a_walk),
-        TEST(random_blocks_are_apart_aligned_and_repeatable),
-        TEST(exhaustion_leaves_the_state_unchanged),
-        TEST(give_refuses_interior_foreign_and_freed_offsets),
-        TEST(zero_and_overflowing_sizes_are_refused),
-        TEST(alignment_up_to_the_heap_size_is_honoured),
-        cmocka_unit_test(take_gives_exactly_the_largest_free_bytes),
-        TEST(find_names_the_live_block_around_an_offset),
-        cmocka_unit_test(metadata_stays_below_64_bytes_for_each_live_block),
-        cmocka_unit_test(heaps_beyond_32_bits_of_units_work),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_GROUP_WITH(NULL, NULL, unit, sample, valgrind);

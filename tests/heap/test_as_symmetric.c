@@ -115,6 +115,29 @@ static void native_free(const struct native *native, void *ptr, size_t bytes)
     }
 }
 
+/* ---- The allocator ---- */
+
+static int gpu; /* there is one */
+static char allocator[32];
+
+static int use_vmem(void **state)
+{
+    const char *before = getenv("IRIS_ALLOCATOR");
+
+    snprintf(allocator, sizeof allocator, "%s", before == NULL ? "" : before);
+    return gpu ? setenv("IRIS_ALLOCATOR", "vmem", 1) : 0;
+}
+
+static int use_what_was(void **state)
+{
+    return setenv("IRIS_ALLOCATOR", allocator, 1);
+}
+
+static int use_pool(void **state)
+{
+    return use_vmem(state) | setenv("IRIS_ALLOCATOR", "pool", 1);
+}
+
 /* ---- Everywhere ---- */
 
 static int fill(iris_t *iris, void *ptr, int value, size_t bytes)
@@ -143,7 +166,6 @@ static int copy_host(iris_t *iris, void *arg)
     void *symmetric, *second;
     int shared = 7;
 
-    (void)arg;
     CHECK(own != NULL && back != NULL);
     memset(own, 10 + iris_rank(iris), BYTES);
     CHECK_OK(iris_heap_stats(iris, &before));
@@ -169,7 +191,12 @@ static int copy_host(iris_t *iris, void *arg)
     return 0;
 }
 
-static void memory_of_the_host_is_copied(void **state)
+static TEST(memory_of_the_host_is_copied)
+{
+    harness_run_all(copy_host, NULL);
+}
+
+static TEST_WITH(memory_of_the_host_is_copied_with_vmem, use_vmem, use_what_was)
 {
     harness_run_all(copy_host, NULL);
 }
@@ -201,18 +228,24 @@ static int misuse(iris_t *iris, void *arg)
     return iris_free(iris, heap) != IRIS_OK;
 }
 
-static void what_makes_no_sense_is_refused(void **state)
+static TEST(what_makes_no_sense_is_refused)
 {
     harness_run(1, misuse, NULL);
     harness_run(2, misuse, NULL);
 }
 
-static int differ(iris_t *iris, void *arg)
+static TEST_WITH(what_makes_no_sense_is_refused_with_vmem, use_vmem,
+                 use_what_was)
+{
+    harness_run(1, misuse, NULL);
+    harness_run(2, misuse, NULL);
+}
+
+static RANK_TEST(ranks_that_differ_are_told, 2)
 {
     char own[64] = {0};
     void *symmetric;
 
-    (void)arg;
     CHECK_STATUS(iris_as_symmetric(iris, own, iris_rank(iris) == 0 ? 64 : 32,
                                    &symmetric, NULL),
                  IRIS_ERR_MISMATCH);
@@ -227,14 +260,7 @@ static int differ(iris_t *iris, void *arg)
     return iris_free(iris, symmetric);
 }
 
-static void ranks_that_differ_are_told(void **state)
-{
-    harness_run(2, differ, NULL);
-}
-
 /* ---- Shared ---- */
-
-static int gpu; /* there is one */
 
 static void need_gpu(void)
 {
@@ -369,7 +395,6 @@ static const struct plan plans[] = {
 
 static int share_each(iris_t *iris, void *arg)
 {
-    (void)arg;
     for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
         struct plan plan = plans[i];
 
@@ -379,7 +404,7 @@ static int share_each(iris_t *iris, void *arg)
     return 0;
 }
 
-static void memory_of_the_device_is_shared(void **state)
+static TEST_WITH(memory_of_the_device_is_shared, use_vmem, use_what_was)
 {
     need_gpu();
     harness_run(1, share_each, NULL);
@@ -396,7 +421,6 @@ static int share_many(iris_t *iris, void *arg)
     void *symmetric[10];
     int rank = iris_rank(iris), num_shared = 0, shared;
 
-    (void)arg;
     for (int i = 0; i < 10; i++) {
         int made = make_own(iris, &plan, &own[i]);
 
@@ -426,7 +450,7 @@ static int share_many(iris_t *iris, void *arg)
     return 0;
 }
 
-static void many_are_shared_at_once(void **state)
+static TEST_WITH(many_are_shared_at_once, use_vmem, use_what_was)
 {
     need_gpu();
     harness_run(1, share_many, NULL);
@@ -437,56 +461,20 @@ static int copy_from_device(iris_t *iris, void *arg)
 {
     struct plan plan = {.bytes = PIECE, .offset = 100, .exportable = 1};
 
-    (void)arg;
     return share(iris, &plan);
 }
 
-static void the_pool_allocator_copies(void **state)
+static TEST_WITH(the_pool_allocator_copies, use_pool, use_what_was)
 {
     need_gpu();
     harness_run(2, copy_from_device, NULL);
 }
 
-/* ---- What needs IRIS_ALLOCATOR=vmem ---- */
-
-static char allocator[32];
-
-static int use_vmem(void **state)
+static int set_up(void **state)
 {
-    const char *before = getenv("IRIS_ALLOCATOR");
-
-    snprintf(allocator, sizeof allocator, "%s", before == NULL ? "" : before);
-    return gpu ? setenv("IRIS_ALLOCATOR", "vmem", 1) : 0;
-}
-
-static int use_what_was(void **state)
-{
-    return setenv("IRIS_ALLOCATOR", allocator, 1);
-}
-
-static int use_pool(void **state)
-{
-    return use_vmem(state) | setenv("IRIS_ALLOCATOR", "pool", 1);
-}
-
-#define WITH_VMEM(test) \
-    cmocka_unit_test_setup_teardown(test, use_vmem, use_what_was)
-
-static int TEST_FILE(rank, one_node, standard)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_of_the_host_is_copied),
-        cmocka_unit_test(what_makes_no_sense_is_refused),
-        cmocka_unit_test(ranks_that_differ_are_told),
-        cmocka_unit_test_setup_teardown(the_pool_allocator_copies, use_pool,
-                                        use_what_was),
-        WITH_VMEM(memory_of_the_host_is_copied),
-        WITH_VMEM(what_makes_no_sense_is_refused),
-        WITH_VMEM(memory_of_the_device_is_shared),
-        WITH_VMEM(many_are_shared_at_once),
-    };
-
     gpu = harness_has_gpu(); /* before this process uses one */
     setenv("IRIS_HEAP_SIZE", "16M", 1);
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+    return harness_setup(state);
 }
+
+TEST_GROUP_WITH(set_up, harness_teardown, rank, one_node, standard);

@@ -49,20 +49,6 @@ static void expect(const iris_t *iris, char *text, size_t bytes)
     snprintf(text + length, bytes - length, "  ]\n}");
 }
 
-static int read_file(const char *path, char *text)
-{
-    FILE *file = fopen(path, "re");
-    size_t bytes;
-
-    if (file == NULL) {
-        return -1;
-    }
-    bytes = fread(text, 1, FILE_BYTES - 1, file);
-    text[bytes] = '\0';
-    fclose(file);
-    return 0;
-}
-
 static void path_of(const char *prefix, int rank, char *path, size_t bytes)
 {
     snprintf(path, bytes, "%s_rank_%d_heap_bases.json", prefix, rank);
@@ -70,13 +56,13 @@ static void path_of(const char *prefix, int rank, char *path, size_t bytes)
 
 static int check_file(iris_t *iris, void *arg)
 {
-    char path[600], *seen = malloc(FILE_BYTES), *expected = malloc(FILE_BYTES);
+    char path[600], *seen, *expected = malloc(FILE_BYTES);
     int same;
 
-    (void)arg;
     path_of(getenv("IRIS_HEAP_BASES_PREFIX"), iris_rank(iris), path,
             sizeof path);
-    CHECK_EQUAL(read_file(path, seen), 0);
+    seen = harness_read_file(path);
+    CHECK(seen != NULL);
     expect(iris, expected, FILE_BYTES);
     same = strcmp(seen, expected) == 0;
     free(seen);
@@ -85,7 +71,7 @@ static int check_file(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-static void every_rank_writes_its_bases_to_the_byte(void **state)
+static TEST(every_rank_writes_its_bases_to_the_byte)
 {
     harness_run_all(check_file, NULL);
     harness_run(3, check_file, NULL);
@@ -95,7 +81,7 @@ static void every_rank_writes_its_bases_to_the_byte(void **state)
     assert_int_equal(leaks_found_files(), 0);
 }
 
-static void python_would_write_the_same_bytes(void **state)
+static TEST(python_would_write_the_same_bytes)
 {
     char command[1500], path[600];
 
@@ -122,7 +108,7 @@ static iris_status_t init_with(const char *prefix, iris_t **iris_p)
     return iris_init(&config, iris_p);
 }
 
-static void a_prefix_asked_for_must_be_writable(void **state)
+static TEST(a_prefix_asked_for_must_be_writable)
 {
     struct leaks before;
     iris_t *iris = NULL;
@@ -140,12 +126,10 @@ static void a_prefix_asked_for_must_be_writable(void **state)
 
 static int one_cannot_write(iris_t *iris, void *arg)
 {
-    (void)iris;
-    (void)arg;
     return 0;
 }
 
-static void all_ranks_fail_when_one_cannot_write(void **state)
+static TEST(all_ranks_fail_when_one_cannot_write)
 {
     struct iris_config config;
     struct leaks before;
@@ -160,7 +144,7 @@ static void all_ranks_fail_when_one_cannot_write(void **state)
 }
 
 /* Where a file cannot be: a folder has its name. */
-static void a_name_that_is_taken_is_an_error(void **state)
+static TEST(a_name_that_is_taken_is_an_error)
 {
     char prefix[320], path[600];
     iris_t *iris = NULL;
@@ -175,7 +159,7 @@ static void a_name_that_is_taken_is_an_error(void **state)
     assert_int_equal(leaks_found_files(), 0);
 }
 
-static void a_prefix_nobody_chose_is_only_warned_about(void **state)
+static TEST(a_prefix_nobody_chose_is_only_warned_about)
 {
     char kept[300], here[1024];
     iris_t *iris = NULL;
@@ -190,12 +174,11 @@ static void a_prefix_nobody_chose_is_only_warned_about(void **state)
     assert_int_equal(iris_finalize(iris), IRIS_OK);
     assert_int_equal(chdir(here), 0);
     setenv("IRIS_HEAP_BASES_PREFIX", kept, 1);
-    setenv("IRIS_LOG_LEVEL", "warning", 1);
 }
 
-static void an_old_file_is_replaced_whole(void **state)
+static TEST(an_old_file_is_replaced_whole)
 {
-    char prefix[320], path[600], *text = malloc(FILE_BYTES);
+    char prefix[320], path[600], *text;
     iris_t *iris = NULL;
     FILE *file;
 
@@ -208,7 +191,8 @@ static void an_old_file_is_replaced_whole(void **state)
     }
     fclose(file);
     assert_int_equal(init_with(prefix, &iris), IRIS_OK);
-    assert_int_equal(read_file(path, text), 0);
+    text = harness_read_file(path);
+    assert_non_null(text);
     assert_memory_equal(text, "{\n  \"rank\": 0,\n", 15);
     assert_memory_equal(text + strlen(text) - 6, "\n  ]\n}", 6);
     assert_int_equal(iris_finalize(iris), IRIS_OK);
@@ -217,7 +201,7 @@ static void an_old_file_is_replaced_whole(void **state)
 }
 
 /* Not even where the prefix was asked for and could not be written to. */
-static void a_user_can_do_without_the_files(void **state)
+static TEST(a_user_can_do_without_the_files)
 {
     struct iris_config config;
     iris_t *iris = NULL;
@@ -234,16 +218,14 @@ static void a_user_can_do_without_the_files(void **state)
     path_of(prefix, 0, path, sizeof path);
     assert_int_equal(access(path, F_OK), -1);
     assert_int_equal(iris_finalize(iris), IRIS_OK);
-    unsetenv("IRIS_HEAP_BASES_FILES");
 }
 
 /* The form for more ranks than a test can start. */
-static void a_thousand_bases_are_written_too(void **state)
+static TEST(a_thousand_bases_are_written_too)
 {
     int64_t *bases = calloc(1000, sizeof *bases);
     iris_t *iris = calloc(1, sizeof *iris);
-    char prefix[320], path[600], *seen = malloc(FILE_BYTES);
-    char *expected = malloc(FILE_BYTES);
+    char prefix[320], path[600], *seen, *expected = malloc(FILE_BYTES);
 
     for (int rank = 0; rank < 1000; rank++) {
         bases[rank] = rank == 999 ? INT64_MAX : (int64_t)rank << 30;
@@ -257,7 +239,8 @@ static void a_thousand_bases_are_written_too(void **state)
     snprintf(prefix, sizeof prefix, "%s/many", harness_folder());
     assert_int_equal(iris_i_bases_write(&iris->heap.memory, prefix), IRIS_OK);
     path_of(prefix, 999, path, sizeof path);
-    assert_int_equal(read_file(path, seen), 0);
+    seen = harness_read_file(path);
+    assert_non_null(seen);
     expect(iris, expected, FILE_BYTES);
     assert_string_equal(seen, expected);
     free(seen);
@@ -266,19 +249,4 @@ static void a_thousand_bases_are_written_too(void **state)
     free(bases);
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_rank_writes_its_bases_to_the_byte),
-        cmocka_unit_test(python_would_write_the_same_bytes),
-        cmocka_unit_test(a_prefix_asked_for_must_be_writable),
-        cmocka_unit_test(all_ranks_fail_when_one_cannot_write),
-        cmocka_unit_test(a_name_that_is_taken_is_an_error),
-        cmocka_unit_test(a_prefix_nobody_chose_is_only_warned_about),
-        cmocka_unit_test(an_old_file_is_replaced_whole),
-        cmocka_unit_test(a_user_can_do_without_the_files),
-        cmocka_unit_test(a_thousand_bases_are_written_too),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

@@ -83,7 +83,6 @@ static int fail_then_fit(iris_t *iris, void *arg)
     size_t before = mapped(iris), left;
     void *ptr, *other;
 
-    (void)arg;
     for (int i = 0; i < 3; i++) {
         CHECK_OK(iris_barrier(iris, NULL, NULL));
         left = free_bytes();
@@ -103,7 +102,7 @@ static int fail_then_fit(iris_t *iris, void *arg)
     return iris_free(iris, ptr);
 }
 
-static void memory_that_one_rank_lacks_is_kept_on_none(void **state)
+static TEST(memory_that_one_rank_lacks_is_kept_on_none)
 {
     run(fail_then_fit);
 }
@@ -113,7 +112,6 @@ static int free_and_look(iris_t *iris, void *arg)
     size_t before = mapped(iris), left;
     void *ptrs[3];
 
-    (void)arg;
     CHECK_OK(iris_barrier(iris, NULL, NULL));
     left = free_bytes();
     CHECK_OK(iris_barrier(iris, NULL, NULL));
@@ -141,7 +139,7 @@ static int free_and_look(iris_t *iris, void *arg)
     return iris_free(iris, ptrs[0]);
 }
 
-static void freed_memory_goes_back_to_the_system(void **state)
+static TEST(freed_memory_goes_back_to_the_system)
 {
     run(free_and_look);
 }
@@ -153,7 +151,6 @@ static int use_nothing(iris_t *iris, void *arg)
     iris_status_t status;
     void *more;
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, 1, sizeof *ptr, (void **)&ptr));
     far = ptr + 16 * MIB;
     for (size_t bytes = 32 * MIB; bytes >= MIB / 16; bytes /= 2) {
@@ -177,7 +174,7 @@ static int use_nothing(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-static void what_was_never_allocated_is_not_touched(void **state)
+static TEST(what_was_never_allocated_is_not_touched)
 {
     run(use_nothing);
 }
@@ -190,7 +187,7 @@ static void what_was_never_allocated_is_not_touched(void **state)
 static const struct iris_call_type lazy_call = {
     .name = "lazy", .fields = {{.name = "bytes"}, {.name = "alignment"}}};
 
-static int lazy_body(iris_t *iris, void *arg)
+static RANK_TEST(a_lazy_allocation_gets_memory_part_by_part, 2)
 {
     struct iris_heap_request request = {.type = &lazy_call,
                                         .bytes = LAZY_BYTES,
@@ -199,7 +196,6 @@ static int lazy_body(iris_t *iris, void *arg)
     struct iris_heap_stats before, after;
     unsigned char *memory, *part;
 
-    (void)arg;
     CHECK_OK(iris_heap_stats(iris, &before));
     CHECK_OK(iris_i_heap_allocate(&iris->heap, &request, (void **)&memory));
     CHECK_OK(iris_heap_stats(iris, &after));
@@ -222,16 +218,11 @@ static int lazy_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_lazy_allocation_gets_memory_part_by_part(void **state)
-{
-    harness_run(2, lazy_body, NULL);
-}
-
-static int collective_body(iris_t *iris, void *arg)
+/* With 64 ranks it would be 4 GiB, before the first collective. */
+static RANK_TEST(memory_for_collectives_waits_for_workspaces, 2)
 {
     struct iris_heap_stats before, after;
 
-    (void)arg;
     CHECK_OK(iris_heap_stats(iris, &before));
     CHECK_OK(iris_ccl_prepare(iris));
     CHECK_OK(iris_heap_stats(iris, &after));
@@ -240,21 +231,4 @@ static int collective_body(iris_t *iris, void *arg)
     return 0;
 }
 
-/* With 64 ranks it would be 4 GiB, before the first collective. */
-static void memory_for_collectives_waits_for_workspaces(void **state)
-{
-    harness_run(2, collective_body, NULL);
-}
-
-static int TEST_FILE(unit, one_node)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_that_one_rank_lacks_is_kept_on_none),
-        cmocka_unit_test(freed_memory_goes_back_to_the_system),
-        cmocka_unit_test(what_was_never_allocated_is_not_touched),
-        cmocka_unit_test(a_lazy_allocation_gets_memory_part_by_part),
-        cmocka_unit_test(memory_for_collectives_waits_for_workspaces),
-    };
-
-    return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
-}
+TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, unit, one_node);

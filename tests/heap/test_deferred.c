@@ -89,7 +89,7 @@ static int many(iris_t *iris, void *arg)
     return check_start(iris, &start);
 }
 
-static void what_all_ranks_have_released_goes_in_any_order(void **state)
+static TEST(what_all_ranks_have_released_goes_in_any_order)
 {
     harness_run_all(many, NULL);
 }
@@ -126,11 +126,10 @@ static iris_status_t (*const calls[])(iris_t *) = {
     call_malloc, call_free, call_barrier, call_as_symmetric};
 #define CALLS (sizeof calls / sizeof calls[0])
 
-static int follow(iris_t *iris, void *arg)
+static RANK_TEST(each_collective_call_frees_what_it_can, 1, 3)
 {
     struct iris_heap_stats start = stats_of(iris);
 
-    (void)arg;
     for (size_t i = 0; i < CALLS; i++) {
         void *ptr;
 
@@ -146,19 +145,12 @@ static int follow(iris_t *iris, void *arg)
     return 0;
 }
 
-static void each_collective_call_frees_what_it_can(void **state)
-{
-    harness_run(1, follow, NULL);
-    harness_run(3, follow, NULL);
-}
-
 /* Rank 0 has something released, the others have not, or have it no more. */
-static int count_agreements(iris_t *iris, void *arg)
+static RANK_TEST(where_nothing_is_new_a_call_is_one_agreement, 2)
 {
     void *one, *two;
     uint64_t seq;
 
-    (void)arg;
     CHECK_OK(iris_malloc(iris, 64, &one));
     if (iris_rank(iris) == 0) {
         CHECK_OK(iris_free_later(iris, one));
@@ -181,13 +173,8 @@ static int count_agreements(iris_t *iris, void *arg)
     return 0;
 }
 
-static void where_nothing_is_new_a_call_is_one_agreement(void **state)
-{
-    harness_run(2, count_agreements, NULL);
-}
-
 /* Rank 0's stream waits for what its host does later. */
-static int busy(iris_t *iris, void *arg)
+static RANK_TEST(nothing_goes_while_a_stream_may_use_it, 2)
 {
     struct iris_heap_stats start = stats_of(iris);
     iris_stream_t *waits = NULL, *other = NULL;
@@ -195,7 +182,6 @@ static int busy(iris_t *iris, void *arg)
     void *ptr;
     int rank = iris_rank(iris);
 
-    (void)arg;
     CHECK_OK(iris_stream_create(iris, &waits));
     CHECK_OK(iris_stream_create(iris, &other));
     CHECK_OK(iris_calloc(iris, 1, sizeof *word, (void **)&word));
@@ -220,18 +206,12 @@ static int busy(iris_t *iris, void *arg)
     return check_start(iris, &start);
 }
 
-static void nothing_goes_while_a_stream_may_use_it(void **state)
-{
-    harness_run(2, busy, NULL);
-}
-
-static int full(iris_t *iris, void *arg)
+static RANK_TEST(a_full_heap_frees_what_it_can_before_it_fails, 1, 4)
 {
     struct iris_heap_stats start = stats_of(iris);
     void *one, *two;
     int rank = iris_rank(iris);
 
-    (void)arg;
     for (int i = 0; i < 3; i++) {
         CHECK_OK(iris_malloc(iris, LARGE, &one));
         CHECK_OK(iris_free_later(iris, one));
@@ -252,12 +232,6 @@ static int full(iris_t *iris, void *arg)
     return check_start(iris, &start);
 }
 
-static void a_full_heap_frees_what_it_can_before_it_fails(void **state)
-{
-    harness_run(1, full, NULL);
-    harness_run(4, full, NULL);
-}
-
 struct thread {
     iris_t *iris;
     void *ptrs[EACH];
@@ -276,14 +250,13 @@ static void *release_all(void *arg)
 }
 
 /* Threads release while the rank makes collective calls. */
-static int threads(iris_t *iris, void *arg)
+static RANK_TEST(any_thread_may_release, 2)
 {
     struct iris_heap_stats start = stats_of(iris);
     struct thread all[THREADS];
     pthread_t ids[THREADS];
     void *ptr;
 
-    (void)arg;
     for (int i = 0; i < THREADS * EACH; i++) {
         all[i % THREADS].iris = iris;
         all[i % THREADS].failed = 0;
@@ -302,11 +275,6 @@ static int threads(iris_t *iris, void *arg)
     }
     CHECK_OK(iris_free_deferred(iris));
     return check_start(iris, &start);
-}
-
-static void any_thread_may_release(void **state)
-{
-    harness_run(2, threads, NULL);
 }
 
 static int gpu; /* there is one */
@@ -339,7 +307,6 @@ static int shared(iris_t *iris, void *arg)
     char *own = make_own(iris);
     void *ptr;
 
-    (void)arg;
     if (own == NULL) {
         return harness_left_out(__func__, "the fake runtime gives it");
     }
@@ -364,7 +331,6 @@ static int shared_more_than_once(iris_t *iris, void *arg)
     int first = iris_rank(iris) == 0;
     void *ptr[3], *other;
 
-    (void)arg;
     if (own == NULL) {
         return harness_left_out(__func__, "the fake runtime gives it");
     }
@@ -395,7 +361,7 @@ static int shared_more_than_once(iris_t *iris, void *arg)
     return 0;
 }
 
-static void shared_memory_of_the_programs_goes_the_same_way(void **state)
+static TEST(shared_memory_of_the_programs_goes_the_same_way)
 {
     if (!gpu) {
         print_message("left out: sharing needs a GPU\n");
@@ -409,19 +375,11 @@ static void shared_memory_of_the_programs_goes_the_same_way(void **state)
     unsetenv("IRIS_ALLOCATOR");
 }
 
-static int TEST_FILE(rank, standard)
+static int set_up(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_all_ranks_have_released_goes_in_any_order),
-        cmocka_unit_test(each_collective_call_frees_what_it_can),
-        cmocka_unit_test(where_nothing_is_new_a_call_is_one_agreement),
-        cmocka_unit_test(nothing_goes_while_a_stream_may_use_it),
-        cmocka_unit_test(a_full_heap_frees_what_it_can_before_it_fails),
-        cmocka_unit_test(any_thread_may_release),
-        cmocka_unit_test(shared_memory_of_the_programs_goes_the_same_way),
-    };
-
     gpu = harness_has_gpu(); /* before this process uses one */
     setenv("IRIS_HEAP_SIZE", "64M", 1);
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+    return harness_setup(state);
 }
+
+TEST_GROUP_WITH(set_up, harness_teardown, rank, standard);

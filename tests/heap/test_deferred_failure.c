@@ -20,11 +20,10 @@ static struct iris_heap_stats stats_of(const iris_t *iris)
     return stats;
 }
 
-static int misuse(iris_t *iris, void *arg)
+static RANK_TEST(a_release_that_makes_no_sense_is_refused, 1, 2)
 {
     char *ptr, *second;
 
-    (void)arg;
     CHECK_OK(iris_malloc(iris, 4096, (void **)&ptr));
     CHECK_OK(iris_malloc(iris, 4096, (void **)&second));
     CHECK_OK(iris_free_later(iris, NULL));
@@ -51,18 +50,11 @@ static int misuse(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_release_that_makes_no_sense_is_refused(void **state)
-{
-    harness_run(1, misuse, NULL);
-    harness_run(2, misuse, NULL);
-}
-
 /* One rank frees at once what the other has released. */
-static int disagree(iris_t *iris, void *arg)
+static RANK_TEST(freed_by_one_rank_and_released_by_another_is_an_error, 2)
 {
     void *ptr;
 
-    (void)arg;
     CHECK_OK(iris_malloc(iris, 64, &ptr));
     if (iris_rank(iris) == 1) {
         CHECK_OK(iris_free_later(iris, ptr));
@@ -77,17 +69,11 @@ static int disagree(iris_t *iris, void *arg)
     return 0;
 }
 
-static void freed_by_one_rank_and_released_by_another_is_an_error(void **state)
-{
-    harness_run(2, disagree, NULL);
-}
-
-static int differ(iris_t *iris, void *arg)
+static RANK_TEST(a_call_in_which_ranks_differ_frees_and_loses_nothing, 2)
 {
     void *ptrs[8], *ptr;
     int rank = iris_rank(iris);
 
-    (void)arg;
     for (int i = 0; i < 8; i++) {
         CHECK_OK(iris_malloc(iris, 64, &ptrs[i]));
     }
@@ -108,11 +94,6 @@ static int differ(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_call_in_which_ranks_differ_frees_and_loses_nothing(void **state)
-{
-    harness_run(2, differ, NULL);
-}
-
 /* ---- A rank that dies ---- */
 
 #define RELEASED 1
@@ -123,7 +104,6 @@ static void die_with_pending(int rank, struct proc_report *report, void *arg)
     void *ptrs[4];
     iris_status_t status = iris == NULL ? IRIS_ERR_STATE : IRIS_OK;
 
-    (void)arg;
     for (int i = 0; i < 4 && status == IRIS_OK; i++) {
         status = iris_malloc(iris, 64, &ptrs[i]);
     }
@@ -141,7 +121,7 @@ static void die_with_pending(int rank, struct proc_report *report, void *arg)
     proc_finalize(report, iris);
 }
 
-static void a_rank_that_dies_takes_nothing_from_the_others(void **state)
+static TEST(a_rank_that_dies_takes_nothing_from_the_others)
 {
     struct procs procs;
 
@@ -164,7 +144,7 @@ static void a_rank_that_dies_takes_nothing_from_the_others(void **state)
 
 /* ---- The end ---- */
 
-static void after_finalize_nothing_can_be_released(void **state)
+static TEST(after_finalize_nothing_can_be_released)
 {
     iris_t *iris;
     void *ptr;
@@ -180,15 +160,4 @@ static void after_finalize_nothing_can_be_released(void **state)
     assert_int_equal(iris_free_deferred(iris), IRIS_ERR_STATE);
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_rank_that_dies_takes_nothing_from_the_others),
-        cmocka_unit_test(a_release_that_makes_no_sense_is_refused),
-        cmocka_unit_test(freed_by_one_rank_and_released_by_another_is_an_error),
-        cmocka_unit_test(a_call_in_which_ranks_differ_frees_and_loses_nothing),
-        cmocka_unit_test(after_finalize_nothing_can_be_released),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

@@ -122,7 +122,7 @@ static int random_calls(iris_t *iris, void *arg)
     return 0;
 }
 
-static void random_calls_give_every_rank_the_same_offsets(void **state)
+static TEST(random_calls_give_every_rank_the_same_offsets)
 {
     size_t calls = harness_count(MANY, SAMPLE);
 
@@ -163,7 +163,7 @@ static int wrong_sizes(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_size_of_nothing_or_too_much_is_refused(void **state)
+static TEST(a_size_of_nothing_or_too_much_is_refused)
 {
     harness_run(1, wrong_sizes, &(int){0});
     harness_run(3, wrong_sizes, &(int){0});
@@ -197,18 +197,17 @@ static int too_much(iris_t *iris, void *arg)
     return iris_free(iris, ptr);
 }
 
-static void more_than_the_heap_says_what_is_free(void **state)
+static TEST(more_than_the_heap_says_what_is_free)
 {
     harness_run(2, too_much, &(int){0});
 }
 
-static int exhaust(iris_t *iris, void *arg)
+static RANK_TEST(a_full_heap_recovers, 2)
 {
     void **blocks = calloc(HEAP / 65536, sizeof *blocks);
     size_t count = 0, again = 0;
     void *ptr;
 
-    (void)arg;
     while (iris_malloc(iris, 65536, &ptr) == IRIS_OK) {
         blocks[count++] = ptr;
     }
@@ -232,11 +231,6 @@ static int exhaust(iris_t *iris, void *arg)
     }
     free(blocks);
     return check_same(iris, stats_of(iris).largest_free_bytes);
-}
-
-static void a_full_heap_recovers(void **state)
-{
-    harness_run(2, exhaust, NULL);
 }
 
 /* iris_free() of `ptr` fails on every rank, says `text` and what to pass. */
@@ -277,7 +271,7 @@ static int wrong_pointers(iris_t *iris, void *arg)
     return 0;
 }
 
-static void only_the_start_of_a_live_allocation_can_be_freed(void **state)
+static TEST(only_the_start_of_a_live_allocation_can_be_freed)
 {
     harness_run(1, wrong_pointers, &(int){0});
     harness_run(3, wrong_pointers, &(int){0});
@@ -303,14 +297,13 @@ static void *watch(void *arg)
 }
 
 /* More and more, so that the allocator's own table grows, too. */
-static int watched(iris_t *iris, void *arg)
+static RANK_TEST(any_thread_may_look_at_the_figures, 1)
 {
     struct watcher watcher = {.iris = iris};
     iris_status_t status = IRIS_OK;
     pthread_t thread;
     void *ptr;
 
-    (void)arg;
     CHECK_EQUAL(pthread_create(&thread, NULL, watch, &watcher), 0);
     for (int i = 0; i < 20000 && status == IRIS_OK; i++) {
         status = iris_malloc(iris, 1, &ptr);
@@ -322,15 +315,8 @@ static int watched(iris_t *iris, void *arg)
     return 0;
 }
 
-static void any_thread_may_look_at_the_figures(void **state)
-{
-    harness_run(1, watched, NULL);
-}
-
 static int nothing(iris_t *iris, void *arg)
 {
-    (void)iris;
-    (void)arg;
     return 0;
 }
 
@@ -362,7 +348,7 @@ static iris_status_t try_heap(int num_ranks, int64_t bytes, int64_t *least_p)
     return status;
 }
 
-static void a_heap_that_is_too_small_says_what_would_do(void **state)
+static TEST(a_heap_that_is_too_small_says_what_would_do)
 {
     for (int num_ranks = 1; num_ranks <= 2; num_ranks++) {
         int64_t least = 0, again = 0;
@@ -378,17 +364,4 @@ static void a_heap_that_is_too_small_says_what_would_do(void **state)
     }
 }
 
-static int TEST_FILE(rank, one_gpu, sample, valgrind)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_calls_give_every_rank_the_same_offsets),
-        cmocka_unit_test(a_size_of_nothing_or_too_much_is_refused),
-        cmocka_unit_test(more_than_the_heap_says_what_is_free),
-        cmocka_unit_test(a_full_heap_recovers),
-        cmocka_unit_test(only_the_start_of_a_live_allocation_can_be_freed),
-        cmocka_unit_test(any_thread_may_look_at_the_figures),
-        cmocka_unit_test(a_heap_that_is_too_small_says_what_would_do),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank, one_gpu, sample, valgrind);

@@ -17,31 +17,25 @@
 #include <string.h>
 
 /* The list of this rank's allocations. */
-static int read_list(iris_t *iris, char *text, size_t bytes)
+static int read_list(iris_t *iris, char **text_p)
 {
     char path[400];
-    FILE *file;
-    size_t length;
 
     snprintf(path, sizeof path, "%s/list_%d.json", harness_folder(),
              iris_rank(iris));
     CHECK_OK(iris_i_allocations_write(&iris->heap.names, path, 0));
-    file = fopen(path, "re");
-    CHECK(file != NULL);
-    length = fread(text, 1, bytes - 1, file);
-    fclose(file);
-    text[length] = '\0';
+    *text_p = harness_read_file(path);
+    CHECK(*text_p != NULL);
     return 0;
 }
 
-static int named(iris_t *iris, void *arg)
+static RANK_TEST(names_are_in_the_list_of_allocations, 2)
 {
-    char text[4096], expected[200];
+    char text[64], expected[200], *list;
     const char *freed;
     char *inbox, *outbox;
     size_t offset;
 
-    (void)arg;
     CHECK_OK(iris_malloc(iris, 512, (void **)&inbox));
     CHECK_OK(iris_malloc(iris, 1024, (void **)&outbox));
     offset = (size_t)(inbox - (char *)(uintptr_t)iris_heap_bases(
@@ -49,20 +43,22 @@ static int named(iris_t *iris, void *arg)
     CHECK_OK(iris_name(iris, inbox + 100, "in\"b\u00fcchse"));
     CHECK_OK(iris_name(iris, outbox, "outbox"));
     CHECK_OK(iris_name(iris, outbox, NULL));
-    CHECK(read_list(iris, text, sizeof text) == 0);
+    CHECK(read_list(iris, &list) == 0);
     snprintf(
         expected, sizeof expected,
         "{\"offset\": %zu, \"bytes\": 512, \"name\": \"in\\\"b\u00fcchse\", "
         "\"born_ns\": ",
         offset);
-    CHECK(strstr(text, expected) != NULL);
-    CHECK(strstr(text, "outbox") == NULL);
+    CHECK(strstr(list, expected) != NULL);
+    CHECK(strstr(list, "outbox") == NULL);
+    free(list);
     CHECK_OK(iris_free(iris, inbox));
-    CHECK(read_list(iris, text, sizeof text) == 0);
-    freed = strstr(text, "\"freed\"");
+    CHECK(read_list(iris, &list) == 0);
+    freed = strstr(list, "\"freed\"");
     CHECK(freed != NULL && strstr(freed, "in\\\"b\u00fcchse") != NULL);
     *(char *)(uintptr_t)freed = '\0';
-    CHECK(strstr(text, "chse") == NULL);
+    CHECK(strstr(list, "chse") == NULL);
+    free(list);
     CHECK_BAD(iris, iris_name(iris, inbox, "late"), IRIS_ERR_INVALID,
               "nothing is allocated", "iris_malloc");
     CHECK_BAD(iris, iris_name(iris, &text, "stack"), IRIS_ERR_INVALID,
@@ -72,11 +68,6 @@ static int named(iris_t *iris, void *arg)
     CHECK_BAD(iris, iris_name(iris, outbox, text), IRIS_ERR_INVALID, "60",
               "at most");
     return 0;
-}
-
-static void names_are_in_the_list_of_allocations(void **state)
-{
-    harness_run(2, named, NULL);
 }
 
 struct overrun_args {
@@ -95,7 +86,6 @@ static int strayed(iris_t *iris, void *arg)
 {
     struct overrun_args args = {.context = iris_device_context(iris)};
 
-    (void)arg;
     CHECK_OK(iris_malloc(iris, 256, (void **)&args.inbox));
     CHECK_OK(iris_name(iris, args.inbox, "inbox"));
     CHECK_OK(iris_launch(iris, overrun, 1, 1, &args, sizeof args, NULL));
@@ -105,19 +95,10 @@ static int strayed(iris_t *iris, void *arg)
     return 0;
 }
 
-static void the_bounds_checker_says_the_name(void **state)
+static TEST(the_bounds_checker_says_the_name)
 {
     setenv("IRIS_CHECK", "bounds", 1);
     harness_run(1, strayed, NULL);
-    unsetenv("IRIS_CHECK");
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_in_the_list_of_allocations),
-        cmocka_unit_test(the_bounds_checker_says_the_name),
-    };
-
-    return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
-}
+TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, unit);

@@ -17,7 +17,6 @@ static int figures(iris_t *iris, void *arg)
     struct iris_heap_stats stats, full;
     void *small, *large;
 
-    (void)arg;
     CHECK_OK(iris_heap_stats(iris, &stats));
     CHECK_EQUAL(stats.heap_bytes, HEAP);
     CHECK_EQUAL(stats.reserved_bytes, HEAP);
@@ -49,7 +48,7 @@ static int figures(iris_t *iris, void *arg)
 }
 
 /* As programs see it that were compiled with an older and a newer header. */
-static int figures_of_other_versions(iris_t *iris, void *arg)
+static RANK_TEST(other_versions_get_the_figures_they_know, 1)
 {
     size_t old_size = offsetof(struct iris_heap_stats, peak_bytes);
     struct {
@@ -57,7 +56,6 @@ static int figures_of_other_versions(iris_t *iris, void *arg)
         size_t newer[2];
     } space;
 
-    (void)arg;
     space.stats.peak_bytes = 99;
     CHECK_OK(iris_heap_stats_sized(iris, &space.stats, old_size));
     CHECK_EQUAL(space.stats.size, old_size);
@@ -73,21 +71,15 @@ static int figures_of_other_versions(iris_t *iris, void *arg)
     return 0;
 }
 
-static void other_versions_get_the_figures_they_know(void **state)
-{
-    harness_run(1, figures_of_other_versions, NULL);
-}
-
-static void figures_add_up(void **state)
+static TEST(figures_add_up)
 {
     harness_run(2, figures, NULL);
 }
 
-static int edges(iris_t *iris, void *arg)
+static RANK_TEST(the_heap_ends_where_it_ends, 1, 4)
 {
     char *base = (char *)(uintptr_t)iris_heap_bases(iris)[iris_rank(iris)];
 
-    (void)arg;
     CHECK_EQUAL(iris_is_symmetric(iris, base - 1), 0);
     CHECK_EQUAL(iris_is_symmetric(iris, base), 1);
     CHECK_EQUAL(iris_is_symmetric(iris, base + HEAP - 1), 1);
@@ -102,12 +94,6 @@ static int edges(iris_t *iris, void *arg)
         CHECK_EQUAL(iris_is_symmetric(iris, other), rank == iris_rank(iris));
     }
     return 0;
-}
-
-static void the_heap_ends_where_it_ends(void **state)
-{
-    harness_run(1, edges, NULL);
-    harness_run(4, edges, NULL);
 }
 
 static int translate(iris_t *iris, void *arg)
@@ -141,7 +127,7 @@ static int translate(iris_t *iris, void *arg)
     return 0;
 }
 
-static void translation_refuses_what_is_not_there(void **state)
+static TEST(translation_refuses_what_is_not_there)
 {
     harness_run(1, translate, &(int){0});
     harness_run(4, translate, &(int){0});
@@ -151,7 +137,6 @@ static int zeroed(iris_t *iris, void *arg)
 {
     void *bytes;
 
-    (void)arg;
     for (int round = 0; round < 3; round++) {
         CHECK_OK(iris_calloc(iris, 3, 100001, &bytes));
         CHECK(harness_holds(iris, bytes, 300003, 0));
@@ -164,7 +149,7 @@ static int zeroed(iris_t *iris, void *arg)
     return 0;
 }
 
-static void calloc_zeroes_what_was_used_before(void **state)
+static TEST(calloc_zeroes_what_was_used_before)
 {
     harness_run(2, zeroed, NULL);
 }
@@ -189,7 +174,7 @@ IRIS_KERNEL(write_words, struct write_args)
 
 /* Every rank writes into every peer's new block with no synchronisation but
  * the allocation's own. */
-static int write_at_once(iris_t *iris, void *arg)
+static RANK_TEST(peers_may_write_as_soon_as_malloc_returns, ALL_RANKS)
 {
     int num_ranks = iris_num_ranks(iris), own = iris_rank(iris);
     uint64_t *words[8], seen[WORDS];
@@ -197,7 +182,6 @@ static int write_at_once(iris_t *iris, void *arg)
                               num_ranks};
     void *remote;
 
-    (void)arg;
     for (int round = 0; round < 8; round++) {
         CHECK_OK(iris_malloc(iris, sizeof seen, (void **)&words[round]));
         for (int rank = 0; rank < num_ranks; rank++) {
@@ -219,16 +203,10 @@ static int write_at_once(iris_t *iris, void *arg)
     return 0;
 }
 
-static void peers_may_write_as_soon_as_malloc_returns(void **state)
-{
-    harness_run_all(write_at_once, NULL);
-}
-
-static int keep(iris_t *iris, void *arg)
+static RANK_TEST(contents_survive_what_others_allocate, 2)
 {
     void *kept, *other;
 
-    (void)arg;
     CHECK_OK(iris_malloc(iris, 70000, &kept));
     CHECK_OK(iris_memset(iris, kept, 0x3c, 70000, NULL));
     for (size_t bytes = 1; bytes < HEAP / 4; bytes = bytes * 3 + 1) {
@@ -241,16 +219,10 @@ static int keep(iris_t *iris, void *arg)
     return iris_free(iris, kept);
 }
 
-static void contents_survive_what_others_allocate(void **state)
-{
-    harness_run(2, keep, NULL);
-}
-
-static int aligned(iris_t *iris, void *arg)
+static RANK_TEST(alignment_holds_on_every_rank, 3)
 {
     void *ptr, *remote;
 
-    (void)arg;
     for (size_t alignment = 1; alignment <= IRIS_ALIGNMENT_MAX;
          alignment *= 2) {
         CHECK_OK(iris_malloc_aligned(iris, 100, alignment, &ptr));
@@ -267,23 +239,4 @@ static int aligned(iris_t *iris, void *arg)
     return 0;
 }
 
-static void alignment_holds_on_every_rank(void **state)
-{
-    harness_run(3, aligned, NULL);
-}
-
-static int TEST_FILE(rank, one_node)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(figures_add_up),
-        cmocka_unit_test(other_versions_get_the_figures_they_know),
-        cmocka_unit_test(the_heap_ends_where_it_ends),
-        cmocka_unit_test(translation_refuses_what_is_not_there),
-        cmocka_unit_test(calloc_zeroes_what_was_used_before),
-        cmocka_unit_test(peers_may_write_as_soon_as_malloc_returns),
-        cmocka_unit_test(contents_survive_what_others_allocate),
-        cmocka_unit_test(alignment_holds_on_every_rank),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank, one_node);

@@ -20,13 +20,12 @@ static size_t used(const iris_t *iris)
     return stats.used_bytes;
 }
 
-static int sizes_body(iris_t *iris, void *arg)
+static RANK_TEST(a_pointers_type_says_how_much, 2)
 {
     struct element *elements;
     char *bytes;
     uint16_t **table;
 
-    (void)arg;
     CHECK_OK(iris_malloc_typed(iris, 1000, &elements));
     CHECK_EQUAL(used(iris), (1000 * sizeof(struct element) + 255) / 256 * 256);
     CHECK_OK(iris_memset(iris, elements, 1, 1000 * sizeof *elements, NULL));
@@ -44,18 +43,12 @@ static int sizes_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_pointers_type_says_how_much(void **state)
-{
-    harness_run(2, sizes_body, NULL);
-}
-
-static int once_body(iris_t *iris, void *arg)
+static RANK_TEST(each_argument_is_evaluated_once, 2)
 {
     int16_t *blocks[3] = {NULL, NULL, NULL};
     size_t block = 0, count = 128;
     int contexts = 0;
 
-    (void)arg;
     CHECK_OK(iris_calloc_typed((contexts++, iris), count++, &blocks[block++]));
     CHECK_OK(iris_malloc_typed((contexts++, iris), count++, &blocks[block++]));
     CHECK_EQUAL(block, 2);
@@ -66,11 +59,6 @@ static int once_body(iris_t *iris, void *arg)
     CHECK_OK(iris_free(iris, blocks[0]));
     CHECK_OK(iris_free(iris, blocks[1]));
     return 0;
-}
-
-static void each_argument_is_evaluated_once(void **state)
-{
-    harness_run(2, once_body, NULL);
 }
 
 static int errors_body(iris_t *iris, void *arg)
@@ -96,18 +84,9 @@ static int errors_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_count_that_overflows_is_refused_and_nothing_written(void **state)
+static TEST(a_count_that_overflows_is_refused_and_nothing_written)
 {
     harness_run(2, errors_body, &(int64_t){0});
 }
 
-static int TEST_FILE(rank)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_pointers_type_says_how_much),
-        cmocka_unit_test(each_argument_is_evaluated_once),
-        cmocka_unit_test(a_count_that_overflows_is_refused_and_nothing_written),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank);

@@ -45,7 +45,7 @@ static int few_bytes(iris_t *iris, void *arg)
     return 0;
 }
 
-static void the_program_can_allocate_what_it_asked_for(void **state)
+static TEST(the_program_can_allocate_what_it_asked_for)
 {
     char text[32];
 
@@ -60,7 +60,7 @@ static void the_program_can_allocate_what_it_asked_for(void **state)
     setenv("IRIS_HEAP_SIZE", "16M", 1);
 }
 
-static int zeroed_and_aligned(iris_t *iris, void *arg)
+static RANK_TEST(memory_is_zeroed_and_aligned_in_one_call, 1, 2)
 {
     void *ptr = arg, *other;
 
@@ -83,18 +83,4 @@ static int zeroed_and_aligned(iris_t *iris, void *arg)
     return 0;
 }
 
-static void memory_is_zeroed_and_aligned_in_one_call(void **state)
-{
-    harness_run(1, zeroed_and_aligned, NULL);
-    harness_run(2, zeroed_and_aligned, NULL);
-}
-
-static int TEST_FILE(rank)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_program_can_allocate_what_it_asked_for),
-        cmocka_unit_test(memory_is_zeroed_and_aligned_in_one_call),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank);

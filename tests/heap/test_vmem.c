@@ -51,7 +51,6 @@ static int grow(iris_t *iris, void *arg)
     struct iris_heap_stats before = stats_of(iris), now = before;
     void *blocks[BLOCKS];
 
-    (void)arg;
     CHECK_EQUAL(before.reserved_bytes, HEAP);
     CHECK(before.mapped_bytes < HEAP / 2);
     CHECK(before.mapped_bytes > 0);
@@ -85,7 +84,7 @@ static int grow(iris_t *iris, void *arg)
     return iris_free(iris, blocks[0]);
 }
 
-static void what_comes_later_is_mapped_everywhere(void **state)
+static TEST(what_comes_later_is_mapped_everywhere)
 {
     harness_run_all(grow, NULL);
 }
@@ -117,7 +116,6 @@ static int reach(iris_t *iris, void *arg)
     uint32_t seen[WORDS];
     void *block;
 
-    (void)arg;
     for (int i = 0; i < BLOCKS; i++) {
         CHECK_OK(iris_malloc(iris, BLOCK, &block));
         args.words = block;
@@ -135,7 +133,7 @@ static int reach(iris_t *iris, void *arg)
     return 0;
 }
 
-static void kernels_reach_what_comes_later(void **state)
+static TEST(kernels_reach_what_comes_later)
 {
     harness_run_all(reach, NULL);
 }
@@ -145,7 +143,6 @@ static int fill_up(iris_t *iris, void *arg)
     struct iris_heap_stats stats = stats_of(iris);
     void *all, *more;
 
-    (void)arg;
     CHECK_BAD(iris, iris_malloc(iris, HEAP, &more), IRIS_ERR_NO_MEMORY,
               "on the symmetric heap", "raise IRIS_HEAP_SIZE");
     CHECK_EQUAL(stats_of(iris).mapped_bytes, stats.mapped_bytes);
@@ -163,7 +160,7 @@ static int fill_up(iris_t *iris, void *arg)
     return iris_free(iris, more);
 }
 
-static void a_full_heap_says_so(void **state)
+static TEST(a_full_heap_says_so)
 {
     static const char *const sizes[] = {"16777216", "9437696", "5242881"};
     const char *before = getenv("IRIS_HEAP_SIZE");
@@ -193,14 +190,13 @@ static unsigned next_random(unsigned *seed)
 }
 
 /* The same random game on all ranks. */
-static int play(iris_t *iris, void *arg)
+static RANK_TEST(any_order_of_growth_keeps_contents, 1, 2, 4)
 {
     struct game_block slots[SLOTS] = {{0}};
     int own = iris_rank(iris), peer = (own + 1) % iris_num_ranks(iris);
     unsigned seed = 42;
     void *remote;
 
-    (void)arg;
     for (int step = 0; step < (int)harness_count(2000, 150); step++) {
         struct game_block *slot = &slots[next_random(&seed) % SLOTS];
         size_t bytes = 1 + next_random(&seed) % (HEAP / 10);
@@ -226,22 +222,14 @@ static int play(iris_t *iris, void *arg)
     return 0;
 }
 
-static void any_order_of_growth_keeps_contents(void **state)
-{
-    harness_run(1, play, NULL);
-    harness_run(2, play, NULL);
-    harness_run(4, play, NULL);
-}
-
 /* A rank that grew for a call on which the ranks did not agree shrinks again,
  * so that the heaps stay alike. */
-static int differ(iris_t *iris, void *arg)
+static RANK_TEST(heaps_stay_alike_when_calls_differ, 2, 4)
 {
     size_t mapped = stats_of(iris).mapped_bytes;
     int own = iris_rank(iris);
     void *ptr;
 
-    (void)arg;
     for (int i = 0; i < 3; i++) {
         CHECK_STATUS(iris_malloc(iris, own == 0 ? BLOCK * 4 : BLOCK, &ptr),
                      IRIS_ERR_MISMATCH);
@@ -253,19 +241,12 @@ static int differ(iris_t *iris, void *arg)
     return grow(iris, arg);
 }
 
-static void heaps_stay_alike_when_calls_differ(void **state)
-{
-    harness_run(2, differ, NULL);
-    harness_run(4, differ, NULL);
-}
-
 /* Rank 1 no longer hears what others tell it, though it lives. */
 static void go_deaf(int rank, struct proc_report *report, void *arg)
 {
     iris_t *iris = proc_init(report);
     void *block;
 
-    (void)arg;
     if (iris == NULL) {
         return;
     }
@@ -284,7 +265,7 @@ static void go_deaf(int rank, struct proc_report *report, void *arg)
 }
 
 /* Not at the deadline, which is another status. */
-static void a_rank_that_cannot_be_told_of_memory_is_named(void **state)
+static TEST(a_rank_that_cannot_be_told_of_memory_is_named)
 {
     struct procs procs;
     char before[32];
@@ -305,23 +286,11 @@ static void a_rank_that_cannot_be_told_of_memory_is_named(void **state)
     setenv("IRIS_TIMEOUT_MS", before, 1);
 }
 
-static int TEST_FILE(rank, one_gpu)
+static int set_up(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        /* First: a process that has used a GPU cannot fork ranks. */
-        cmocka_unit_test(a_rank_that_cannot_be_told_of_memory_is_named),
-        cmocka_unit_test(what_comes_later_is_mapped_everywhere),
-        cmocka_unit_test(kernels_reach_what_comes_later),
-        cmocka_unit_test(a_full_heap_says_so),
-        cmocka_unit_test(any_order_of_growth_keeps_contents),
-        cmocka_unit_test(heaps_stay_alike_when_calls_differ),
-    };
-
-    if (!harness_has_gpu()) {
-        printf("left out: IRIS_ALLOCATOR=vmem needs a GPU\n");
-        return 77;
-    }
     setenv("IRIS_ALLOCATOR", "vmem", 1);
     setenv("IRIS_HEAP_SIZE", "16M", 1);
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+    return harness_gpu_setup(state);
 }
+
+TEST_GROUP_WITH(set_up, harness_teardown, rank, one_gpu);

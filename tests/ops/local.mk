@@ -5,8 +5,7 @@ tests_ops_run_SOURCES = %D%/test_ops.c %D%/test_ops_blas.c %D%/test_ops_calls.c 
 	%D%/test_ops_chunks.c %D%/test_ops_plan.c %D%/test_ops_rounding.c %D%/test_ops_stuck.c \
 	%D%/test_ops_uneven.c
 if FAKE_HIP
-tests_ops_run_SOURCES += %D%/test_ops_gpu_blas.c %D%/test_ops_gpu_fail.c \
-	%D%/test_ops_gpu_first.c %D%/test_ops_gpu_missing.c
+tests_ops_run_SOURCES += %D%/test_ops_gpu.c %D%/test_ops_gpu_blas.c
 fakeblas_libraries = tests/fakeblas/libcublasLt.la tests/fakeblas/libhipblaslt.la
 endif
 # A module in the place of the library's own; a path makes it a shared object.

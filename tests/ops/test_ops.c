@@ -426,7 +426,7 @@ static int shapes_body(iris_t *iris, void *arg)
     return iris_free(iris, memory) == IRIS_OK ? 0 : -1;
 }
 
-static void each_shape_has_the_bits_of_product_and_collective(void **state)
+static TEST(each_shape_has_the_bits_of_product_and_collective)
 {
     int off_heap = 0;
 
@@ -435,7 +435,7 @@ static void each_shape_has_the_bits_of_product_and_collective(void **state)
     harness_run(3, shapes_body, &off_heap);
 }
 
-static void matrices_may_be_off_the_heap(void **state)
+static TEST(matrices_may_be_off_the_heap)
 {
     int off_heap = 1;
 
@@ -444,7 +444,7 @@ static void matrices_may_be_off_the_heap(void **state)
 }
 
 /* Pairs of ranks, the second first, each pair with numbers of its own. */
-static int pairs_body(iris_t *iris, void *arg)
+static RANK_TEST(a_group_has_a_workspace_of_its_own, 4)
 {
     int rank = iris_rank(iris), low = rank / 2 * 2;
     int ranks[2] = {low + 1, low};
@@ -454,7 +454,6 @@ static int pairs_body(iris_t *iris, void *arg)
     iris_tensor_t b = a, out = a;
     void *memory;
 
-    (void)arg;
     iris_ops_options_init(&play.options);
     CHECK_OK(iris_malloc(iris, HEAP_BYTES, &memory));
     CHECK_OK(iris_ccl_prepare(iris));
@@ -479,19 +478,10 @@ static int pairs_body(iris_t *iris, void *arg)
     return iris_free(iris, memory) == IRIS_OK ? 0 : -1;
 }
 
-static void a_group_has_a_workspace_of_its_own(void **state)
+static int set_up(void **state)
 {
-    harness_run(4, pairs_body, NULL);
-}
-
-static int TEST_FILE(matrix, slow)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_shape_has_the_bits_of_product_and_collective),
-        cmocka_unit_test(matrices_may_be_off_the_heap),
-        cmocka_unit_test(a_group_has_a_workspace_of_its_own),
-    };
-
     setenv("IRIS_BLAS", "none", 1);
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+    return harness_setup(state);
 }
+
+TEST_GROUP_WITH(set_up, harness_teardown, matrix, slow);

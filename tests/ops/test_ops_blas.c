@@ -305,7 +305,6 @@ static int bits_body(iris_t *iris, void *arg)
     struct board board = {.iris = iris, .host = calloc(REGIONS, REGION)};
     int self = iris_rank(iris);
 
-    (void)arg;
     iris_ops_options_init(&board.options);
     iris_ops_options_init(&board.self);
     CHECK_OK(iris_malloc(iris, REGIONS * REGION, (void **)&board.memory));
@@ -329,7 +328,7 @@ static int bits_body(iris_t *iris, void *arg)
     return iris_free(iris, board.memory) == IRIS_OK ? 0 : -1;
 }
 
-static void fused_has_the_bits_of_product_and_collective(void **state)
+static TEST(fused_has_the_bits_of_product_and_collective)
 {
     if (!HAVE_CBLAS && !HAVE_CUBLASLT && !HAVE_HIPBLASLT) {
         skip(); /* the plain loop has its own test */
@@ -399,7 +398,7 @@ static int run_with(const char *blas, const char *folder, struct call *call)
 }
 
 /* First of all tests: a module that is loaded stays. */
-static void without_its_module_the_plain_loop_multiplies(void **state)
+static TEST(without_its_module_the_plain_loop_multiplies)
 {
     struct call fine = {IRIS_OK, NULL};
     struct harness_capture capture;
@@ -421,7 +420,7 @@ static void without_its_module_the_plain_loop_multiplies(void **state)
     free(level);
 }
 
-static void a_library_that_is_asked_for_has_to_be_there(void **state)
+static TEST(a_library_that_is_asked_for_has_to_be_there)
 {
     struct call missing = {IRIS_ERR_BACKEND, "IRIS_BLAS=cblas cannot be used"};
     struct call wrong = {IRIS_ERR_BACKEND, "it is not for this rank's device"};
@@ -430,7 +429,7 @@ static void a_library_that_is_asked_for_has_to_be_there(void **state)
     run_with("cublaslt", NULL, &wrong);
 }
 
-static void a_library_is_found_by_name(void **state)
+static TEST(a_library_is_found_by_name)
 {
     struct call fine = {IRIS_OK, NULL};
 
@@ -440,14 +439,4 @@ static void a_library_is_found_by_name(void **state)
     run_with("cblas", NULL, &fine);
 }
 
-static int TEST_FILE(rank, standard)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_its_module_the_plain_loop_multiplies),
-        cmocka_unit_test(a_library_that_is_asked_for_has_to_be_there),
-        cmocka_unit_test(a_library_is_found_by_name),
-        cmocka_unit_test(fused_has_the_bits_of_product_and_collective),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank, standard);

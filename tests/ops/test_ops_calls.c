@@ -60,13 +60,12 @@ typedef iris_status_t operation_fn(iris_t *iris, const iris_tensor_t *a,
         CHECK_MESSAGE(what);              \
     } while (0)
 
-static int refused_body(iris_t *iris, void *arg)
+static RANK_TEST(what_does_not_fit_is_refused, 1, 2)
 {
     struct board board, good;
     struct iris_ops_options options;
     iris_ops_workspace_t *none = (iris_ops_workspace_t *)&options;
 
-    (void)arg;
     iris_ops_options_init(&options);
     CHECK_EQUAL(open_board(iris, &good), 0);
 #define TRY(edit, what)                                                        \
@@ -104,20 +103,13 @@ static int refused_body(iris_t *iris, void *arg)
     return has(iris, &good, 0, 0);
 }
 
-static void what_does_not_fit_is_refused(void **state)
-{
-    harness_run(1, refused_body, NULL);
-    harness_run(2, refused_body, NULL);
-}
-
-static int workspace_body(iris_t *iris, void *arg)
+static RANK_TEST(a_workspace_that_does_not_do_is_refused, 2)
 {
     struct iris_ops_options options;
     struct board board;
     iris_tensor_t small;
     iris_stream_t *stream;
 
-    (void)arg;
     iris_ops_options_init(&options);
     CHECK_EQUAL(open_board(iris, &board), 0);
     board.out.shape[0] = 4;
@@ -150,19 +142,13 @@ static int workspace_body(iris_t *iris, void *arg)
     return has(iris, &board, 24, 16);
 }
 
-static void a_workspace_that_does_not_do_is_refused(void **state)
-{
-    harness_run(2, workspace_body, NULL);
-}
-
 /* The library's own workspace becomes larger while work uses it. */
-static int larger_body(iris_t *iris, void *arg)
+static RANK_TEST(the_own_workspace_becomes_larger, 2)
 {
     struct iris_heap_stats before, after;
     struct board board;
     iris_tensor_t a, out;
 
-    (void)arg;
     CHECK_EQUAL(open_board(iris, &board), 0);
     CHECK_OK(iris_ccl_prepare(iris));
     iris_heap_stats(iris, &before);
@@ -180,18 +166,12 @@ static int larger_body(iris_t *iris, void *arg)
     return has(iris, &board, 24, 16);
 }
 
-static void the_own_workspace_becomes_larger(void **state)
-{
-    harness_run(2, larger_body, NULL);
-}
-
-static int half_body(iris_t *iris, void *arg)
+static RANK_TEST(a_smaller_group_needs_a_workspace, 3)
 {
     struct iris_ops_options options;
     struct board board;
     int self = iris_rank(iris);
 
-    (void)arg;
     iris_ops_options_init(&options);
     CHECK_EQUAL(open_board(iris, &board), 0);
     CHECK_OK(iris_ccl_prepare(iris));
@@ -218,11 +198,6 @@ static int half_body(iris_t *iris, void *arg)
         return has(iris, &board, 48, 8);
     }
     return 0;
-}
-
-static void a_smaller_group_needs_a_workspace(void **state)
-{
-    harness_run(3, half_body, NULL);
 }
 
 /* Two of three ranks work. The third one knows nothing of their sizes, or makes
@@ -259,7 +234,7 @@ static int others_body(iris_t *iris, void *arg)
     return works ? has(iris, &board, 24, 16) : has(iris, &board, 48, 8);
 }
 
-static void ranks_outside_the_group_need_not_know_its_sizes(void **state)
+static TEST(ranks_outside_the_group_need_not_know_its_sizes)
 {
     harness_run(3, others_body, NULL);
     harness_run(3, others_body, "without matrices");
@@ -300,7 +275,7 @@ static int graph_body(iris_t *iris, void *arg)
     return arg == NULL ? has(iris, &board, 24, 16) : has(iris, &board, 42, 8);
 }
 
-static void a_captured_call_is_replayed(void **state)
+static TEST(a_captured_call_is_replayed)
 {
     if (!harness_has_gpu()) {
         skip(); /* graphs need one */
@@ -344,7 +319,7 @@ static int differ(iris_t *iris, operation_fn *operation, struct board board,
     return 0;
 }
 
-static int sizes_body(iris_t *iris, void *arg)
+static RANK_TEST(sizes_that_differ_are_found_by_all, 2)
 {
     static const char *const depths[] = {"K 3", "K 4"};
     static const char *const rows[] = {"M 8, N 6", "M 7, N 6"};
@@ -352,7 +327,6 @@ static int sizes_body(iris_t *iris, void *arg)
     int self = iris_rank(iris);
     int64_t k = self == 0 ? 3 : 4;
 
-    (void)arg;
     CHECK_EQUAL(open_board(iris, &board), 0);
     shape(&board.b, k, 6);
     shape(&board.a, 8, k);
@@ -383,11 +357,6 @@ static int sizes_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void sizes_that_differ_are_found_by_all(void **state)
-{
-    harness_run(2, sizes_body, NULL);
-}
-
 /* A variant that takes no buffers in place, where `out` is the only memory that
  * the call would need, and where it has gaps. */
 static int apart_body(iris_t *iris, void *arg)
@@ -395,7 +364,6 @@ static int apart_body(iris_t *iris, void *arg)
     struct board board;
     float seen[56];
 
-    (void)arg;
     CHECK_EQUAL(open_board(iris, &board), 0);
     CHECK_OK(
         iris_matmul_all_reduce(iris, &board.a, &board.b, &board.out, NULL));
@@ -411,7 +379,7 @@ static int apart_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_variant_that_is_not_in_place_will_do(void **state)
+static TEST(a_variant_that_is_not_in_place_will_do)
 {
     setenv("IRIS_CCL", "all_reduce=one_shot", 1);
     harness_run(2, apart_body, NULL);
@@ -422,7 +390,7 @@ static void a_variant_that_is_not_in_place_will_do(void **state)
 #define LARGE_COLUMNS 1024
 
 /* Messages of several pieces, which their receivers read in place. */
-static int large_body(iris_t *iris, void *arg)
+static RANK_TEST(large_shares_that_differ_are_gathered, 2)
 {
     size_t bytes = (size_t)LARGE_ROWS * LARGE_COLUMNS * sizeof(float);
     int self = iris_rank(iris), rows = LARGE_ROWS / 2 + (self == 0);
@@ -431,7 +399,6 @@ static int large_body(iris_t *iris, void *arg)
     struct board board;
     char *out, *b;
 
-    (void)arg;
     CHECK_EQUAL(open_board(iris, &board), 0);
     CHECK_OK(iris_malloc(iris, bytes, (void **)&out));
     CHECK_OK(iris_malloc(iris, bytes, (void **)&b));
@@ -458,24 +425,4 @@ static int large_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void large_shares_that_differ_are_gathered(void **state)
-{
-    harness_run(2, large_body, NULL);
-}
-
-static int TEST_FILE(rank)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_does_not_fit_is_refused),
-        cmocka_unit_test(a_workspace_that_does_not_do_is_refused),
-        cmocka_unit_test(the_own_workspace_becomes_larger),
-        cmocka_unit_test(a_smaller_group_needs_a_workspace),
-        cmocka_unit_test(ranks_outside_the_group_need_not_know_its_sizes),
-        cmocka_unit_test(a_captured_call_is_replayed),
-        cmocka_unit_test(sizes_that_differ_are_found_by_all),
-        cmocka_unit_test(a_variant_that_is_not_in_place_will_do),
-        cmocka_unit_test(large_shares_that_differ_are_gathered),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank);

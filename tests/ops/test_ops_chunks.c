@@ -284,7 +284,7 @@ static int sizes_body(struct board *board)
     return 0;
 }
 
-static void chunks_do_not_change_the_bits(void **state)
+static TEST(chunks_do_not_change_the_bits)
 {
     static const int members[] = {1, 2, 3, 4, 8};
 
@@ -312,7 +312,7 @@ static int late_body(struct board *board)
     return 0;
 }
 
-static void calls_in_a_row_wait_for_each_other(void **state)
+static TEST(calls_in_a_row_wait_for_each_other)
 {
     run(2, late_body);
     run(4, late_body);
@@ -370,7 +370,7 @@ static int group_body(struct board *board)
     return 0;
 }
 
-static void groups_share_a_workspace(void **state)
+static TEST(groups_share_a_workspace)
 {
     run(4, group_body);
 }
@@ -392,7 +392,7 @@ static int small_body(struct board *board)
     return 0;
 }
 
-static void a_workspace_of_one_chunk_is_refused(void **state)
+static TEST(a_workspace_of_one_chunk_is_refused)
 {
     run(2, small_body);
 }
@@ -414,7 +414,7 @@ static int differ_body(struct board *board)
     return iris_clear_error(board->iris);
 }
 
-static void another_number_of_chunks_is_a_mismatch(void **state)
+static TEST(another_number_of_chunks_is_a_mismatch)
 {
     run(2, differ_body);
 }
@@ -471,24 +471,17 @@ static int graph_body(struct board *board)
     return 0;
 }
 
-static void graphs_are_replayed(void **state)
+static TEST(graphs_are_replayed)
 {
     run(2, graph_body);
     run(4, graph_body);
 }
 
-static int TEST_FILE(rank, one_node)
+static int set_up(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(chunks_do_not_change_the_bits),
-        cmocka_unit_test(calls_in_a_row_wait_for_each_other),
-        cmocka_unit_test(groups_share_a_workspace),
-        cmocka_unit_test(a_workspace_of_one_chunk_is_refused),
-        cmocka_unit_test(another_number_of_chunks_is_a_mismatch),
-        cmocka_unit_test(graphs_are_replayed),
-    };
-
     /* A CPU library gives parts of a product other bits. */
     setenv("IRIS_BLAS", "none", 1);
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+    return harness_setup(state);
 }
+
+TEST_GROUP_WITH(set_up, harness_teardown, rank, one_node);

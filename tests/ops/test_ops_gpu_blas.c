@@ -348,7 +348,7 @@ static int alone_body(iris_t *iris, void *arg)
     return failed;
 }
 
-static void libraries_multiply(void **state)
+static TEST(libraries_multiply)
 {
     for (size_t i = 0; i < NUM_TOOLKIT_LIBRARIES; i++) {
         toolkit_use(toolkit_libraries[i].name, harness_folder());
@@ -358,11 +358,4 @@ static void libraries_multiply(void **state)
     }
 }
 
-static int TEST_FILE(hip)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(libraries_multiply),
-    };
-
-    return cmocka_run_group_tests(tests, toolkit_setup, toolkit_teardown);
-}
+TEST_GROUP_WITH(toolkit_setup, toolkit_teardown, hip);

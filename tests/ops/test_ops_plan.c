@@ -46,7 +46,7 @@ static const int percent[4][NUM_SHAPES] = {
     [IRIS_OPS_MATMUL_REDUCE_SCATTER] = {302, 91, 91, 94, 92, 91, 112, 109, 108,
                                         92, 89, 93}};
 
-static void two_h100_take_parts_where_they_were_faster(void **state)
+static TEST(two_h100_take_parts_where_they_were_faster)
 {
     for (int i = 0; i < 4 * NUM_SHAPES; i++) {
         int share = percent[i / NUM_SHAPES][i % NUM_SHAPES];
@@ -60,7 +60,7 @@ static void two_h100_take_parts_where_they_were_faster(void **state)
 
 /* Calls that two members do in one part are no better with more members, whose
  * chunks cost more. */
-static void more_members_overlap_no_more_calls(void **state)
+static TEST(more_members_overlap_no_more_calls)
 {
     for (int i = 0; i < 4 * NUM_SHAPES; i++) {
         int last = 1;
@@ -77,7 +77,7 @@ static void more_members_overlap_no_more_calls(void **state)
     }
 }
 
-static void sizes_that_were_not_measured_stay_in_one_part(void **state)
+static TEST(sizes_that_were_not_measured_stay_in_one_part)
 {
     const int64_t large[] = {8192, 8192, 8192};
     struct iris_ops_size size = size_of(IRIS_OPS_ALL_GATHER_MATMUL, large, 2);
@@ -95,7 +95,7 @@ static void sizes_that_were_not_measured_stay_in_one_part(void **state)
 }
 
 /* Chunks whose rows do not fill blocks compute more. */
-static void ragged_chunks_are_not_worth_it(void **state)
+static TEST(ragged_chunks_are_not_worth_it)
 {
     const int64_t even[] = {4096, 4096, 4096}, odd[] = {8448, 8192, 8192},
                   less[] = {4095, 4096, 4096};
@@ -146,7 +146,7 @@ static int planned_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void the_call_and_the_environment_come_before_the_table(void **state)
+static TEST(the_call_and_the_environment_come_before_the_table)
 {
     int three = 3, one = 1;
 
@@ -155,19 +155,6 @@ static void the_call_and_the_environment_come_before_the_table(void **state)
     harness_run(2, planned_body, &one);
     setenv("IRIS_OPS_CHUNKS", "3", 1);
     harness_run(2, planned_body, &three);
-    unsetenv("IRIS_OPS_CHUNKS");
-    unsetenv("IRIS_BLAS");
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_h100_take_parts_where_they_were_faster),
-        cmocka_unit_test(more_members_overlap_no_more_calls),
-        cmocka_unit_test(sizes_that_were_not_measured_stay_in_one_part),
-        cmocka_unit_test(ragged_chunks_are_not_worth_it),
-        cmocka_unit_test(the_call_and_the_environment_come_before_the_table),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

@@ -165,7 +165,7 @@ static int check_size(struct board *board)
     return failed;
 }
 
-static int rounding_body(iris_t *iris, void *arg)
+static RANK_TEST(products_are_rounded_once, 1, 2)
 {
     static const iris_dtype_t dtypes[] = {IRIS_DTYPE_F32, IRIS_DTYPE_F16,
                                           IRIS_DTYPE_BF16};
@@ -193,18 +193,5 @@ static int rounding_body(iris_t *iris, void *arg)
     return failed;
 }
 
-static void products_are_rounded_once(void **state)
-{
-    harness_run(1, rounding_body, NULL);
-    harness_run(2, rounding_body, NULL);
-}
-
 /* By the library that is there, or by the plain loop. */
-static int TEST_FILE(rank)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products_are_rounded_once),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank);

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* A sanitizer takes more address space than any limit leaves. */
@@ -59,19 +58,6 @@ static iris_t *open_alone(const char *library, const char *folder)
     return iris_init(&config, &iris) == IRIS_OK ? iris : NULL;
 }
 
-/* In a child, since the call goes on. */
-static int be_stuck(void)
-{
-    iris_t *iris = open_alone("cblas", FAKE_BLAS_FOLDER);
-    float first = 0;
-
-    CHECK(iris != NULL);
-    CHECK_STATUS(multiply(iris, &first), IRIS_ERR_TIMEOUT);
-    CHECK_MESSAGE("iris_k_cblas_sgemm still runs");
-    (void)iris_finalize(iris); /* returns */
-    return 0;
-}
-
 /* Under a limit that leaves so many MiB of address space. */
 static int be_limited(const char *library, rlim_t left, iris_status_t expected)
 {
@@ -95,59 +81,50 @@ static int be_limited(const char *library, rlim_t left, iris_status_t expected)
     return iris_finalize(iris) != IRIS_OK;
 }
 
-static int be_limited_anyhow(void)
+static int be_stuck(void)
 {
-    return be_limited("auto", 96, IRIS_OK);
+    iris_t *iris = open_alone("cblas", FAKE_BLAS_FOLDER);
+    float first = 0;
+
+    CHECK(iris != NULL);
+    CHECK_STATUS(multiply(iris, &first), IRIS_ERR_TIMEOUT);
+    CHECK_MESSAGE("iris_k_cblas_sgemm still runs");
+    (void)iris_finalize(iris); /* returns */
+    return 0;
 }
 
-static int be_limited_to_cblas(void)
-{
-    return be_limited("cblas", 96, IRIS_ERR_BACKEND);
-}
-
-static int be_limited_a_little(void)
-{
-    return be_limited("cblas", (rlim_t)1 << 16, IRIS_OK);
-}
-
-static void in_child(int (*body)(void))
-{
-    pid_t pid;
-    int how = -1;
-
-    fflush(NULL);
-    pid = fork();
-    if (pid == 0) {
-        _exit(body());
-    }
-    assert_int_equal(waitpid(pid, &how, 0), pid);
-    assert_int_equal(how, 0);
-}
-
-static void a_library_that_never_returns_meets_the_deadline(void **state)
+/* The call goes on until the test's process ends. */
+static TEST(a_library_that_never_returns_meets_the_deadline)
 {
     if (!HAVE_CBLAS) {
         skip();
     }
-    in_child(be_stuck);
+    assert_int_equal(be_stuck(), 0);
 }
 
-static void a_library_without_address_space_is_not_called(void **state)
+static void need_limits(void)
 {
     if (!HAVE_CBLAS || IS_SANITIZED) {
         skip();
     }
-    in_child(be_limited_anyhow);
-    in_child(be_limited_to_cblas);
-    in_child(be_limited_a_little);
 }
 
-static int TEST_FILE(unit)
+static TEST(a_library_without_address_space_is_not_called)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_library_that_never_returns_meets_the_deadline),
-        cmocka_unit_test(a_library_without_address_space_is_not_called),
-    };
-
-    return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
+    need_limits();
+    assert_int_equal(be_limited("cblas", 96, IRIS_ERR_BACKEND), 0);
 }
+
+static TEST(without_address_space_another_way_multiplies)
+{
+    need_limits();
+    assert_int_equal(be_limited("auto", 96, IRIS_OK), 0);
+}
+
+static TEST(a_library_with_enough_address_space_is_called)
+{
+    need_limits();
+    assert_int_equal(be_limited("cblas", (rlim_t)1 << 16, IRIS_OK), 0);
+}
+
+TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, unit);

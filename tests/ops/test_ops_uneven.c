@@ -81,7 +81,6 @@ static int rows_body(iris_t *iris, void *arg)
     static const int64_t rows[] = {1, 2, 3, 5, 9, 16, 255, 257, ROWS_MOST};
     struct board board = {.iris = iris, .members = iris_num_ranks(iris)};
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, ROWS_MOST * DEPTH, sizeof *board.a,
                          (void **)&board.a));
     CHECK_OK(
@@ -94,7 +93,7 @@ static int rows_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void each_row_is_multiplied_once(void **state)
+static TEST(each_row_is_multiplied_once)
 {
     static const int members[] = {2, 3, 4, 8};
 
@@ -106,13 +105,11 @@ static void each_row_is_multiplied_once(void **state)
     }
 }
 
-static int TEST_FILE(unit)
+static int set_up(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_row_is_multiplied_once),
-    };
-
     setenv("IRIS_BLAS", "cblas", 1);
     setenv("IRIS_MODULE_DIR", FAKE_BLAS_FOLDER, 1);
-    return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
+    return harness_cpu_setup(state);
 }
+
+TEST_GROUP_WITH(set_up, harness_teardown, unit);

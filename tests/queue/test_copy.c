@@ -61,11 +61,10 @@ static int copy_round(iris_t *iris, struct board *board, size_t round)
     return 0;
 }
 
-static int copies_body(iris_t *iris, void *arg)
+static RANK_TEST(copies_reach_host_own_heap_and_peers, ALL_RANKS)
 {
     void *board;
 
-    (void)arg;
     CHECK_OK(iris_malloc(iris, sizeof(struct board), &board));
     for (size_t round = 0; round < 10; round++) {
         CHECK_EQUAL(copy_round(iris, board, round), 0);
@@ -74,17 +73,11 @@ static int copies_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void copies_reach_host_own_heap_and_peers(void **state)
-{
-    harness_run_all(copies_body, NULL);
-}
-
 /* Fills at any offset leave their neighbours alone. */
-static int fills_body(iris_t *iris, void *arg)
+static RANK_TEST(fills_write_their_bytes_and_no_others, ALL_RANKS)
 {
     unsigned char *block, seen[256];
 
-    (void)arg;
     CHECK_OK(iris_malloc(iris, 256, (void **)&block));
     for (size_t i = 0; i < 200; i++) {
         size_t first = i % 17, end = first + i;
@@ -103,20 +96,14 @@ static int fills_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void fills_write_their_bytes_and_no_others(void **state)
-{
-    harness_run_all(fills_body, NULL);
-}
-
 #define LARGE ((size_t)1 << 20) /* bytes; not done before the call returns */
 
 /* No synchronise anywhere else. */
-static int sync_body(iris_t *iris, void *arg)
+static RANK_TEST(a_blocking_copy_is_done_when_it_returns, ALL_RANKS)
 {
     unsigned char sent[BLOCK], back[BLOCK];
     unsigned char *block;
 
-    (void)arg;
     CHECK_OK(iris_malloc(iris, LARGE, (void **)&block));
     for (size_t round = 0; round < harness_count(1000, 100); round++) {
         fill(sent, iris_rank(iris), round);
@@ -134,16 +121,10 @@ static int sync_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_blocking_copy_is_done_when_it_returns(void **state)
-{
-    harness_run_all(sync_body, NULL);
-}
-
-static int null_body(iris_t *iris, void *arg)
+static RANK_TEST(null_is_fine_for_no_bytes_only, ALL_RANKS)
 {
     char byte = 5;
 
-    (void)arg;
     CHECK_OK(iris_memcpy(iris, NULL, NULL, 0, NULL));
     CHECK_OK(iris_memset(iris, NULL, 1, 0, NULL));
     CHECK_BAD(iris, iris_memcpy(iris, NULL, &byte, 1, NULL), IRIS_ERR_INVALID,
@@ -157,12 +138,8 @@ static int null_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void null_is_fine_for_no_bytes_only(void **state)
-{
-    harness_run_all(null_body, NULL);
-}
-
-static int ranges_body(iris_t *iris, void *arg)
+static RANK_TEST(copies_past_a_heap_or_of_impossible_size_are_refused,
+                 ALL_RANKS)
 {
     int peer = (iris_rank(iris) + 1) % iris_num_ranks(iris);
     struct iris_heap_stats stats;
@@ -170,7 +147,6 @@ static int ranges_body(iris_t *iris, void *arg)
     char *block, *end;
     void *ptr;
 
-    (void)arg;
     CHECK_OK(iris_heap_stats(iris, &stats));
     CHECK_OK(iris_calloc(iris, 64, 1, &ptr));
     block = ptr;
@@ -202,20 +178,4 @@ static int ranges_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void copies_past_a_heap_or_of_impossible_size_are_refused(void **state)
-{
-    harness_run_all(ranges_body, NULL);
-}
-
-static int TEST_FILE(rank)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(copies_reach_host_own_heap_and_peers),
-        cmocka_unit_test(fills_write_their_bytes_and_no_others),
-        cmocka_unit_test(a_blocking_copy_is_done_when_it_returns),
-        cmocka_unit_test(null_is_fine_for_no_bytes_only),
-        cmocka_unit_test(copies_past_a_heap_or_of_impossible_size_are_refused),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank);

@@ -126,7 +126,7 @@ static int check_message(iris_t *iris, const void *word, const char *goal,
     return 0;
 }
 
-static int variants_body(iris_t *iris, void *arg)
+static RANK_TEST(every_kind_of_wait_ends_and_says_what_it_waited_for, 1, 2)
 {
     static const char *const goals[] = {"to be >= 77", "to be < -1000",
                                         "to be == 77", "to be == 77",
@@ -135,7 +135,6 @@ static int variants_body(iris_t *iris, void *arg)
     struct timeout_args args = {.context = iris_device_context(iris)};
     struct board seen;
 
-    (void)arg;
     CHECK_EQUAL(make_board(iris, &args.board), 0);
     CHECK_EQUAL(check_usable(iris, args, &seen), 0);
     for (int variant = WAIT_ONE; variant <= WAIT_SOME; variant++) {
@@ -160,14 +159,13 @@ static int variants_body(iris_t *iris, void *arg)
 }
 
 /* What comes behind the kernel on its stream is skipped. */
-static int behind_body(iris_t *iris, void *arg)
+static RANK_TEST(an_error_is_cleared_once_for_all_that_waits_on_a_stream, 1)
 {
     struct timeout_args args = {.context = iris_device_context(iris),
                                 .value = 77};
     struct timeout_args mark;
     struct board seen;
 
-    (void)arg;
     CHECK_EQUAL(make_board(iris, &args.board), 0);
     mark = args;
     CHECK_OK(iris_launch(iris, wait_for_ever, 2, 64, &args, sizeof args, NULL));
@@ -199,37 +197,17 @@ static int miss(iris_t *iris, iris_group_t *group, int away)
 }
 
 /* In the group the ranks have other places than in the job. */
-static int barrier_body(iris_t *iris, void *arg)
+static RANK_TEST(a_device_barrier_that_one_rank_misses_ends_on_the_other, 2, 4)
 {
     int num_ranks = iris_num_ranks(iris), ranks[8];
     iris_group_t *group;
 
-    (void)arg;
     for (int i = 0; i < num_ranks; i++) {
         ranks[i] = (i + 1) % num_ranks;
     }
     CHECK_OK(iris_group_create(iris, ranks, num_ranks, &group));
     CHECK_EQUAL(miss(iris, NULL, 0), 0);
     return miss(iris, group, 1);
-}
-
-static void every_kind_of_wait_ends_and_says_what_it_waited_for(void **state)
-{
-    harness_run(1, variants_body, NULL);
-    harness_run(2, variants_body, NULL);
-}
-
-static void
-an_error_is_cleared_once_for_all_that_waits_on_a_stream(void **state)
-{
-    harness_run(1, behind_body, NULL);
-}
-
-static void
-a_device_barrier_that_one_rank_misses_ends_on_the_other(void **state)
-{
-    harness_run(2, barrier_body, NULL);
-    harness_run(4, barrier_body, NULL);
 }
 
 static int setup(void **state)
@@ -244,15 +222,4 @@ static int teardown(void **state)
     return harness_teardown(state);
 }
 
-static int TEST_FILE(rank, one_gpu)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind_of_wait_ends_and_says_what_it_waited_for),
-        cmocka_unit_test(
-            an_error_is_cleared_once_for_all_that_waits_on_a_stream),
-        cmocka_unit_test(
-            a_device_barrier_that_one_rank_misses_ends_on_the_other),
-    };
-
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_GROUP_WITH(setup, teardown, rank, one_gpu);

@@ -7,14 +7,13 @@
 
 #include "support/harness.h"
 
-static int edges_body(iris_t *iris, void *arg)
+static RANK_TEST(the_edges_of_the_heap_are_guarded, 2)
 {
     char *base = (char *)(uintptr_t)iris_heap_bases(iris)[iris_rank(iris)];
     uint64_t *first = (uint64_t *)base, host[2] = {0, 0};
     struct iris_heap_stats stats;
     char *end;
 
-    (void)arg;
     CHECK_OK(iris_heap_stats(iris, &stats));
     end = base + stats.heap_bytes;
 #define PAST(call) \
@@ -49,16 +48,4 @@ static int edges_body(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-static void the_edges_of_the_heap_are_guarded(void **state)
-{
-    harness_run(2, edges_body, NULL);
-}
-
-static int TEST_FILE(rank)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_edges_of_the_heap_are_guarded),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank);

@@ -203,13 +203,12 @@ static int go(iris_t *iris, enum wrong wrong, int none, void *board)
     return 0;
 }
 
-static int body(iris_t *iris, void *arg)
+static RANK_TEST(a_wrong_access_ends_the_kernel_and_says_why, ALL_RANKS)
 {
     int nones[] = {-1, -2, INT_MIN, iris_num_ranks(iris), INT_MAX};
     int num_nones = (int)(sizeof nones / sizeof nones[0]);
     void *board;
 
-    (void)arg;
     CPU_ONLY(iris, "GPUs check no access");
     CHECK_OK(iris_calloc(iris, 64, 1, &board));
     for (int wrong = 0; wrong < NUM_WRONGS; wrong++) {
@@ -222,16 +221,4 @@ static int body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_wrong_access_ends_the_kernel_and_says_why(void **state)
-{
-    harness_run_all(body, NULL);
-}
-
-static int TEST_FILE(rank, one_gpu)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_wrong_access_ends_the_kernel_and_says_why),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank, one_gpu);

@@ -93,14 +93,13 @@ static int enqueue_round(iris_t *iris, struct count_args args,
     return 0;
 }
 
-static int replay_body(iris_t *iris, void *arg)
+static RANK_TEST(a_graph_of_everything_runs_over_and_over, ALL_RANKS)
 {
     struct count_args args = {iris_device_context(iris), NULL};
     struct board seen;
     iris_stream_t *stream;
     iris_graph_t *graph;
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, 1, sizeof seen, (void **)&args.board));
     CHECK_OK(iris_stream_create(iris, &stream));
     CHECK_OK(iris_capture_begin(iris, stream));
@@ -122,21 +121,15 @@ static int replay_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_graph_of_everything_runs_over_and_over(void **state)
-{
-    harness_run_all(replay_body, NULL);
-}
-
 /* Each is refused in the middle of a capture, which goes on as if nothing had
  * been. */
-static int refused_body(iris_t *iris, void *arg)
+static RANK_TEST(what_cannot_be_captured_says_so, ALL_RANKS)
 {
     iris_stream_t *stream;
     iris_graph_t *graph, *kept;
     uint64_t host[COUNT] = {0};
     uint64_t *words;
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, COUNT, sizeof *words, (void **)&words));
     CHECK_OK(iris_stream_create(iris, &stream));
     CHECK_BAD(iris, iris_capture_end(iris, stream, &graph), IRIS_ERR_STATE,
@@ -177,18 +170,12 @@ static int refused_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void what_cannot_be_captured_says_so(void **state)
-{
-    harness_run_all(refused_body, NULL);
-}
-
 /* The memory that was not given is the next call's, and no graph's. */
-static int calloc_body(iris_t *iris, void *arg)
+static RANK_TEST(memory_refused_in_a_capture_is_in_no_graph, ALL_RANKS)
 {
     uint64_t *words = NULL, host[COUNT], seen[COUNT];
     iris_graph_t *graph;
 
-    (void)arg;
     memset(host, 7, sizeof host);
     CHECK_OK(iris_capture_begin(iris, NULL));
     CHECK_BAD(iris, iris_calloc(iris, COUNT, sizeof *words, (void **)&words),
@@ -203,18 +190,12 @@ static int calloc_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void memory_refused_in_a_capture_is_in_no_graph(void **state)
-{
-    harness_run_all(calloc_body, NULL);
-}
-
 /* It waits for the default stream, and must not become a part of the graph. */
-static int blocking_copy_body(iris_t *iris, void *arg)
+static RANK_TEST(a_blocking_copy_is_refused_in_a_capture, ALL_RANKS)
 {
     iris_graph_t *graph;
     uint64_t host = 7, *words;
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, 2, sizeof *words, (void **)&words));
     CHECK_OK(iris_memcpy_sync(iris, &words[1], &host, sizeof host));
     CHECK_OK(iris_capture_begin(iris, NULL));
@@ -227,11 +208,6 @@ static int blocking_copy_body(iris_t *iris, void *arg)
     CHECK_EQUAL(host, 0);
     iris_graph_destroy(iris, graph);
     return 0;
-}
-
-static void a_blocking_copy_is_refused_in_a_capture(void **state)
-{
-    harness_run_all(blocking_copy_body, NULL);
 }
 
 struct late_capture {
@@ -267,13 +243,12 @@ static void *capture_late(void *arg)
 
 /* A stream that is captured while the host waits for what it was given before.
  */
-static int late_body(iris_t *iris, void *arg)
+static RANK_TEST(waiting_for_a_stream_leaves_its_capture_alone, 1)
 {
     struct late_capture capture = {iris, NULL, NULL, NULL, IRIS_OK};
     iris_status_t status;
     pthread_t thread;
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, 1, sizeof(uint64_t), (void **)&capture.word));
     CHECK_OK(iris_stream_create(iris, &capture.stream));
     CHECK_OK(iris_stream_create(iris, &capture.other));
@@ -291,11 +266,6 @@ static int late_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void waiting_for_a_stream_leaves_its_capture_alone(void **state)
-{
-    harness_run(1, late_body, NULL);
-}
-
 /* A rank's kernel waits until another is done with a large graph. */
 static int large_body(iris_t *iris, void *arg)
 {
@@ -303,7 +273,6 @@ static int large_body(iris_t *iris, void *arg)
     iris_stream_t *stream;
     iris_graph_t *graph;
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, 1, sizeof *args.board, (void **)&args.board));
     CHECK_OK(iris_stream_create(iris, &stream));
     if (iris_rank(iris) == 0) {
@@ -327,7 +296,7 @@ static int large_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void large_graphs_are_made_while_others_wait(void **state)
+static TEST(large_graphs_are_made_while_others_wait)
 {
     harness_run_sim(2, large_body, NULL);
 }
@@ -338,7 +307,6 @@ static int deadline_body(iris_t *iris, void *arg)
     iris_graph_t *graph;
     uint64_t *word, one = 1;
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, 1, sizeof *word, (void **)&word));
     CHECK_OK(iris_stream_create(iris, &stream));
     CHECK_OK(iris_capture_begin(iris, stream));
@@ -354,28 +322,11 @@ static int deadline_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_wait_in_a_graph_has_a_deadline(void **state)
+static TEST(a_wait_in_a_graph_has_a_deadline)
 {
     setenv("IRIS_DEVICE_TIMEOUT_MS", "100", 1);
     harness_run(1, deadline_body, NULL);
     unsetenv("IRIS_DEVICE_TIMEOUT_MS");
 }
 
-static int TEST_FILE(rank, one_gpu)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_graph_of_everything_runs_over_and_over),
-        cmocka_unit_test(what_cannot_be_captured_says_so),
-        cmocka_unit_test(memory_refused_in_a_capture_is_in_no_graph),
-        cmocka_unit_test(a_blocking_copy_is_refused_in_a_capture),
-        cmocka_unit_test(waiting_for_a_stream_leaves_its_capture_alone),
-        cmocka_unit_test(large_graphs_are_made_while_others_wait),
-        cmocka_unit_test(a_wait_in_a_graph_has_a_deadline),
-    };
-
-    if (!harness_has_gpu()) {
-        printf("left out: graphs need a GPU\n");
-        return 77;
-    }
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP_WITH(harness_gpu_setup, harness_teardown, rank, one_gpu);

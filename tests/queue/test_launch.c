@@ -147,19 +147,18 @@ static void run_with_cus(iris_rank_fn body, unsigned cus)
     }
 }
 
-static void as_many_workgroups_as_cus_run_at_once_and_no_more(void **state)
+static TEST(as_many_workgroups_as_cus_run_at_once_and_no_more)
 {
     run_with_cus(residency_body, 1);
     run_with_cus(residency_body, 3);
     run_with_cus(residency_body, 9);
 }
 
-static int grid_body(iris_t *iris, void *arg)
+static RANK_TEST(every_workgroup_and_every_index_comes_once, ALL_RANKS)
 {
     static const unsigned grids[] = {1, 2, 3, 5, 64, GRID};
     struct board *board, seen;
 
-    (void)arg;
     CHECK_OK(iris_malloc(iris, sizeof *board, (void **)&board));
     for (size_t g = 0; g < sizeof grids / sizeof *grids; g++) {
         CHECK_EQUAL(launch(iris, hit_each, grids[g], board, &seen), 0);
@@ -174,12 +173,7 @@ static int grid_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void every_workgroup_and_every_index_comes_once(void **state)
-{
-    harness_run_all(grid_body, NULL);
-}
-
-static int refused_body(iris_t *iris, void *arg)
+static RANK_TEST(launches_that_make_no_sense_are_refused_by_name, ALL_RANKS)
 {
     struct iris_kernel foreign = {
         IRIS_KERNEL_VERSION, "elsewhere", sizeof(struct launch_args), NULL,
@@ -190,7 +184,6 @@ static int refused_body(iris_t *iris, void *arg)
     size_t bytes = sizeof args;
     char text[64];
 
-    (void)arg;
     CHECK_BAD(iris, iris_launch(iris, NULL, 1, 1, &args, bytes, NULL),
               IRIS_ERR_INVALID, "kernel is NULL",
               "pass a kernel that IRIS_KERNEL");
@@ -231,11 +224,6 @@ static int refused_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void launches_that_make_no_sense_are_refused_by_name(void **state)
-{
-    harness_run_all(refused_body, NULL);
-}
-
 struct large_args {
     uint64_t *sum;
     unsigned char bytes[IRIS_LAUNCH_ARGS_MAX - sizeof(uint64_t *)];
@@ -250,12 +238,11 @@ IRIS_KERNEL(sum_args, struct large_args)
     }
 }
 
-static int large_args_body(iris_t *iris, void *arg)
+static RANK_TEST(the_largest_argument_struct_arrives_whole, ALL_RANKS)
 {
     struct large_args args;
     uint64_t sum, expected = 0;
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, 1, sizeof *args.sum, (void **)&args.sum));
     for (size_t round = 1; round < 5; round++) {
         for (size_t i = 0; i < sizeof args.bytes; i++) {
@@ -270,19 +257,4 @@ static int large_args_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void the_largest_argument_struct_arrives_whole(void **state)
-{
-    harness_run_all(large_args_body, NULL);
-}
-
-static int TEST_FILE(rank, one_gpu, sample)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_many_workgroups_as_cus_run_at_once_and_no_more),
-        cmocka_unit_test(every_workgroup_and_every_index_comes_once),
-        cmocka_unit_test(launches_that_make_no_sense_are_refused_by_name),
-        cmocka_unit_test(the_largest_argument_struct_arrives_whole),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank, one_gpu, sample);

@@ -146,14 +146,13 @@ static int check_streams(iris_t *iris, uint64_t *word)
     return 0;
 }
 
-static int prompt_body(iris_t *iris, void *arg)
+static RANK_TEST(a_host_that_waits_at_once_runs_it, 2)
 {
     struct runs runs = {.host = pthread_self()};
     const struct iris_observer observer = {.host = note, .self = &runs};
     uint64_t *word;
     int ret;
 
-    (void)arg;
     CPU_ONLY(iris, LEFT_OUT);
     CHECK_OK(iris_calloc_typed(iris, 1, &word));
     CHECK_OK(iris_i_hooks_add(&iris->hooks, &observer));
@@ -164,17 +163,5 @@ static int prompt_body(iris_t *iris, void *arg)
     return ret;
 }
 
-static void a_host_that_waits_at_once_runs_it(void **state)
-{
-    harness_run(2, prompt_body, NULL);
-}
-
-static int TEST_FILE(rank, standard)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_host_that_waits_at_once_runs_it),
-    };
-
-    return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
-}
+TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, rank, standard);
 #endif /* IRIS_ON_CPU */

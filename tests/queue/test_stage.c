@@ -270,7 +270,7 @@ static int game_body(iris_t *iris, void *arg)
     return iris_barrier(iris, NULL, NULL);
 }
 
-static void every_byte_is_right_whoever_copies_beside(void **state)
+static TEST(every_byte_is_right_whoever_copies_beside)
 {
     static const int ranks[] = {2, 8, 3, 5, 1};
     size_t rounds = harness_count(1000, 12);
@@ -284,11 +284,4 @@ static void every_byte_is_right_whoever_copies_beside(void **state)
     }
 }
 
-static int TEST_FILE(rank)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_byte_is_right_whoever_copies_beside),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank);

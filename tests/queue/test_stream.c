@@ -124,13 +124,13 @@ static int look(iris_t *iris, struct board *seen_p, const struct board *board,
 }
 
 /* Another stream sees that nothing is done, and lets it go on. */
-static int launch_body(iris_t *iris, void *arg)
+static RANK_TEST(launches_copies_and_fills_return_before_they_are_done,
+                 ALL_RANKS)
 {
     uint64_t value = 5 + (uint64_t)iris_rank(iris);
     struct board *board = make_board(iris), seen;
     iris_stream_t *other;
 
-    (void)arg;
     CHECK(board != NULL);
     CHECK_OK(iris_stream_create(iris, &other));
     CHECK_OK(launch(iris, answer_flag, board, value, NULL));
@@ -147,11 +147,6 @@ static int launch_body(iris_t *iris, void *arg)
     iris_stream_destroy(iris, other);
     CHECK_OK(iris_free(iris, board));
     return 0;
-}
-
-static void launches_copies_and_fills_return_before_they_are_done(void **state)
-{
-    harness_run_all(launch_body, NULL);
 }
 
 static int order_body(iris_t *iris, void *arg)
@@ -175,7 +170,7 @@ static int order_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_stream_keeps_kernels_copies_and_fills_in_order(void **state)
+static TEST(a_stream_keeps_kernels_copies_and_fills_in_order)
 {
     size_t rounds = harness_count(200000, 2000);
 
@@ -183,11 +178,10 @@ static void a_stream_keeps_kernels_copies_and_fills_in_order(void **state)
 }
 
 /* A kernel of each stream waits for one of the other, whichever is first. */
-static int two_streams_body(iris_t *iris, void *arg)
+static RANK_TEST(two_streams_run_at_once, ALL_RANKS)
 {
     iris_stream_t *streams[2];
 
-    (void)arg;
     CHECK_OK(iris_stream_create(iris, &streams[0]));
     CHECK_OK(iris_stream_create(iris, &streams[1]));
     for (uint64_t i = 0; i < 20; i++) {
@@ -206,19 +200,13 @@ static int two_streams_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void two_streams_run_at_once(void **state)
-{
-    harness_run_all(two_streams_body, NULL);
-}
-
 /* Memory that lanes need must not wait for a kernel that waits for them. */
-static int own_memory_body(iris_t *iris, void *arg)
+static RANK_TEST(kernels_with_much_memory_start_while_others_wait, ALL_RANKS)
 {
     int rank = iris_rank(iris), last = iris_num_ranks(iris) - 1;
     struct board *board = make_board(iris), seen;
     iris_stream_t *other;
 
-    (void)arg;
     CHECK(board != NULL);
     CHECK_OK(iris_stream_create(iris, &other));
     if (rank == 0) {
@@ -235,11 +223,6 @@ static int own_memory_body(iris_t *iris, void *arg)
     iris_stream_destroy(iris, other);
     CHECK_OK(iris_free(iris, board));
     return 0;
-}
-
-static void kernels_with_much_memory_start_while_others_wait(void **state)
-{
-    harness_run_all(own_memory_body, NULL);
 }
 
 /* The first work of every new stream waits for the other ranks' new ones. */
@@ -260,7 +243,7 @@ static int new_streams_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void new_streams_wait_for_each_other(void **state)
+static TEST(new_streams_wait_for_each_other)
 {
     size_t rounds = harness_count(2000, 50);
 
@@ -268,7 +251,7 @@ static void new_streams_wait_for_each_other(void **state)
 }
 
 /* Of ranks that are threads. */
-static void as_many_ranks_as_a_gpu_takes_make_new_streams(void **state)
+static TEST(as_many_ranks_as_a_gpu_takes_make_new_streams)
 {
     size_t rounds = harness_count(50, 1);
 
@@ -276,20 +259,14 @@ static void as_many_ranks_as_a_gpu_takes_make_new_streams(void **state)
 }
 
 /* One rank enqueues more than any queue holds before the next begins. */
-static int ahead_body(iris_t *iris, void *arg)
+static RANK_TEST(a_rank_may_be_far_ahead, ALL_RANKS)
 {
-    (void)arg;
     usleep(50000 * (unsigned)iris_rank(iris));
     for (int i = 0; i < 3000; i++) {
         CHECK_OK(iris_device_barrier(iris, NULL, NULL));
     }
     CHECK_OK(iris_stream_synchronize(iris, NULL));
     return 0;
-}
-
-static void a_rank_may_be_far_ahead(void **state)
-{
-    harness_run_all(ahead_body, NULL);
 }
 
 /* One host thread that enqueues. */
@@ -353,7 +330,7 @@ static int threads_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void threads_may_enqueue_and_destroy_finishes_the_work(void **state)
+static TEST(threads_may_enqueue_and_destroy_finishes_the_work)
 {
     size_t rounds = harness_count(50000, 500);
 
@@ -365,13 +342,12 @@ static void threads_may_enqueue_and_destroy_finishes_the_work(void **state)
               "pass one that iris_stream_create gave, or NULL")
 
 /* Whatever takes a stream refuses one that is not the context's. */
-static int refused_body(iris_t *iris, void *arg)
+static RANK_TEST(destroyed_and_foreign_streams_are_refused, ALL_RANKS)
 {
     char memory[256] = {0}, text[64];
     iris_stream_t *gone, *streams[2];
     struct board *board = make_board(iris), seen;
 
-    (void)arg;
     CHECK(board != NULL);
     CHECK_BAD(iris, iris_stream_create(iris, NULL), IRIS_ERR_INVALID,
               "stream_p is NULL", "pass where to put the result");
@@ -400,13 +376,8 @@ static int refused_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void destroyed_and_foreign_streams_are_refused(void **state)
-{
-    harness_run_all(refused_body, NULL);
-}
-
 /* What is enqueued through either is in one order. */
-static int wrap_default(iris_t *iris, void *arg)
+static RANK_TEST(the_default_stream_of_the_cpu_can_be_wrapped, 1, 2)
 {
     iris_stream_t *wrapped = arg, *other;
     struct board *board, seen;
@@ -438,26 +409,4 @@ static int wrap_default(iris_t *iris, void *arg)
     return iris_free(iris, board);
 }
 
-static void the_default_stream_of_the_cpu_can_be_wrapped(void **state)
-{
-    harness_run(1, wrap_default, NULL);
-    harness_run(2, wrap_default, NULL);
-}
-
-static int TEST_FILE(rank, one_gpu, sample, valgrind)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(launches_copies_and_fills_return_before_they_are_done),
-        cmocka_unit_test(a_stream_keeps_kernels_copies_and_fills_in_order),
-        cmocka_unit_test(two_streams_run_at_once),
-        cmocka_unit_test(kernels_with_much_memory_start_while_others_wait),
-        cmocka_unit_test(new_streams_wait_for_each_other),
-        cmocka_unit_test(as_many_ranks_as_a_gpu_takes_make_new_streams),
-        cmocka_unit_test(a_rank_may_be_far_ahead),
-        cmocka_unit_test(threads_may_enqueue_and_destroy_finishes_the_work),
-        cmocka_unit_test(destroyed_and_foreign_streams_are_refused),
-        cmocka_unit_test(the_default_stream_of_the_cpu_can_be_wrapped),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank, one_gpu, sample, valgrind);

@@ -164,7 +164,6 @@ static int strides_body(iris_t *iris, void *arg)
     struct board board;
     size_t n = 0;
 
-    (void)arg;
     for (size_t e = 0; e < sizeof elems / sizeof elems[0]; e++) {
         CHECK_EQUAL(open_board(iris, elems[e], &board), 0);
         for (size_t i = 0; i < NUM_LIES * NUM_LIES * 4; i++) {
@@ -186,7 +185,7 @@ static int strides_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void tiles_of_any_strides_arrive(void **state)
+static TEST(tiles_of_any_strides_arrive)
 {
     harness_run_all(strides_body, NULL);
 }
@@ -201,7 +200,6 @@ static int blocks_body(iris_t *iris, void *arg)
     size_t count = 0;
     struct board board;
 
-    (void)arg;
     CHECK_EQUAL(open_board(iris, 4, &board), 0);
     CHECK_EQUAL(clear_board(&board), 0);
     for (uint32_t m = 0; m * BLOCK < ROWS; m++) {
@@ -227,7 +225,7 @@ static int blocks_body(iris_t *iris, void *arg)
     return close_board(&board);
 }
 
-static void several_ragged_tiles_go_in_one_call(void **state)
+static TEST(several_ragged_tiles_go_in_one_call)
 {
     harness_run_all(blocks_body, NULL);
 }
@@ -240,7 +238,6 @@ static int host_body(iris_t *iris, void *arg)
     struct board board;
     iris_tile_t on_heap, on_host = tile_at(host, &close, 7, 9, 4);
 
-    (void)arg;
     CHECK_EQUAL(open_board(iris, 4, &board), 0);
     CHECK_EQUAL(clear_board(&board), 0);
     on_heap = tile_at(board.out, &plain, 7, 9, 4);
@@ -256,13 +253,13 @@ static int host_body(iris_t *iris, void *arg)
     return close_board(&board);
 }
 
-static void tiles_of_the_hosts_memory_go_and_come(void **state)
+static TEST(tiles_of_the_hosts_memory_go_and_come)
 {
     harness_run_all(host_body, NULL);
 }
 
 /* What is refused, and that nothing of the call is enqueued then. */
-static int refused_body(iris_t *iris, void *arg)
+static RANK_TEST(what_is_wrong_is_refused_before_anything_is_copied, ALL_RANKS)
 {
     const struct lie plain = {EDGE, 1, 0};
     const iris_status_t invalid = IRIS_ERR_INVALID;
@@ -272,7 +269,6 @@ static int refused_body(iris_t *iris, void *arg)
     struct board board;
     iris_tile_t to[2], from[2], bad;
 
-    (void)arg;
     CHECK_EQUAL(open_board(iris, 4, &board), 0);
     CHECK_EQUAL(clear_board(&board), 0);
     to[0] = to[1] = tile_at(board.in, &plain, 4, 4, 4);
@@ -323,13 +319,8 @@ static int refused_body(iris_t *iris, void *arg)
     return close_board(&board);
 }
 
-static void what_is_wrong_is_refused_before_anything_is_copied(void **state)
-{
-    harness_run_all(refused_body, NULL);
-}
-
 /* A graph plays its tiles again. */
-static int capture_body(iris_t *iris, void *arg)
+static RANK_TEST(a_graph_plays_its_tiles_again, ALL_RANKS)
 {
     const struct lie plain = {EDGE, 1, 1}, turned = {1, EDGE, 0};
     iris_stream_t *stream;
@@ -338,7 +329,6 @@ static int capture_body(iris_t *iris, void *arg)
     iris_tile_t to, from;
     iris_status_t status;
 
-    (void)arg;
     CHECK_OK(iris_stream_create(iris, &stream));
     status = iris_capture_begin(iris, stream);
     if (status == IRIS_ERR_UNSUPPORTED) {
@@ -365,11 +355,6 @@ static int capture_body(iris_t *iris, void *arg)
     return close_board(&board);
 }
 
-static void a_graph_plays_its_tiles_again(void **state)
-{
-    harness_run_all(capture_body, NULL);
-}
-
 /* Behind a tile its signal, as behind any put. */
 static int signal_body(iris_t *iris, void *arg)
 {
@@ -378,7 +363,6 @@ static int signal_body(iris_t *iris, void *arg)
     struct board board;
     iris_tile_t to, from;
 
-    (void)arg;
     CHECK_EQUAL(open_board(iris, 4, &board), 0);
     CHECK_OK(iris_calloc_typed(iris, 2, &arrived));
     to = tile_at(board.in, &plain, EDGE, EDGE - 1, 4);
@@ -406,19 +390,18 @@ static int signal_body(iris_t *iris, void *arg)
     return close_board(&board);
 }
 
-static void a_signal_never_overtakes_a_tile(void **state)
+static TEST(a_signal_never_overtakes_a_tile)
 {
     harness_run_all(signal_body, NULL);
 }
 
 /* From each rank's heap to each other's, there and back. */
-static int translate_body(iris_t *iris, void *arg)
+static RANK_TEST(addresses_translate_between_any_two_heaps, ALL_RANKS)
 {
     int ranks = iris_num_ranks(iris);
     void *there, *back;
     char *own, outside;
 
-    (void)arg;
     CHECK_OK(iris_malloc_typed(iris, 64, &own));
     for (int from = 0; from < ranks; from++) {
         void *start;
@@ -440,13 +423,8 @@ static int translate_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void addresses_translate_between_any_two_heaps(void **state)
-{
-    harness_run_all(translate_body, NULL);
-}
-
 /* There is no address on the other side, and the values are the same. */
-static void tiles_reach_ranks_of_other_nodes(void **state)
+static TEST(tiles_reach_ranks_of_other_nodes)
 {
     static const iris_rank_fn bodies[] = {strides_body, blocks_body, host_body,
                                           signal_body};
@@ -463,18 +441,4 @@ static void tiles_reach_ranks_of_other_nodes(void **state)
     unsetenv("IRIS_NODES");
 }
 
-static int TEST_FILE(rank)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tiles_of_any_strides_arrive),
-        cmocka_unit_test(several_ragged_tiles_go_in_one_call),
-        cmocka_unit_test(tiles_of_the_hosts_memory_go_and_come),
-        cmocka_unit_test(what_is_wrong_is_refused_before_anything_is_copied),
-        cmocka_unit_test(a_graph_plays_its_tiles_again),
-        cmocka_unit_test(a_signal_never_overtakes_a_tile),
-        cmocka_unit_test(addresses_translate_between_any_two_heaps),
-        cmocka_unit_test(tiles_reach_ranks_of_other_nodes),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank);

@@ -190,19 +190,19 @@ static int overtake_body(iris_t *iris, void *arg)
     return check_mail(iris, args);
 }
 
-static void a_signal_never_overtakes_a_large_put(void **state)
+static TEST(a_signal_never_overtakes_a_large_put)
 {
     harness_run_all(overtake_body, &(int){0});
 }
 
-static void a_kernels_store_never_overtakes_a_large_put(void **state)
+static TEST(a_kernels_store_never_overtakes_a_large_put)
 {
     harness_run_all(overtake_body, &(int){1});
 }
 
 /* Rank 0's `in` has a block of every rank's, which come in any order behind one
  * signal; its own signal, set, lets them send the next. */
-static int gather_body(iris_t *iris, void *arg)
+static RANK_TEST(puts_of_all_ranks_share_a_signal_that_they_add_to, ALL_RANKS)
 {
     size_t rounds = harness_count(1000, 50);
     int num_ranks = iris_num_ranks(iris), rank = iris_rank(iris);
@@ -210,7 +210,6 @@ static int gather_body(iris_t *iris, void *arg)
     struct mail_args args = {NULL, NULL, 0};
     struct mail *mail;
 
-    (void)arg;
     CHECK_EQUAL(make_mail(iris, &args), 0);
     mail = args.mail;
     for (uint64_t round = 1; round <= rounds; round++) {
@@ -236,13 +235,8 @@ static int gather_body(iris_t *iris, void *arg)
     return check_mail(iris, args);
 }
 
-static void puts_of_all_ranks_share_a_signal_that_they_add_to(void **state)
-{
-    harness_run_all(gather_body, NULL);
-}
-
 /* Odd sizes and places, to and from host memory and the heap. */
-static int sizes_body(iris_t *iris, void *arg)
+static RANK_TEST(every_byte_comes_through, ALL_RANKS)
 {
     static const size_t sizes[] = {1, 3, 8, 255, 4096, 65537, 300001};
     unsigned char *out = malloc(300001), *in = malloc(300002);
@@ -250,7 +244,6 @@ static int sizes_body(iris_t *iris, void *arg)
     struct mail_args args = {NULL, NULL, 0};
     char *theirs, *got;
 
-    (void)arg;
     CHECK(out != NULL && in != NULL);
     CHECK_EQUAL(make_mail(iris, &args), 0);
     theirs = (char *)args.mail->in + 5;
@@ -273,13 +266,8 @@ static int sizes_body(iris_t *iris, void *arg)
     return check_mail(iris, args);
 }
 
-static void every_byte_comes_through(void **state)
-{
-    harness_run_all(sizes_body, NULL);
-}
-
 /* A wait holds the stream, for every comparison, until the signal is set. */
-static int compare_body(iris_t *iris, void *arg)
+static RANK_TEST(a_wait_holds_its_stream, 1, 2)
 {
     static const struct {
         iris_cmp_t cmp;
@@ -292,7 +280,6 @@ static int compare_body(iris_t *iris, void *arg)
     iris_stream_t *other;
     uint64_t done;
 
-    (void)arg;
     CHECK_EQUAL(make_mail(iris, &args), 0);
     CHECK_OK(iris_stream_create(iris, &other));
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -317,12 +304,6 @@ static int compare_body(iris_t *iris, void *arg)
     return check_mail(iris, args);
 }
 
-static void a_wait_holds_its_stream(void **state)
-{
-    harness_run(1, compare_body, NULL);
-    harness_run(2, compare_body, NULL);
-}
-
 /* A round of the game below: a kernel, a put, a device barrier, a look. */
 static int enqueue_round(iris_t *iris, struct mail_args args)
 {
@@ -341,12 +322,11 @@ static int enqueue_round(iris_t *iris, struct mail_args args)
     return 0;
 }
 
-static int graph_body(iris_t *iris, void *arg)
+static RANK_TEST(a_graph_is_replayed_many_times, ALL_RANKS)
 {
     iris_graph_t *graph;
     struct mail_args args = {NULL, NULL, 0};
 
-    (void)arg;
     CHECK_EQUAL(make_mail(iris, &args), 0);
     if (!harness_on_gpu(iris)) {
         CHECK_STATUS(iris_capture_begin(iris, NULL), IRIS_ERR_UNSUPPORTED);
@@ -367,11 +347,6 @@ static int graph_body(iris_t *iris, void *arg)
     CHECK_OK(iris_barrier(iris, NULL, NULL));
     iris_graph_destroy(iris, graph);
     return check_mail(iris, args);
-}
-
-static void a_graph_is_replayed_many_times(void **state)
-{
-    harness_run_all(graph_body, NULL);
 }
 
 /* Nothing of a put with a wrong signal is enqueued. */
@@ -412,13 +387,12 @@ static int check_put_signal_errors(iris_t *iris, struct mail_args args)
     return check_mail(iris, args);
 }
 
-static int errors_body(iris_t *iris, void *arg)
+static RANK_TEST(bad_arguments_are_named, 2)
 {
     struct mail_args args = {NULL, NULL, 0};
     struct iris_heap_stats stats;
     uint64_t *signal, host = 0;
 
-    (void)arg;
     CHECK_EQUAL(make_mail(iris, &args), 0);
     signal = &args.mail->arrived;
     CHECK_BAD(iris, iris_put_on_stream(iris, &host, signal, 8, 0, NULL),
@@ -452,22 +426,4 @@ static int errors_body(iris_t *iris, void *arg)
     return check_put_signal_errors(iris, args);
 }
 
-static void bad_arguments_are_named(void **state)
-{
-    harness_run(2, errors_body, NULL);
-}
-
-static int TEST_FILE(rank)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_signal_never_overtakes_a_large_put),
-        cmocka_unit_test(a_kernels_store_never_overtakes_a_large_put),
-        cmocka_unit_test(puts_of_all_ranks_share_a_signal_that_they_add_to),
-        cmocka_unit_test(every_byte_comes_through),
-        cmocka_unit_test(a_wait_holds_its_stream),
-        cmocka_unit_test(a_graph_is_replayed_many_times),
-        cmocka_unit_test(bad_arguments_are_named),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank);

@@ -127,30 +127,10 @@ struct player {
     atomic_int helper_ends;
 };
 
-static int is_reported(void)
-{
-    static const char mark[] = "] job ";
-    char path[320], *text = calloc(1, 65536);
-    FILE *file;
-    int found = 0;
-
-    snprintf(path, sizeof path, "%s/stderr", harness_folder());
-    file = fopen(path, "r");
-    if (file != NULL && text != NULL) {
-        (void)!fread(text, 1, 65535, file);
-        found = strstr(text, mark) != NULL;
-    }
-    if (file != NULL) {
-        fclose(file);
-    }
-    free(text);
-    return found;
-}
-
 /* Gives up in the end, so that a test that fails ends. */
 static int stay_outside(void)
 {
-    for (int ms = 0; ms < 30000 && !is_reported(); ms++) {
+    for (int ms = 0; ms < 30000 && !harness_is_logged("] job "); ms++) {
         poll(NULL, 0, 1);
     }
     return 0;

@@ -98,7 +98,7 @@ static int is_named_at_last(const struct hang *hang, const char *spawn)
     return run(hang, spawn) || run(hang, spawn) || run(hang, spawn);
 }
 
-static void the_report_names_the_cause(void **state)
+static TEST(the_report_names_the_cause)
 {
     const char *only = getenv("IRIS_TEST_HANG");
     int all = only != NULL || harness_count(2, 1) == 2, wrong = 0;
@@ -119,15 +119,14 @@ static void the_report_names_the_cause(void **state)
 }
 
 /* All ranks meet a deadline at once: one writes, to stderr and to the file. */
-static void one_rank_writes_the_report_once(void **state)
+static TEST(one_rank_writes_the_report_once)
 {
     static const char *const scripts[] = {"w0=1", "w0=1", "w0=1", NULL};
     struct harness_capture capture;
     struct iris_config config;
-    char prefix[256], path[300], text[64] = "";
+    char prefix[256], path[300], *text;
     const char *first;
     struct job job;
-    FILE *file;
 
     open_job(&job, scripts);
     snprintf(prefix, sizeof prefix, "%s/hang", harness_folder());
@@ -142,20 +141,19 @@ static void one_rank_writes_the_report_once(void **state)
     assert_non_null(first);
     assert_null(strstr(first + 1, "] job "));
     snprintf(path, sizeof path, "%s_report_0.json", prefix);
-    file = fopen(path, "r");
-    assert_non_null(file);
-    (void)!fread(text, 1, sizeof text - 1, file);
-    fclose(file);
+    text = harness_read_file(path);
+    assert_non_null(text);
     assert_non_null(strstr(text, "\"schema\": \"iris-report 1\", \"verdict\": "
                                  "\"HUNG\""));
     assert_int_equal(unlink(path), 0);
     snprintf(path, sizeof path, "%s_report_1.json", prefix);
     assert_int_not_equal(access(path, F_OK), 0);
+    free(text);
     free(capture.text);
 }
 
 /* It goes on, and prints one report of both ranks. */
-static void a_signal_prints_the_report_of_the_job(void **state)
+static TEST(a_signal_prints_the_report_of_the_job)
 {
     static const char *const spawns[] = {"threads", "processes"};
     static const char *const scripts[] = {"U l", "l", NULL};
@@ -181,15 +179,6 @@ static void a_signal_prints_the_report_of_the_job(void **state)
     }
 }
 
-static int TEST_FILE(unit, cpu, slow)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_rank_writes_the_report_once),
-        cmocka_unit_test(a_signal_prints_the_report_of_the_job),
-        cmocka_unit_test(the_report_names_the_cause),
-    };
-
-    return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
-}
+TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, unit, cpu, slow);
 
 #endif /* IRIS_ON_CPU */

@@ -120,7 +120,7 @@ static void run(const char *const *program, const char *spawn)
     close_job(&job);
 }
 
-static void a_slow_program_is_not_called_hung(void **state)
+static TEST(a_slow_program_is_not_called_hung)
 {
     for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
         run(programs[i], "threads");
@@ -128,13 +128,6 @@ static void a_slow_program_is_not_called_hung(void **state)
     }
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_slow_program_is_not_called_hung),
-    };
-
-    return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
-}
+TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, unit);
 
 #endif /* IRIS_ON_CPU */

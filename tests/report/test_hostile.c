@@ -56,7 +56,7 @@ static int plant(int what)
     return fd;
 }
 
-static void a_fifo_is_not_opened(void **state)
+static TEST(a_fifo_is_not_opened)
 {
     int fd = plant(S_IFIFO), status;
     char argument[32];
@@ -74,7 +74,7 @@ static void a_fifo_is_not_opened(void **state)
 }
 
 /* One that is linked somewhere, and one of another user. */
-static void only_deleted_memory_of_the_process_is_opened(void **state)
+static TEST(only_deleted_memory_of_the_process_is_opened)
 {
     struct iris_segment *segment;
     int fd;
@@ -91,7 +91,7 @@ static void only_deleted_memory_of_the_process_is_opened(void **state)
 }
 
 /* Whoever fills a process's table with them cannot keep a reader for ever. */
-static void many_segments_come_to_an_end(void **state)
+static TEST(many_segments_come_to_an_end)
 {
     struct iris_segment *segments[80];
     int count = 0, fd;
@@ -153,7 +153,7 @@ static void check_plain(const char *text)
     assert_null(strstr(text, "\nHUNG: b"));
 }
 
-static void no_text_of_a_record_reaches_the_terminal_as_it_is(void **state)
+static TEST(no_text_of_a_record_reaches_the_terminal_as_it_is)
 {
     static const char *const options[] = {"", "--json", NULL};
     struct iris_segment *segment = make_hostile();
@@ -175,7 +175,7 @@ static void no_text_of_a_record_reaches_the_terminal_as_it_is(void **state)
 
 /* Letters of other languages are no danger. A field that is too short for an
  * escape is cut before it, and so is a text in the middle of a letter. */
-static void only_what_is_harmful_is_escaped(void **state)
+static TEST(only_what_is_harmful_is_escaped)
 {
     static const char *const bad[] = {"\x1b",     "\x7f",         "\xc0\xaf",
                                       "\xe2\x82", "\xed\xa0\x80", "\xff"};
@@ -193,15 +193,4 @@ static void only_what_is_harmful_is_escaped(void **state)
     assert_string_equal(added, "abcdef");
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_fifo_is_not_opened),
-        cmocka_unit_test(only_deleted_memory_of_the_process_is_opened),
-        cmocka_unit_test(many_segments_come_to_an_end),
-        cmocka_unit_test(no_text_of_a_record_reaches_the_terminal_as_it_is),
-        cmocka_unit_test(only_what_is_harmful_is_escaped),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

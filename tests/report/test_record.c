@@ -100,7 +100,7 @@ static void check_call(const struct iris_record_call *call)
 
 /* ---- Calls ---- */
 
-static void the_newest_calls_are_kept(void **state)
+static TEST(the_newest_calls_are_kept)
 {
     struct rank *rank = make_rank();
     uint64_t last = 3 * CALLS + 7;
@@ -121,7 +121,7 @@ static void the_newest_calls_are_kept(void **state)
     drop(rank);
 }
 
-static void a_call_is_in_until_it_ends(void **state)
+static TEST(a_call_is_in_until_it_ends)
 {
     struct rank *rank = make_rank();
     struct iris_report *report;
@@ -147,7 +147,7 @@ static void a_call_is_in_until_it_ends(void **state)
 }
 
 /* Its place may be a newer call's by then. */
-static void an_end_that_comes_late_changes_no_other_call(void **state)
+static TEST(an_end_that_comes_late_changes_no_other_call)
 {
     struct rank *rank = make_rank();
 
@@ -163,7 +163,7 @@ static void an_end_that_comes_late_changes_no_other_call(void **state)
 }
 
 /* By SIGKILL, in call 2; and while it wrote down call 3. */
-static void a_rank_that_died_is_still_in_its_call(void **state)
+static TEST(a_rank_that_died_is_still_in_its_call)
 {
     struct rank *rank = make_rank();
     struct iris_report *report;
@@ -193,7 +193,7 @@ static void a_rank_that_died_is_still_in_its_call(void **state)
 }
 
 /* Its place was written again after the copy had begun, with a new kernel. */
-static void a_call_that_changed_meanwhile_is_read_again(void **state)
+static TEST(a_call_that_changed_meanwhile_is_read_again)
 {
     struct rank *rank = make_rank();
     struct iris_record_copy *copy = aligned_alloc(64, sizeof *copy);
@@ -244,7 +244,7 @@ static void *make_calls(void *arg)
     return NULL;
 }
 
-static void two_threads_write_whole_calls(void **state)
+static TEST(two_threads_write_whole_calls)
 {
     static struct two two; /* threads may outlive a test that fails */
     struct rank *rank = make_rank();
@@ -286,7 +286,7 @@ static void launch(struct rank *rank, uint64_t id, const char *kernel)
 }
 
 /* As it is when a module is unloaded and another one comes to its place. */
-static void two_kernels_may_have_their_names_at_one_address(void **state)
+static TEST(two_kernels_may_have_their_names_at_one_address)
 {
     char name[2 * IRIS_RECORD_NAME] = "first";
     struct rank *rank = make_rank();
@@ -308,7 +308,7 @@ static void two_kernels_may_have_their_names_at_one_address(void **state)
     drop(rank);
 }
 
-static void a_name_that_finds_no_place_is_not_another_one(void **state)
+static TEST(a_name_that_finds_no_place_is_not_another_one)
 {
     static char names[2 * IRIS_RECORD_KERNELS][16];
     struct rank *rank = make_rank();
@@ -333,7 +333,7 @@ static void a_name_that_finds_no_place_is_not_another_one(void **state)
 
 /* ---- Times ---- */
 
-static void without_a_counter_times_are_the_clocks(void **state)
+static TEST(without_a_counter_times_are_the_clocks)
 {
     struct rank *rank;
     int had_counter;
@@ -356,7 +356,7 @@ static void without_a_counter_times_are_the_clocks(void **state)
 }
 
 /* As is due after a while: the record is calibrated in passing. */
-static void the_scale_follows_the_clock(void **state)
+static TEST(the_scale_follows_the_clock)
 {
     struct rank *rank = make_rank();
     uint64_t seq;
@@ -371,7 +371,7 @@ static void the_scale_follows_the_clock(void **state)
 
 /* ---- Versions ---- */
 
-static void a_reader_says_that_the_record_is_of_another_version(void **state)
+static TEST(a_reader_says_that_the_record_is_of_another_version)
 {
     struct rank *rank = make_rank();
     struct iris_records_header *header = rank->segment->base;
@@ -391,21 +391,4 @@ static void a_reader_says_that_the_record_is_of_another_version(void **state)
     drop(rank);
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_newest_calls_are_kept),
-        cmocka_unit_test(a_call_is_in_until_it_ends),
-        cmocka_unit_test(an_end_that_comes_late_changes_no_other_call),
-        cmocka_unit_test(a_rank_that_died_is_still_in_its_call),
-        cmocka_unit_test(a_call_that_changed_meanwhile_is_read_again),
-        cmocka_unit_test(two_threads_write_whole_calls),
-        cmocka_unit_test(two_kernels_may_have_their_names_at_one_address),
-        cmocka_unit_test(a_name_that_finds_no_place_is_not_another_one),
-        cmocka_unit_test(without_a_counter_times_are_the_clocks),
-        cmocka_unit_test(the_scale_follows_the_clock),
-        cmocka_unit_test(a_reader_says_that_the_record_is_of_another_version),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

@@ -110,7 +110,7 @@ static int wait_for(struct hosts *hosts, int slot, int64_t value)
 
 /* ---- Tests ---- */
 
-static void a_row_reads_like_the_record(void **state)
+static TEST(a_row_reads_like_the_record)
 {
     struct hosts *hosts = make_hosts();
     struct iris_report_rank rank;
@@ -142,7 +142,7 @@ static void a_row_reads_like_the_record(void **state)
     drop(hosts);
 }
 
-static void a_call_in_progress_is_sent_however_old_it_is(void **state)
+static TEST(a_call_in_progress_is_sent_however_old_it_is)
 {
     const struct iris_host_event blocked = {.id = 1,
                                             .op = IRIS_HOST_SYNCHRONIZE};
@@ -177,7 +177,7 @@ static void make_old(struct hosts *hosts)
                      sizeof old_ns);
 }
 
-static void a_rank_without_new_rows_is_not_known(void **state)
+static TEST(a_rank_without_new_rows_is_not_known)
 {
     struct hosts *hosts = make_hosts();
     struct iris_report_rank rank;
@@ -195,7 +195,7 @@ static void a_rank_without_new_rows_is_not_known(void **state)
 }
 
 /* Any part may be lost on the way: also the first one, after an older row. */
-static void a_row_with_a_missing_part_does_not_count(void **state)
+static TEST(a_row_with_a_missing_part_does_not_count)
 {
     struct hosts *hosts = make_hosts();
     size_t whole;
@@ -218,7 +218,7 @@ static void a_row_with_a_missing_part_does_not_count(void **state)
     drop(hosts);
 }
 
-static void a_rank_whose_connection_has_ended_is_lost(void **state)
+static TEST(a_rank_whose_connection_has_ended_is_lost)
 {
     struct hosts *hosts = make_hosts();
     struct iris_report_rank rank;
@@ -233,7 +233,7 @@ static void a_rank_whose_connection_has_ended_is_lost(void **state)
 
 /* ---- Any bytes ---- */
 
-static void a_message_writes_to_the_copy_only(void **state)
+static TEST(a_message_writes_to_the_copy_only)
 {
     static const uint64_t places[] = {0, offsetof(struct iris_record, rank) - 1,
                                       sizeof(struct iris_record) - 7,
@@ -271,7 +271,7 @@ static void say(struct hosts *hosts, enum iris_message_type type,
 }
 
 /* A sanitizer finds overflows. */
-static void a_row_may_have_any_numbers(void **state)
+static TEST(a_row_may_have_any_numbers)
 {
     static const int64_t times[] = {0, INT64_MAX, INT64_MIN, INT64_MIN / 4 * 3,
                                     INT64_MAX / 4 * 3};
@@ -295,17 +295,4 @@ static void a_row_may_have_any_numbers(void **state)
     drop(hosts);
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_row_reads_like_the_record),
-        cmocka_unit_test(a_call_in_progress_is_sent_however_old_it_is),
-        cmocka_unit_test(a_rank_without_new_rows_is_not_known),
-        cmocka_unit_test(a_row_with_a_missing_part_does_not_count),
-        cmocka_unit_test(a_rank_whose_connection_has_ended_is_lost),
-        cmocka_unit_test(a_message_writes_to_the_copy_only),
-        cmocka_unit_test(a_row_may_have_any_numbers),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

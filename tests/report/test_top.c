@@ -129,7 +129,8 @@ static void check_json(const char *text)
     assert_int_equal(depth, 0);
 }
 
-static void a_stopped_rank_is_shown_by_itself_and_by_others(void **state)
+static TEST_WITH(a_stopped_rank_is_shown_by_itself_and_by_others, NULL,
+                 end_what_is_left)
 {
     static const char *const scripts[] = {"w0=1", "T", NULL};
     static struct output output;
@@ -161,7 +162,7 @@ static void a_stopped_rank_is_shown_by_itself_and_by_others(void **state)
 }
 
 /* In --live: the odd rank ahead, and no line longer than the terminal. */
-static void ranks_that_do_the_same_share_a_line(void **state)
+static TEST_WITH(ranks_that_do_the_same_share_a_line, NULL, end_what_is_left)
 {
     static const char *const scripts[] = {"w0=1", "w0=1", "T", NULL};
     static struct output output;
@@ -189,7 +190,7 @@ static void ranks_that_do_the_same_share_a_line(void **state)
     end(&job, pid);
 }
 
-static void a_killed_rank_is_shown_by_the_others(void **state)
+static TEST_WITH(a_killed_rank_is_shown_by_the_others, NULL, end_what_is_left)
 {
     static const char *const scripts[] = {"l", "K", NULL};
     static struct output output;
@@ -206,7 +207,7 @@ static void a_killed_rank_is_shown_by_the_others(void **state)
 }
 
 /* Nobody waits: they are stopped, and do not run. */
-static void ranks_that_are_all_stopped_do_not_run(void **state)
+static TEST_WITH(ranks_that_are_all_stopped_do_not_run, NULL, end_what_is_left)
 {
     static const char *const spawns[] = {"processes", "threads"};
     static const char *const scripts[] = {"T l", "T l", NULL};
@@ -225,7 +226,8 @@ static void ranks_that_are_all_stopped_do_not_run(void **state)
 }
 
 /* Of the process that spawned the ranks and has no job itself. */
-static void the_process_that_started_the_ranks_is_enough(void **state)
+static TEST_WITH(the_process_that_started_the_ranks_is_enough, NULL,
+                 end_what_is_left)
 {
     static const char *const scripts[] = {"T l", "T l", NULL};
     static struct output output;
@@ -239,7 +241,7 @@ static void the_process_that_started_the_ranks_is_enough(void **state)
     end(&job, pid);
 }
 
-static void calls_are_listed_of_the_dead_too(void **state)
+static TEST_WITH(calls_are_listed_of_the_dead_too, NULL, end_what_is_left)
 {
     static const char *const scripts[] = {"m l", "m K", NULL};
     static struct output output;
@@ -264,7 +266,7 @@ static void calls_are_listed_of_the_dead_too(void **state)
 }
 
 /* A program's own stay; the library's does not, when the context has gone. */
-static void no_handler_of_the_program_is_replaced(void **state)
+static TEST(no_handler_of_the_program_is_replaced)
 {
     struct sigaction action;
     struct iris_config config;
@@ -284,7 +286,7 @@ static void no_handler_of_the_program_is_replaced(void **state)
     signal(SIGUSR2, SIG_DFL);
 }
 
-static void what_cannot_be_shown_is_said(void **state)
+static TEST_WITH(what_cannot_be_shown_is_said, NULL, end_what_is_left)
 {
     static struct output output;
     char argument[64];
@@ -303,29 +305,6 @@ static void what_cannot_be_shown_is_said(void **state)
     assert_int_equal(output.status, 2);
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            a_stopped_rank_is_shown_by_itself_and_by_others, NULL,
-            end_what_is_left),
-        cmocka_unit_test_setup_teardown(ranks_that_do_the_same_share_a_line,
-                                        NULL, end_what_is_left),
-        cmocka_unit_test_setup_teardown(a_killed_rank_is_shown_by_the_others,
-                                        NULL, end_what_is_left),
-        cmocka_unit_test_setup_teardown(ranks_that_are_all_stopped_do_not_run,
-                                        NULL, end_what_is_left),
-        cmocka_unit_test_setup_teardown(
-            the_process_that_started_the_ranks_is_enough, NULL,
-            end_what_is_left),
-        cmocka_unit_test_setup_teardown(calls_are_listed_of_the_dead_too, NULL,
-                                        end_what_is_left),
-        cmocka_unit_test(no_handler_of_the_program_is_replaced),
-        cmocka_unit_test_setup_teardown(what_cannot_be_shown_is_said, NULL,
-                                        end_what_is_left),
-    };
-
-    return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
-}
+TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, unit);
 
 #endif /* IRIS_ON_CPU */

@@ -85,7 +85,7 @@ static enum iris_hang_verdict judge(struct readings *r, const char *cause)
     return verdict;
 }
 
-static void two_that_wait_for_each_other_are_hung(void **state)
+static TEST(two_that_wait_for_each_other_are_hung)
 {
     struct readings r = make(3);
 
@@ -96,7 +96,7 @@ static void two_that_wait_for_each_other_are_hung(void **state)
                      IRIS_VERDICT_HUNG);
 }
 
-static void who_waits_for_one_outside_is_late(void **state)
+static TEST(who_waits_for_one_outside_is_late)
 {
     struct readings r = make(2);
 
@@ -105,7 +105,7 @@ static void who_waits_for_one_outside_is_late(void **state)
                      IRIS_VERDICT_LATE);
 }
 
-static void a_wait_whose_time_stands_still_is_over(void **state)
+static TEST(a_wait_whose_time_stands_still_is_over)
 {
     struct readings r = make(2);
 
@@ -114,7 +114,7 @@ static void a_wait_whose_time_stands_still_is_over(void **state)
     assert_int_not_equal(judge(&r, ""), IRIS_VERDICT_HUNG);
 }
 
-static void a_rank_that_moved_may_have_ended_the_wait(void **state)
+static TEST(a_rank_that_moved_may_have_ended_the_wait)
 {
     for (int how = 0; how < 4; how++) {
         struct readings r = make(2);
@@ -137,7 +137,7 @@ static void a_rank_that_moved_may_have_ended_the_wait(void **state)
 }
 
 /* Rank 1's host waits; of the kernel at work one of two workgroups does. */
-static void a_workgroup_that_computes_may_end_the_wait(void **state)
+static TEST(a_workgroup_that_computes_may_end_the_wait)
 {
     for (unsigned under_way = 1; under_way <= 2; under_way++) {
         struct readings r = make(2);
@@ -161,7 +161,7 @@ static void a_workgroup_that_computes_may_end_the_wait(void **state)
     }
 }
 
-static void a_stopped_rank_is_no_hang(void **state)
+static TEST(a_stopped_rank_is_no_hang)
 {
     struct readings r = make(3);
 
@@ -189,7 +189,7 @@ static int count_lines(const struct iris_report *report, const char *text)
     return count;
 }
 
-static void ranks_that_do_the_same_are_one_line(void **state)
+static TEST(ranks_that_do_the_same_are_one_line)
 {
     struct readings r = make(48);
 
@@ -209,7 +209,7 @@ static void ranks_that_do_the_same_are_one_line(void **state)
 }
 
 /* One that waits for nobody, beside one that runs and beside none. */
-static void who_is_stopped_is_told_whether_others_wait_or_not(void **state)
+static TEST(who_is_stopped_is_told_whether_others_wait_or_not)
 {
     struct readings r = make(2);
 
@@ -223,7 +223,7 @@ static void who_is_stopped_is_told_whether_others_wait_or_not(void **state)
                      IRIS_VERDICT_STOPPED);
 }
 
-static void one_that_finalized_is_not_lost_when_it_ends(void **state)
+static TEST(one_that_finalized_is_not_lost_when_it_ends)
 {
     for (int finalized = 0; finalized < 2; finalized++) {
         struct readings r = make(2);
@@ -238,7 +238,7 @@ static void one_that_finalized_is_not_lost_when_it_ends(void **state)
 }
 
 /* Numbers of another process may be anything. */
-static void strange_numbers_do_no_harm(void **state)
+static TEST(strange_numbers_do_no_harm)
 {
     struct readings r = make(2);
     char *text = NULL;
@@ -269,7 +269,7 @@ static void strange_numbers_do_no_harm(void **state)
 }
 
 /* A header with one thing changed in it. */
-static void what_is_no_segment_is_refused(void **state)
+static TEST(what_is_no_segment_is_refused)
 {
     static const size_t places[] = {
         offsetof(struct iris_records_header, magic),
@@ -295,21 +295,4 @@ static void what_is_no_segment_is_refused(void **state)
     iris_i_segment_release(segment);
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_that_wait_for_each_other_are_hung),
-        cmocka_unit_test(who_waits_for_one_outside_is_late),
-        cmocka_unit_test(a_wait_whose_time_stands_still_is_over),
-        cmocka_unit_test(a_rank_that_moved_may_have_ended_the_wait),
-        cmocka_unit_test(a_workgroup_that_computes_may_end_the_wait),
-        cmocka_unit_test(a_stopped_rank_is_no_hang),
-        cmocka_unit_test(ranks_that_do_the_same_are_one_line),
-        cmocka_unit_test(who_is_stopped_is_told_whether_others_wait_or_not),
-        cmocka_unit_test(one_that_finalized_is_not_lost_when_it_ends),
-        cmocka_unit_test(strange_numbers_do_no_harm),
-        cmocka_unit_test(what_is_no_segment_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

@@ -69,4 +69,9 @@ static inline void game_play_all(struct game game)
     harness_run_all(game_play, &game);
 }
 
+/* The same of a game with a board of this type and 64 lanes. */
+#define GAME_PLAY(kernel, board_type, grid, rounds) \
+    game_play_all(                                  \
+        (struct game){kernel, sizeof(board_type), grid, rounds, 0, 64})
+
 #endif /* IRIS_TESTS_GAME_H */

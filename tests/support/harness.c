@@ -122,16 +122,31 @@ const char *harness_captured(struct harness_capture *capture)
     return capture->text;
 }
 
+char *harness_read_file(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    char *text = NULL;
+    size_t room = 0;
+
+    if (file == NULL) {
+        return NULL;
+    }
+    if (getdelim(&text, &room, '\0', file) < 0) { /* it is empty */
+        free(text);
+        text = strdup("");
+    }
+    fclose(file);
+    return text;
+}
+
 int harness_is_logged(const char *text)
 {
-    char *all = calloc(1, CAPTURE_BYTES), path[320];
-    int file, found;
+    char path[320], *all;
+    int found;
 
     snprintf(path, sizeof path, "%s/stderr", folder);
-    file = open(path, O_RDONLY);
-    found = all != NULL && read(file, all, CAPTURE_BYTES - 1) > 0 &&
-            strstr(all, text) != NULL;
-    close(file);
+    all = harness_read_file(path);
+    found = all != NULL && strstr(all, text) != NULL;
     free(all);
     return found;
 }
@@ -212,7 +227,7 @@ void harness_skip(const char *file, int line)
     _skip(file, line);
 }
 
-void harness_test(void **state)
+static void run_case(void **state)
 {
     CMUnitTestFunction test = *(CMUnitTestFunction *)*state;
 
@@ -237,40 +252,9 @@ void harness_test(void **state)
     runner_orders->num_ended++;
 }
 
-int harness_group(const char *name, const struct CMUnitTest *tests,
-                  size_t count, CMFixtureFunction setup,
-                  CMFixtureFunction teardown)
-{
-    struct runner_orders *orders = runner_orders;
-    int first = orders->num_tests, ret = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        assert_true(orders->num_tests < RUNNER_MAX_TESTS);
-        snprintf(orders->names[orders->num_tests++], RUNNER_NAME_BYTES, "%s",
-                 tests[i].name);
-    }
-    if (orders->mode == LIST ||
-        (orders->mode == RUN_ONE &&
-         (orders->wanted < first || orders->wanted >= orders->num_tests))) {
-        return 0;
-    }
-    if (setup != NULL) {
-        ret = setup(NULL);
-    }
-    if (ret != 0) {
-        return ret;
-    }
-    return orders->mode == RUN_ALL
-               ? _cmocka_run_group_tests(name, tests, count, NULL, teardown)
-               : _cmocka_run_group_tests(name, &tests[orders->wanted - first],
-                                         1, NULL, teardown);
-}
-
 /* The linker's: the pointers that TEST() put into the section. */
-extern const struct harness_case *const __start_iris_cases[]
-    __attribute__((weak));
-extern const struct harness_case *const __stop_iris_cases[]
-    __attribute__((weak));
+extern const struct harness_case *const __start_iris_cases[];
+extern const struct harness_case *const __stop_iris_cases[];
 
 static int compare_lines(const void *a, const void *b)
 {
@@ -295,7 +279,7 @@ static size_t find_cases(const char *path, struct CMUnitTest *tests)
     qsort(found, count, sizeof *found, compare_lines);
     for (size_t i = 0; i < count; i++) {
         tests[i] =
-            (struct CMUnitTest){found[i]->name, harness_test, found[i]->before,
+            (struct CMUnitTest){found[i]->name, run_case, found[i]->before,
                                 found[i]->after, (void *)&found[i]->test};
     }
     return count;
@@ -304,14 +288,34 @@ static size_t find_cases(const char *path, struct CMUnitTest *tests)
 int harness_run_file(const char *path, CMFixtureFunction setup,
                      CMFixtureFunction teardown)
 {
+    struct runner_orders *orders = runner_orders;
     struct CMUnitTest tests[RUNNER_MAX_TESTS];
-    size_t count = find_cases(path, tests);
+    size_t count = find_cases(path, tests), first = (size_t)orders->num_tests;
+    size_t wanted = (size_t)orders->wanted - first;
+    int ret = 0;
 
+    assert_true(first + count <= RUNNER_MAX_TESTS);
+    for (size_t i = 0; i < count; i++) {
+        snprintf(orders->names[orders->num_tests++], RUNNER_NAME_BYTES, "%s",
+                 tests[i].name);
+    }
     if (count == 0) {
         printf("left out: this build has none of these tests\n");
         return 77;
     }
-    return harness_group(path, tests, count, setup, teardown);
+    if (orders->mode == LIST || (orders->mode == RUN_ONE && wanted >= count)) {
+        return 0;
+    }
+    if (setup != NULL) {
+        ret = setup(NULL);
+    }
+    if (ret != 0) {
+        return ret;
+    }
+    return orders->mode == RUN_ALL
+               ? _cmocka_run_group_tests(path, tests, count, NULL, teardown)
+               : _cmocka_run_group_tests(path, &tests[wanted], 1, NULL,
+                                         teardown);
 }
 
 void harness_run_each(const int *ranks, iris_rank_fn body)

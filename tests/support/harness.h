@@ -17,53 +17,15 @@
 
 #include <iris/iris.h>
 
-/* A test whose every harness_run() was left out counts as skipped. Its own
- * setup and teardown leave *state alone. */
-#undef cmocka_unit_test
-#undef cmocka_unit_test_setup
-#undef cmocka_unit_test_setup_teardown
-#define cmocka_unit_test(test) cmocka_unit_test_setup_teardown(test, NULL, NULL)
-#define cmocka_unit_test_setup(test, before) \
-    cmocka_unit_test_setup_teardown(test, before, NULL)
-/* clang-format off */
-#define cmocka_unit_test_setup_teardown(test, before, after)                   \
-    {#test, harness_test, before, after, &(CMUnitTestFunction){test}}
-/* clang-format on */
-void harness_test(void **state);
-#undef skip
-#define skip() harness_skip(__FILE__, __LINE__)
-void harness_skip(const char *file, int line);
-
-/* The main function of a file of tests. A folder's files are one program, whose
- * main() is support/runner.c; a file alone is a program, too. It begins with
- * `static int TEST_FILE(KIND)`, of these kinds:
- * unit    runs as one process
- * rank    a launcher may start its ranks, too
- * matrix  the same, with 1, 2, 4 and 8 ranks of every launcher
- * hip     needs the fake HIP runtime
- * More words after the kind are for scripts/test, which explains them. */
-struct harness_file {
-    const char *path;
-    const char *kind; /* and words, with commas */
-    int (*run)(void); /* 77: all are left out */
-};
-
-/* clang-format off */
-#define TEST_FILE(...)                                                         \
-    run_this_file(void);                                                       \
-    static const struct harness_file this_file = {__FILE__, #__VA_ARGS__,      \
-                                                  run_this_file};              \
-    static const struct harness_file *const this_entry                         \
-        __attribute__((used, section("iris_tests"))) = &this_file;             \
-    static int run_this_file(void)
-/* clang-format on */
-
-/* A test, whose name is a sentence: TEST(a_put_arrives) { ... }. It runs in a
- * process of its own. The second kind has a setup and a teardown, or NULL. */
+/* A test, whose name is a sentence: static TEST(a_put_arrives) { ... }. It runs
+ * in a process of its own, and counts as skipped if every harness_run() of it
+ * was left out. The second kind has a setup and a teardown, or NULL. (By the
+ * word `static` iriscc knows the host's functions, which GPU compilers need not
+ * understand.) */
 #define TEST(name) TEST_WITH(name, NULL, NULL)
 /* clang-format off */
 #define TEST_WITH(name, before, after)                                         \
-    static void name(void **state);                                            \
+    void name(void **state);                                                   \
     static const struct harness_case case_##name = {                           \
         __FILE__, __LINE__, #name, name, before, after};                       \
     static const struct harness_case *const entry_##name                       \
@@ -74,8 +36,8 @@ struct harness_file {
  * returns 0. It runs with each of these numbers of ranks; ALL_RANKS stands for
  * those of harness_run_all(). */
 #define RANK_TEST(name, ...)                                                   \
-    static int on_rank_##name(iris_t *iris, void *arg);                        \
-    TEST(name)                                                                 \
+    int on_rank_##name(iris_t *iris, void *arg);                               \
+    static TEST(name)                                                          \
     {                                                                          \
         static const int ranks[] = {__VA_ARGS__, 0};                           \
         harness_run_each(ranks, on_rank_##name);                               \
@@ -83,17 +45,36 @@ struct harness_file {
     static int on_rank_##name(iris_t *iris, void *arg)
 #define ALL_RANKS (-1)
 
-/* Ends a file of tests; its kind and words are those of TEST_FILE(). The setup
- * runs before each test of the file; it may return 77, having said why, to leave
- * the test out. */
+/* Ends a file of tests: TEST_GROUP(KIND, WORD...). A folder's files are one
+ * program, whose main() is support/runner.c. The kinds:
+ * unit    runs as one process
+ * rank    a launcher may start its ranks, too
+ * matrix  the same, with 1, 2, 4 and 8 ranks of every launcher
+ * hip     needs the fake HIP runtime
+ * scripts/test explains the words. The setup runs before each test; it may
+ * return 77, having said why, to leave the test out. */
 #define TEST_GROUP(...)                                                        \
     TEST_GROUP_WITH(harness_setup, harness_teardown, __VA_ARGS__)
+#if defined(IRIS_I_IMAGE) /* a GPU's, without the host's functions */
+#define TEST_GROUP_WITH(before, after, ...) struct iris_swallowed_semicolon
+#else
 #define TEST_GROUP_WITH(before, after, ...)                                    \
     static int TEST_FILE(__VA_ARGS__)                                          \
     {                                                                          \
         return harness_run_file(__FILE__, before, after);                      \
     }                                                                          \
     struct iris_swallowed_semicolon
+#endif
+
+/* The same for a file with more to do, which calls harness_run_file() itself:
+ * `static int TEST_FILE(KIND) { ... }`. */
+#define TEST_FILE(...)                                                         \
+    run_this_file(void);                                                       \
+    static const struct harness_file this_file = {__FILE__, #__VA_ARGS__,      \
+                                                  run_this_file};              \
+    static const struct harness_file *const this_entry                         \
+        __attribute__((used, section("iris_tests"))) = &this_file;             \
+    static int run_this_file(void)
 /* clang-format on */
 struct harness_case {
     const char *path;
@@ -102,18 +83,19 @@ struct harness_case {
     CMUnitTestFunction test;
     CMFixtureFunction before, after;
 };
+struct harness_file {
+    const char *path;
+    const char *kind; /* and words, with commas */
+    int (*run)(void); /* 77: all are left out */
+};
 void harness_run_each(const int *ranks, iris_rank_fn body);
+
+/* Runs the tests of the file `path`, or those that support/runner.c wants. */
 int harness_run_file(const char *path, CMFixtureFunction setup,
                      CMFixtureFunction teardown);
-
-/* Runs all tests, or those that support/runner.c wants. */
-#undef cmocka_run_group_tests
-#define cmocka_run_group_tests(tests, setup, teardown)                      \
-    harness_group(#tests, tests, sizeof(tests) / sizeof((tests)[0]), setup, \
-                  teardown)
-int harness_group(const char *name, const struct CMUnitTest *tests,
-                  size_t count, CMFixtureFunction setup,
-                  CMFixtureFunction teardown);
+#undef skip
+#define skip() harness_skip(__FILE__, __LINE__)
+void harness_skip(const char *file, int line);
 
 /* Group setup and teardown of every test program: a temporary folder for
  * heap-bases files, a small heap, a deadline; what the environment says
@@ -145,6 +127,9 @@ const char *harness_captured(struct harness_capture *capture);
  * it has not for 10 seconds. */
 int harness_is_logged(const char *text);
 int harness_await_logged(const char *text);
+
+/* The whole of a file as text, for the caller to free; NULL if there is none. */
+char *harness_read_file(const char *path);
 
 /* Ranks of the launcher that started this program; 0 if none did. */
 int harness_launched(void);

@@ -7,8 +7,8 @@ PyTorch 2.9 divides by zero in arange of integers with a step below 1.
 PyTorch's kernels on CPUs give other last bits with other vector units: the first
 element of each vector is rounded, and sums may be fused with products. So each
 case runs with none, with AVX2 and with AVX-512, and element by element. Where
-all agree the bits are the case's; else EXACT is 0, and the case is what the
-plain kernels give. Unsigned types of more than 8 bits, which PyTorch's CPU kernels
+all agree the bits are the case's; else they end in "~", and are what the plain
+kernels give. A row of cases.def has a call's results in all types. Unsigned types of more than 8 bits, which PyTorch's CPU kernels
 lack, are taken from i64.
 
 A linspace is what CPUs with FMA give, which is what GPUs give."""
@@ -76,11 +76,11 @@ def full():
               complex(1.5, 0), complex(2, -3), complex(0, 1), complex(1e39, 0)]
     for name, dtype in TYPES.items():
         for value in values:
-            yield "FULL(%s, %s" % (name, number(value)), bits(
+            yield "FULL(%s" % number(value), name, bits(
                 lambda: torch.full((1,), value, dtype=dtype))
     for name, width in UNSIGNED.items():
         for value in (0, 1, 42, 2.5, 255, 65535):
-            yield "FULL(%s, %s" % (name, number(value)), narrow(
+            yield "FULL(%s" % number(value), name, narrow(
                 lambda: torch.full((1,), value, dtype=torch.int64), width)
 
 
@@ -118,13 +118,13 @@ def arange():
         for start, end, step in ranges + (large if name == "I64" else []):
             # Without elements upstream refuses; PyTorch does so in part.
             none = step == 0 or (end - start) / step <= 0
-            yield "ARANGE(%s, %s, %s, %s" % (name, *map(number, (
-                start, end, step))), "-" if none else both_bits(
+            yield "ARANGE(%s, %s, %s" % tuple(map(number, (
+                start, end, step))), name, "-" if none else both_bits(
                     lambda: arange_of(start, end, step, TYPES[name]))
     for name, width in UNSIGNED.items():
         for start, end, step in ranges[:5]:
-            yield "ARANGE(%s, %s, %s, %s" % (name, *map(number, (
-                start, end, step))), narrow(
+            yield "ARANGE(%s, %s, %s" % tuple(map(number, (
+                start, end, step))), name, narrow(
                     lambda: torch.arange(start, end, step), width)
 
 
@@ -140,14 +140,14 @@ def linspace():
     for name in WHOLE + REAL + ["COMPLEX64", "COMPLEX128"]:
         more = both if name[0] == "C" else both[:1]
         for start, end, steps in lines + more + (large if name == "I64" else []):
-            yield "LINSPACE(%s, %s, %s, %d" % (
-                name, number(start), number(end), steps), bits(
+            yield "LINSPACE(%s, %s, %d" % (
+                number(start), number(end), steps), name, bits(
                     lambda: torch.linspace(start, end, steps,
                                            dtype=TYPES[name]))
     for name, width in UNSIGNED.items():
         for start, end, steps in ((0, 10, 5), (100, 0, 101), (0, 60000, 7)):
-            yield "LINSPACE(%s, %s, %s, %d" % (
-                name, number(start), number(end), steps), narrow(
+            yield "LINSPACE(%s, %s, %d" % (
+                number(start), number(end), steps), name, narrow(
                     lambda: torch.linspace(start, end, steps,
                                            dtype=torch.int64), width)
 
@@ -166,17 +166,21 @@ def main():
     calls = [word for word in sys.argv[1:] if word in ROWS] or list(ROWS)
     if sys.argv[-1] == "--rows":
         for name in calls:
-            for call, result in ROWS[name]():
-                print(call + "|" + result)
+            for row in ROWS[name]():
+                print("|".join(row))
         return
     print("/* Made by make_cases.py with PyTorch %s: %s. */" % (
         torch.__version__, ", ".join(calls)))
+    rows = {}
     for plain, *others in zip(*map(run, ("default", "avx2", "avx512"))):
         if plain.startswith("LINSPACE"):
             plain = others[0]
-        call, result = plain.split("|")
+        call, name, result = plain.split("|")
         exact = set(others) == {plain} and not result.endswith("*")
-        print('%s, %d, "%s")' % (call, exact, result.rstrip("*")))
+        rows.setdefault(call, []).append(
+            (name + " " + result.rstrip("*") + ("" if exact else "~")).strip())
+    for call, results in rows.items():
+        print('%s, "%s")' % (call, ", ".join(results)))
 
 
 main()

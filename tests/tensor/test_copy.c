@@ -29,7 +29,6 @@ static int formats(iris_t *iris, void *arg)
     const int order[] = {0, 3, 1, 2};
     iris_tensor_t made, like, part;
 
-    (void)arg;
     iris_tensor_options_init(&options);
     options.format = IRIS_FORMAT_CHANNELS_LAST;
     CHECK_OK(iris_empty(iris, IRIS_SHAPE(2, 3, 4, 5), &options, &made));
@@ -67,7 +66,7 @@ static int formats(iris_t *iris, void *arg)
     return iris_tensor_free(iris, &made) != IRIS_OK;
 }
 
-static void formats_are_strides_and_are_preserved(void **state)
+static TEST(formats_are_strides_and_are_preserved)
 {
     harness_run_all(formats, NULL);
 }
@@ -159,27 +158,20 @@ static int copy_dtype(iris_t *iris, iris_dtype_t dtype)
     return iris_tensor_free(iris, &row) != IRIS_OK;
 }
 
-static int copy_each(iris_t *iris, void *arg)
+static RANK_TEST(copies_go_between_any_strides_and_touch_nothing_else, 1, 2)
 {
     static const iris_dtype_t widths[] = {IRIS_DTYPE_U8, IRIS_DTYPE_F16,
                                           IRIS_DTYPE_I32, IRIS_DTYPE_COMPLEX64,
                                           IRIS_DTYPE_COMPLEX128};
 
-    (void)arg;
     for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++) {
         CHECK_EQUAL(copy_dtype(iris, widths[i]), 0);
     }
     return 0;
 }
 
-static void copies_go_between_any_strides_and_touch_nothing_else(void **state)
-{
-    harness_run(1, copy_each, NULL);
-    harness_run(2, copy_each, NULL);
-}
-
 /* From the next rank's transposed matrix, and to it. */
-static int copy_remote(iris_t *iris, void *arg)
+static RANK_TEST(copies_reach_other_ranks, ALL_RANKS)
 {
     int rank = iris_rank(iris), next = (rank + 1) % iris_num_ranks(iris);
     const int swapped[] = {1, 0};
@@ -187,7 +179,6 @@ static int copy_remote(iris_t *iris, void *arg)
     iris_tensor_t own, got, view, other;
     int64_t seen[12];
 
-    (void)arg;
     CHECK_OK(iris_arange(iris, iris_value_int(100 * rank),
                          iris_value_int(100 * rank + 12), iris_value_int(1),
                          NULL, &own));
@@ -210,11 +201,6 @@ static int copy_remote(iris_t *iris, void *arg)
     return iris_tensor_free(iris, &own) != IRIS_OK;
 }
 
-static void copies_reach_other_ranks(void **state)
-{
-    harness_run_all(copy_remote, NULL);
-}
-
 /* ---- Text ---- */
 
 static int formatted(iris_t *iris, const iris_tensor_t *tensor,
@@ -232,14 +218,13 @@ static int formatted(iris_t *iris, const iris_tensor_t *tensor,
     return 0;
 }
 
-static int texts(iris_t *iris, void *arg)
+static RANK_TEST(tensors_are_text_of_what_they_hold, 1, 2)
 {
     struct iris_tensor_options options;
     iris_tensor_t t, view;
     char cut[8];
     size_t needed;
 
-    (void)arg;
     iris_tensor_options_init(&options);
     options.dtype = IRIS_DTYPE_I32;
     CHECK_OK(iris_arange(iris, iris_value_int(-3), iris_value_int(9),
@@ -289,20 +274,4 @@ static int texts(iris_t *iris, void *arg)
     return iris_tensor_free(iris, &t) != IRIS_OK;
 }
 
-static void tensors_are_text_of_what_they_hold(void **state)
-{
-    harness_run(1, texts, NULL);
-    harness_run(2, texts, NULL);
-}
-
-static int TEST_FILE(rank, one_node)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(formats_are_strides_and_are_preserved),
-        cmocka_unit_test(copies_go_between_any_strides_and_touch_nothing_else),
-        cmocka_unit_test(copies_reach_other_ranks),
-        cmocka_unit_test(tensors_are_text_of_what_they_hold),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank, one_node);

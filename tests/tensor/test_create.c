@@ -162,9 +162,8 @@ static int create_one(iris_t *iris, const iris_shape_t *shape,
     return iris_tensor_free(iris, &empty) != IRIS_OK;
 }
 
-static int create_each(iris_t *iris, void *arg)
+static RANK_TEST(every_dtype_and_shape_is_filled_on_every_rank, ALL_RANKS)
 {
-    (void)arg;
     for (size_t s = 0; s < NUM_SHAPES; s++) {
         for (size_t d = 0; d < NUM_DTYPES; d++) {
             CHECK_EQUAL(create_one(iris, &shapes[s], dtypes[d]), 0);
@@ -173,17 +172,11 @@ static int create_each(iris_t *iris, void *arg)
     return 0;
 }
 
-static void every_dtype_and_shape_is_filled_on_every_rank(void **state)
-{
-    harness_run_all(create_each, NULL);
-}
-
-static int number_each(iris_t *iris, void *arg)
+static RANK_TEST(rows_of_numbers_count_from_each_ranks_own, ALL_RANKS)
 {
     int start = 3 * iris_rank(iris);
     iris_tensor_t tensor;
 
-    (void)arg;
     for (size_t d = 0; d < NUM_DTYPES; d++) {
         struct iris_tensor_options options = asking((int)dtypes[d]);
         /* So that bf16 and i8 hold all. */
@@ -211,19 +204,13 @@ static int number_each(iris_t *iris, void *arg)
     return 0;
 }
 
-static void rows_of_numbers_count_from_each_ranks_own(void **state)
-{
-    harness_run_all(number_each, NULL);
-}
-
 /* Long enough for many blocks and workgroups, and odd. */
-static int number_many(iris_t *iris, void *arg)
+static RANK_TEST(long_rows_have_every_element, 1, 2)
 {
     struct iris_tensor_options options = asking(IRIS_DTYPE_I32);
     int start = 100000 * iris_rank(iris);
     iris_tensor_t tensor;
 
-    (void)arg;
     CHECK_OK(iris_arange(iris, iris_value_int(start),
                          iris_value_int(start + 2 * 77777), iris_value_int(2),
                          &options, &tensor));
@@ -237,15 +224,9 @@ static int number_many(iris_t *iris, void *arg)
     return iris_tensor_free(iris, &tensor) != IRIS_OK;
 }
 
-static void long_rows_have_every_element(void **state)
-{
-    harness_run(1, number_many, NULL);
-    harness_run(2, number_many, NULL);
-}
-
 /* ---- dtypes by default ---- */
 
-static int default_dtypes(iris_t *iris, void *arg)
+static RANK_TEST(without_a_dtype_the_numbers_decide, 2)
 {
     const iris_value_t one = iris_value_int(1), two = iris_value_float(2);
     const struct {
@@ -259,7 +240,6 @@ static int default_dtypes(iris_t *iris, void *arg)
     };
     iris_tensor_t t;
 
-    (void)arg;
     for (size_t i = 0; i < sizeof fulls / sizeof fulls[0]; i++) {
         CHECK_OK(iris_full(iris, IRIS_SHAPE(2), fulls[i].value, NULL, &t));
         CHECK_EQUAL(t.dtype, fulls[i].dtype);
@@ -282,12 +262,7 @@ static int default_dtypes(iris_t *iris, void *arg)
     return iris_tensor_free(iris, &t) != IRIS_OK;
 }
 
-static void without_a_dtype_the_numbers_decide(void **state)
-{
-    harness_run(2, default_dtypes, NULL);
-}
-
-static void the_type_of_a_number_decides_its_kind(void **state)
+static TEST(the_type_of_a_number_decides_its_kind)
 {
     const unsigned char byte = 200;
     const uint64_t large = UINT64_MAX;
@@ -308,13 +283,12 @@ static void the_type_of_a_number_decides_its_kind(void **state)
 
 /* ---- Streams ---- */
 
-static int on_stream(iris_t *iris, void *arg)
+static RANK_TEST(with_a_stream_the_fill_is_in_its_order, 1, 4)
 {
     struct iris_tensor_options options = asking(IRIS_DTYPE_I32);
     int rank = iris_rank(iris);
     iris_tensor_t tensor;
 
-    (void)arg;
     CHECK_OK(iris_stream_create(iris, &options.stream));
     CHECK_OK(iris_full(iris, IRIS_SHAPE(5000), iris_value_int(rank + 7),
                        &options, &tensor));
@@ -332,22 +306,15 @@ static int on_stream(iris_t *iris, void *arg)
     return iris_tensor_free(iris, &tensor) != IRIS_OK;
 }
 
-static void with_a_stream_the_fill_is_in_its_order(void **state)
-{
-    harness_run(1, on_stream, NULL);
-    harness_run(4, on_stream, NULL);
-}
-
 /* ---- Many ---- */
 
-static int make_and_free(iris_t *iris, void *arg)
+static RANK_TEST(a_hundred_thousand_leave_the_heap_as_it_was, 1, 2)
 {
     size_t count =
         iris_num_ranks(iris) == 1 ? 100000 : harness_count(100000, 4000);
     struct iris_heap_stats before = {0}, after = {0};
     iris_tensor_t kept[7] = {{0}};
 
-    (void)arg;
     iris_heap_stats(iris, &before);
     for (size_t i = 0; i < count; i++) {
         iris_tensor_t *one = &kept[i % 7];
@@ -369,23 +336,4 @@ static int make_and_free(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_hundred_thousand_leave_the_heap_as_it_was(void **state)
-{
-    harness_run(1, make_and_free, NULL);
-    harness_run(2, make_and_free, NULL);
-}
-
-static int TEST_FILE(matrix, one_node)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_dtype_and_shape_is_filled_on_every_rank),
-        cmocka_unit_test(rows_of_numbers_count_from_each_ranks_own),
-        cmocka_unit_test(long_rows_have_every_element),
-        cmocka_unit_test(without_a_dtype_the_numbers_decide),
-        cmocka_unit_test(the_type_of_a_number_decides_its_kind),
-        cmocka_unit_test(with_a_stream_the_fill_is_in_its_order),
-        cmocka_unit_test(a_hundred_thousand_leave_the_heap_as_it_was),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(matrix, one_node);

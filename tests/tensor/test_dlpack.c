@@ -16,7 +16,7 @@
 
 /* ---- The structs ---- */
 
-static void structs_are_those_of_the_header(void **state)
+static TEST(structs_are_those_of_the_header)
 {
     static const struct dlpack_layout own = {
         .tensor = {DLPACK_TENSOR_LAYOUT(struct dlpack_tensor, device_type,
@@ -68,12 +68,11 @@ static int check_struct(const iris_t *iris, const iris_tensor_t *tensor,
     return 0;
 }
 
-static int export_body(iris_t *iris, void *arg)
+static RANK_TEST(a_struct_says_what_the_tensor_is, 2)
 {
     static const int codes[] = {6, 0, 0, 0, 0, 1, 1,  1, 1,
                                 2, 4, 2, 2, 5, 5, 10, 12};
 
-    (void)arg;
     for (int dtype = 0; dtype <= IRIS_DTYPE_F8E5M2; dtype++) {
         struct DLManagedTensorVersioned *managed, *other;
         struct iris_tensor_options options;
@@ -97,11 +96,6 @@ static int export_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_struct_says_what_the_tensor_is(void **state)
-{
-    harness_run(2, export_body, NULL);
-}
-
 static void *let_go(void *arg)
 {
     struct DLManagedTensorVersioned *managed = arg;
@@ -120,7 +114,6 @@ static int keep_body(iris_t *iris, void *arg)
     iris_tensor_t tensor;
     pthread_t thread;
 
-    (void)arg;
     CHECK_OK(iris_zeros(iris, IRIS_SHAPE(3), NULL, &tensor));
     CHECK_OK(iris_tensor_to_dlpack(iris, &tensor, &kept[rank]));
     CHECK_OK(iris_tensor_to_dlpack(iris, &tensor, &other));
@@ -138,14 +131,13 @@ static struct iris_heap_stats stats_of(const iris_t *iris)
 }
 
 /* One rank exports its tensor, the other releases its own. */
-static int hand_over_body(iris_t *iris, void *arg)
+static RANK_TEST(letting_go_of_a_tensor_that_owns_memory_frees_it, 1, 2)
 {
     struct DLManagedTensorVersioned *owning, *borrowing;
     size_t before = stats_of(iris).num_allocs;
     iris_tensor_t tensor;
     pthread_t thread;
 
-    (void)arg;
     CHECK_OK(iris_zeros(iris, IRIS_SHAPE(3), NULL, &tensor));
     if (iris_rank(iris) == 0) {
         CHECK_BAD(iris, iris_tensor_to_dlpack(iris, &tensor, NULL),
@@ -168,13 +160,7 @@ static int hand_over_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void letting_go_of_a_tensor_that_owns_memory_frees_it(void **state)
-{
-    harness_run(1, hand_over_body, NULL);
-    harness_run(2, hand_over_body, NULL);
-}
-
-static void letting_go_needs_neither_thread_nor_context(void **state)
+static TEST(letting_go_needs_neither_thread_nor_context)
 {
     memset(kept, 0, sizeof kept);
     harness_run(2, keep_body, NULL);
@@ -250,14 +236,13 @@ static int check_copy(iris_t *iris, const iris_tensor_t *tensor, int rank,
     return iris_tensor_free(iris, &dense) != IRIS_OK;
 }
 
-static int import_body(iris_t *iris, void *arg)
+static RANK_TEST(a_tensor_of_others_comes_onto_every_heap, ALL_RANKS)
 {
     static const int64_t dense[] = {2, 1};
     struct outsider outsider;
     iris_tensor_t tensor;
     int shared = 7, peer = (iris_rank(iris) + 1) % iris_num_ranks(iris);
 
-    (void)arg;
     make_outsider(&outsider, iris_rank(iris));
     CHECK_OK(
         iris_tensor_from_dlpack(iris, &outsider.managed, &tensor, &shared));
@@ -276,11 +261,6 @@ static int import_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_tensor_of_others_comes_onto_every_heap(void **state)
-{
-    harness_run_all(import_body, NULL);
-}
-
 /* One rank's tensor is bad: no rank takes its own. */
 static int refused(iris_t *iris, struct outsider *outsider, const char *text)
 {
@@ -295,14 +275,13 @@ static int refused(iris_t *iris, struct outsider *outsider, const char *text)
     return 0;
 }
 
-static int errors_body(iris_t *iris, void *arg)
+static RANK_TEST(what_cannot_be_taken_is_refused_on_every_rank, 2)
 {
     int bad = iris_rank(iris) == 1;
     struct outsider outsider;
     struct dlpack_tensor *of = &outsider.managed.tensor;
     iris_tensor_t tensor;
 
-    (void)arg;
     make_outsider(&outsider, iris_rank(iris));
     outsider.managed.major = bad ? 2 : 1;
     CHECK_EQUAL(refused(iris, &outsider, "version"), 0);
@@ -331,21 +310,4 @@ static int errors_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void what_cannot_be_taken_is_refused_on_every_rank(void **state)
-{
-    harness_run(2, errors_body, NULL);
-}
-
-static int TEST_FILE(rank, one_node)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(structs_are_those_of_the_header),
-        cmocka_unit_test(a_struct_says_what_the_tensor_is),
-        cmocka_unit_test(letting_go_needs_neither_thread_nor_context),
-        cmocka_unit_test(letting_go_of_a_tensor_that_owns_memory_frees_it),
-        cmocka_unit_test(a_tensor_of_others_comes_onto_every_heap),
-        cmocka_unit_test(what_cannot_be_taken_is_refused_on_every_rank),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank, one_node);

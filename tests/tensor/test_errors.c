@@ -34,14 +34,13 @@ static int seen_i32(iris_t *iris, const iris_tensor_t *tensor,
 
 /* ---- out ---- */
 
-static int fill_out(iris_t *iris, void *arg)
+static RANK_TEST(out_is_filled_and_seen_in_the_asked_shape, ALL_RANKS)
 {
     struct iris_tensor_options options = asking(IRIS_DTYPE_I32, NULL);
     int rank = iris_rank(iris);
     int32_t wanted[12];
     iris_tensor_t out, result;
 
-    (void)arg;
     CHECK_OK(iris_zeros(iris, IRIS_SHAPE(3, 4), &options, &out));
     options = asking(IRIS_DTYPE_I32, &out);
     /* Local: the ranks make other calls, and as many as they like. */
@@ -75,19 +74,13 @@ static int fill_out(iris_t *iris, void *arg)
     return iris_tensor_free(iris, &out) != IRIS_OK;
 }
 
-static void out_is_filled_and_seen_in_the_asked_shape(void **state)
-{
-    harness_run_all(fill_out, NULL);
-}
-
-static int fill_parts(iris_t *iris, void *arg)
+static RANK_TEST(out_may_be_a_part_with_gaps, 2)
 {
     struct iris_tensor_options options = asking(IRIS_DTYPE_I32, NULL);
     static const int32_t wanted[] = {9, 5, 9, 6, 9, 9, 9, 9, 9, 7, 9, 8};
     static const int32_t rows[] = {9, 0, 9, 2, 9, 9, 9, 9, 9, 4, 9, 6};
     iris_tensor_t all, part, one, result;
 
-    (void)arg;
     CHECK_OK(
         iris_full(iris, IRIS_SHAPE(3, 4), iris_value_int(9), &options, &all));
     /* Rows 0 and 2, columns 1 and 3. */
@@ -123,11 +116,6 @@ static int fill_parts(iris_t *iris, void *arg)
     return iris_tensor_free(iris, &all) != IRIS_OK;
 }
 
-static void out_may_be_a_part_with_gaps(void **state)
-{
-    harness_run(2, fill_parts, NULL);
-}
-
 /* From an address that is a multiple of 8 bytes, or of the element's size, but
  * not of 16, to another: neither side of it is touched. */
 static int fill_between(iris_t *iris, iris_dtype_t dtype)
@@ -160,31 +148,24 @@ static int fill_between(iris_t *iris, iris_dtype_t dtype)
     return iris_tensor_free(iris, &all) != IRIS_OK;
 }
 
-static int fill_between_each(iris_t *iris, void *arg)
+static RANK_TEST(a_fill_begins_and_ends_where_it_should, 1)
 {
     static const iris_dtype_t widths[] = {IRIS_DTYPE_U8, IRIS_DTYPE_I16,
                                           IRIS_DTYPE_I32, IRIS_DTYPE_COMPLEX64,
                                           IRIS_DTYPE_COMPLEX128};
 
-    (void)arg;
     for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++) {
         CHECK_EQUAL(fill_between(iris, widths[i]), 0);
     }
     return 0;
 }
 
-static void a_fill_begins_and_ends_where_it_should(void **state)
-{
-    harness_run(1, fill_between_each, NULL);
-}
-
-static int refuse_out(iris_t *iris, void *arg)
+static RANK_TEST(a_wrong_out_is_refused_in_upstreams_order, 2)
 {
     struct iris_tensor_options options;
     int32_t memory[6] = {1, 2, 3, 4, 5, 6};
     iris_tensor_t out, outside, result = {.ndim = 5};
 
-    (void)arg;
     CHECK_OK(iris_tensor_wrap(memory, IRIS_DTYPE_I32, IRIS_SHAPE(6), &outside));
     options = asking(IRIS_DTYPE_F32, NULL);
     CHECK_OK(iris_zeros(iris, IRIS_SHAPE(2, 3), &options, &out));
@@ -221,20 +202,14 @@ static int refuse_out(iris_t *iris, void *arg)
     return iris_tensor_free(iris, &out) != IRIS_OK;
 }
 
-static void a_wrong_out_is_refused_in_upstreams_order(void **state)
-{
-    harness_run(2, refuse_out, NULL);
-}
-
 /* ---- What else is refused ---- */
 
-static int refuse(iris_t *iris, void *arg)
+static RANK_TEST(what_makes_no_sense_is_refused_on_all_ranks, ALL_RANKS)
 {
     struct iris_tensor_options options = asking(IRIS_DTYPE_DEFAULT, NULL);
     iris_shape_t many = IRIS_SHAPE(1, 1, 1, 1, 1, 1, 1, 1, 1);
     iris_tensor_t t = {.ndim = 5};
 
-    (void)arg;
     CHECK_BAD(iris, iris_zeros(iris, IRIS_SHAPE(2, -3), NULL, &t),
               IRIS_ERR_INVALID, "dimension 1 of the shape has size -3",
               "pass 0 or more");
@@ -267,11 +242,6 @@ static int refuse(iris_t *iris, void *arg)
     return 0;
 }
 
-static void what_makes_no_sense_is_refused_on_all_ranks(void **state)
-{
-    harness_run_all(refuse, NULL);
-}
-
 static iris_status_t full(iris_t *iris, int dtype, iris_value_t value)
 {
     struct iris_tensor_options options = asking(dtype, NULL);
@@ -290,13 +260,12 @@ static iris_status_t arange(iris_t *iris, int dtype, double start, double end,
                        iris_value_float(step), &options, &tensor);
 }
 
-static int refuse_numbers(iris_t *iris, void *arg)
+static RANK_TEST(numbers_that_do_not_fit_are_refused, 2)
 {
     struct iris_tensor_options options = asking(IRIS_DTYPE_F32, NULL);
     const double infinity = 1e308 * 10;
     iris_tensor_t t;
 
-    (void)arg;
     CHECK_BAD(iris, full(iris, IRIS_DTYPE_I8, iris_value_int(300)),
               IRIS_ERR_INVALID, "value 300 cannot be converted to i8",
               "from -128 to 127; pass such a number");
@@ -338,20 +307,14 @@ static int refuse_numbers(iris_t *iris, void *arg)
     return 0;
 }
 
-static void numbers_that_do_not_fit_are_refused(void **state)
-{
-    harness_run(2, refuse_numbers, NULL);
-}
-
 /* ---- One rank's mistake, and another call ---- */
 
-static int differ(iris_t *iris, void *arg)
+static RANK_TEST(ranks_that_differ_are_told, 2, 4)
 {
     struct iris_heap_stats before = {0}, after = {0};
     int odd = iris_rank(iris) == 1;
     iris_tensor_t t;
 
-    (void)arg;
     iris_heap_stats(iris, &before);
     CHECK_STATUS(iris_zeros(iris, IRIS_SHAPE(odd ? -1 : 4), NULL, &t),
                  IRIS_ERR_INVALID);
@@ -380,23 +343,4 @@ static int differ(iris_t *iris, void *arg)
     return 0;
 }
 
-static void ranks_that_differ_are_told(void **state)
-{
-    harness_run(2, differ, NULL);
-    harness_run(4, differ, NULL);
-}
-
-static int TEST_FILE(matrix)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(out_is_filled_and_seen_in_the_asked_shape),
-        cmocka_unit_test(out_may_be_a_part_with_gaps),
-        cmocka_unit_test(a_fill_begins_and_ends_where_it_should),
-        cmocka_unit_test(a_wrong_out_is_refused_in_upstreams_order),
-        cmocka_unit_test(what_makes_no_sense_is_refused_on_all_ranks),
-        cmocka_unit_test(numbers_that_do_not_fit_are_refused),
-        cmocka_unit_test(ranks_that_differ_are_told),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(matrix);

@@ -43,13 +43,12 @@ static int check_numbers(iris_t *iris, iris_dtype_t dtype, int fraction)
     return 0;
 }
 
-static int numbers_body(iris_t *iris, void *arg)
+static RANK_TEST(numbers_are_rounded, 2)
 {
     struct iris_tensor_options options = asking(IRIS_DTYPE_F8E4M3);
     iris_tensor_t tensor;
     char text[64];
 
-    (void)arg;
     CHECK_EQUAL(check_numbers(iris, IRIS_DTYPE_F8E4M3, 3), 0);
     CHECK_EQUAL(check_numbers(iris, IRIS_DTYPE_F8E5M2, 2), 0);
     CHECK_OK(iris_full(iris, IRIS_SHAPE(2), iris_value_float(-17.0), &options,
@@ -63,17 +62,11 @@ static int numbers_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void numbers_are_rounded(void **state)
-{
-    harness_run(2, numbers_body, NULL);
-}
-
-static int refused_body(iris_t *iris, void *arg)
+static RANK_TEST(what_has_no_kernels_is_refused, 1)
 {
     struct iris_tensor_options options = asking(IRIS_DTYPE_F8E5M2);
     iris_tensor_t tensor;
 
-    (void)arg;
     CHECK_BAD(iris,
               iris_arange(iris, iris_value_int(0), iris_value_int(5),
                           iris_value_int(1), &options, &tensor),
@@ -91,17 +84,4 @@ static int refused_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void what_has_no_kernels_is_refused(void **state)
-{
-    harness_run(1, refused_body, NULL);
-}
-
-static int TEST_FILE(rank)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_are_rounded),
-        cmocka_unit_test(what_has_no_kernels_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank);

@@ -83,14 +83,13 @@ static int check_dtype(iris_t *iris, iris_dtype_t dtype, unsigned char *host)
     return 0;
 }
 
-static int large_body(iris_t *iris, void *arg)
+static RANK_TEST(large_tensors_are_filled_element_by_element, 1)
 {
     static const iris_dtype_t dtypes[] = {IRIS_DTYPE_I8, IRIS_DTYPE_F16,
                                           IRIS_DTYPE_BF16, IRIS_DTYPE_F32,
                                           IRIS_DTYPE_F64};
     unsigned char *host = malloc(BYTES + 64);
 
-    (void)arg;
     CHECK(host != NULL);
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
         CHECK_EQUAL(check_dtype(iris, dtypes[i], host), 0);
@@ -99,17 +98,10 @@ static int large_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void large_tensors_are_filled_element_by_element(void **state)
+static int set_up(void **state)
 {
-    harness_run(1, large_body, NULL);
+    setenv("IRIS_HEAP_SIZE", "32M", 1);
+    return harness_setup(state);
 }
 
-static int TEST_FILE(rank)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(large_tensors_are_filled_element_by_element),
-    };
-
-    (void)setenv("IRIS_HEAP_SIZE", "32M", 1);
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP_WITH(set_up, harness_teardown, rank);

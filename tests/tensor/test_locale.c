@@ -55,7 +55,6 @@ static int text_body(iris_t *iris, void *arg)
     iris_tensor_t tensor;
     char text[64];
 
-    (void)arg;
     CHECK_OK(iris_full(iris, one, iris_value_float(1.5), NULL, &tensor));
     CHECK_OK(iris_tensor_format(iris, &tensor, text, sizeof text, NULL));
     CHECK(strcmp(text, "f32 (1) [1.5]") == 0);
@@ -75,7 +74,7 @@ static int text_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void texts_have_a_point(void **state)
+static TEST(texts_have_a_point)
 {
     if (!take_comma()) {
         drop_comma();
@@ -85,7 +84,7 @@ static void texts_have_a_point(void **state)
     drop_comma();
 }
 
-static void files_have_a_point(void **state)
+static TEST(files_have_a_point)
 {
     struct iris_json_writer json = {0};
     char text[64] = "";
@@ -100,12 +99,4 @@ static void files_have_a_point(void **state)
     drop_comma();
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts_have_a_point),
-        cmocka_unit_test(files_have_a_point),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

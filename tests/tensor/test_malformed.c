@@ -146,11 +146,10 @@ static int refuse_calls(iris_t *iris, const struct bad *bad,
     return 0;
 }
 
-static int refuse_all(iris_t *iris, void *arg)
+static RANK_TEST(every_call_refuses_a_malformed_tensor, 2)
 {
     iris_tensor_t good, tensor;
 
-    (void)arg;
     CHECK_OK(iris_zeros(iris, IRIS_SHAPE(2, 3), NULL, &good));
     for (size_t i = 0; i < sizeof bads / sizeof bads[0]; i++) {
         tensor = good;
@@ -159,11 +158,6 @@ static int refuse_all(iris_t *iris, void *arg)
         CHECK_EQUAL(refuse_calls(iris, &bads[i], &good, &tensor), 0);
     }
     return iris_tensor_free(iris, &good) != IRIS_OK;
-}
-
-static void every_call_refuses_a_malformed_tensor(void **state)
-{
-    harness_run(2, refuse_all, NULL);
 }
 
 /* ---- Memory at the edges of a heap ---- */
@@ -186,7 +180,6 @@ static int refuse_edges(iris_t *iris, void *arg)
     iris_tensor_t good, result;
     iris_tensor_t edges[4];
 
-    (void)arg;
     CPU_ONLY(iris, "nothing is known of what is ahead of a GPU's heap");
     CHECK_OK(iris_heap_stats(iris, &stats));
     CHECK_OK(iris_zeros(iris, IRIS_SHAPE(4, 4), NULL, &good));
@@ -214,7 +207,7 @@ static int refuse_edges(iris_t *iris, void *arg)
     return iris_tensor_free(iris, &good) != IRIS_OK;
 }
 
-static void memory_at_the_edges_of_a_heap_is_refused(void **state)
+static TEST(memory_at_the_edges_of_a_heap_is_refused)
 {
     harness_run(2, refuse_edges, NULL);
     setenv("IRIS_CHECK", "bounds", 1);
@@ -224,7 +217,7 @@ static void memory_at_the_edges_of_a_heap_is_refused(void **state)
 
 /* ---- NULL, and what another library hands over ---- */
 
-static int refuse_dlpack(iris_t *iris, void *arg)
+static RANK_TEST(a_malformed_dlpack_tensor_is_refused, 2)
 {
     float numbers[4] = {0};
     struct DLManagedTensorVersioned managed = {
@@ -235,7 +228,6 @@ static int refuse_dlpack(iris_t *iris, void *arg)
                    .dtype = {DLPACK_FLOAT, 32, 1}}};
     iris_tensor_t made;
 
-    (void)arg;
     CHECK_STATUS(iris_tensor_from_dlpack(iris, &managed, &made, NULL),
                  IRIS_ERR_INVALID);
     CHECK_MESSAGE("its shape is NULL");
@@ -251,12 +243,7 @@ static int refuse_dlpack(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_malformed_dlpack_tensor_is_refused(void **state)
-{
-    harness_run(2, refuse_dlpack, NULL);
-}
-
-static void no_tensor_has_no_elements(void **state)
+static TEST(no_tensor_has_no_elements)
 {
     assert_int_equal(iris_tensor_numel(NULL), 0);
     assert_int_equal(iris_tensor_bytes(NULL), 0);
@@ -264,14 +251,4 @@ static void no_tensor_has_no_elements(void **state)
                      0);
 }
 
-static int TEST_FILE(rank)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_call_refuses_a_malformed_tensor),
-        cmocka_unit_test(memory_at_the_edges_of_a_heap_is_refused),
-        cmocka_unit_test(a_malformed_dlpack_tensor_is_refused),
-        cmocka_unit_test(no_tensor_has_no_elements),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank);

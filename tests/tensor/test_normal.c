@@ -76,7 +76,7 @@ static double units(long double seen, long double expected, int bits)
                : (double)(fabsl(seen - expected) / ldexpl(1, exponent - bits));
 }
 
-static void numbers_are_what_the_formula_says(void **state)
+static TEST(numbers_are_what_the_formula_says)
 {
     double worst32 = 0, worst64 = 0;
 
@@ -101,7 +101,7 @@ static void numbers_are_what_the_formula_says(void **state)
     assert_true(worst64 < 4);
 }
 
-static void tails_reach_beyond_five_and_a_half_deviations(void **state)
+static TEST(tails_reach_beyond_five_and_a_half_deviations)
 {
     float c, s;
     double wide_c, wide_s;
@@ -118,7 +118,7 @@ static void tails_reach_beyond_five_and_a_half_deviations(void **state)
     assert_true(wide_s == 0 && wide_c > 0 && wide_c < 3.3e-10);
 }
 
-static void the_larger_the_bits_the_smaller_the_number(void **state)
+static TEST(the_larger_the_bits_the_smaller_the_number)
 {
     float before = INFINITY, c, s;
 
@@ -151,7 +151,7 @@ static void check_rows(row_t row_f32, row_t row_f64)
     }
 }
 
-static void vectors_of_any_width_make_the_same_numbers(void **state)
+static TEST(vectors_of_any_width_make_the_same_numbers)
 {
     if (iris_d_has_avx2()) {
         check_rows(iris_d_f32_row_256, iris_d_f64_row_256);
@@ -162,16 +162,4 @@ static void vectors_of_any_width_make_the_same_numbers(void **state)
 }
 #endif
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-#if IRIS_ON_X86
-        cmocka_unit_test(vectors_of_any_width_make_the_same_numbers),
-#endif
-        cmocka_unit_test(numbers_are_what_the_formula_says),
-        cmocka_unit_test(tails_reach_beyond_five_and_a_half_deviations),
-        cmocka_unit_test(the_larger_the_bits_the_smaller_the_number),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

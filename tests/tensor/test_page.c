@@ -36,13 +36,12 @@ static iris_status_t exchange_rows(iris_t *iris, char *text, size_t bytes)
     return status == IRIS_OK ? iris_tensor_free(iris, &matrix) : status;
 }
 
-static int run(iris_t *iris, void *arg)
+static RANK_TEST(the_pages_program_does_what_it_says, 1, 2, 4)
 {
     int rank = iris_rank(iris);
     int before = (rank + iris_num_ranks(iris) - 1) % iris_num_ranks(iris);
     char text[256], wanted[256];
 
-    (void)arg;
     CHECK_OK(exchange_rows(iris, text, sizeof text));
     snprintf(wanted, sizeof wanted,
              "i64 (2, 4)\n[[%d, %d, %d, %d],\n [%d, %d, %d, %d]]", before,
@@ -51,18 +50,4 @@ static int run(iris_t *iris, void *arg)
     return 0;
 }
 
-static void the_pages_program_does_what_it_says(void **state)
-{
-    harness_run(1, run, NULL);
-    harness_run(2, run, NULL);
-    harness_run(4, run, NULL);
-}
-
-static int TEST_FILE(rank, one_node)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_pages_program_does_what_it_says),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank, one_node);

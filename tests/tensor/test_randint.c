@@ -101,11 +101,10 @@ static const struct {
     {IRIS_DTYPE_F64, 0, 10, 0},
 };
 
-static int integers_body(iris_t *iris, void *arg)
+static RANK_TEST(integers_are_in_range_and_none_is_likelier, 1)
 {
     int64_t *numbers = malloc(MANY * sizeof *numbers);
 
-    (void)arg;
     CHECK(numbers != NULL);
     for (size_t r = 0; r < sizeof ranges / sizeof *ranges; r++) {
         struct draw draw = {DRAW_INTEGER,
@@ -128,18 +127,12 @@ static int integers_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void integers_are_in_range_and_none_is_likelier(void **state)
-{
-    harness_run(1, integers_body, NULL);
-}
-
-static int errors_body(iris_t *iris, void *arg)
+static RANK_TEST(what_a_type_cannot_hold_is_refused, 2)
 {
     struct iris_tensor_options options;
     iris_tensor_t tensor;
     const uint64_t offset = iris_default_generator(iris)->offset;
 
-    (void)arg;
     iris_tensor_options_init(&options);
     options.dtype = IRIS_DTYPE_I32;
     CHECK_BAD(iris, iris_rand(iris, IRIS_SHAPE(3), &options, &tensor),
@@ -173,17 +166,4 @@ static int errors_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void what_a_type_cannot_hold_is_refused(void **state)
-{
-    harness_run(2, errors_body, NULL);
-}
-
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(integers_are_in_range_and_none_is_likelier),
-        cmocka_unit_test(what_a_type_cannot_hold_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

@@ -26,9 +26,8 @@ static const uint32_t answers[][10] = {
      0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1},
 };
 
-static int philox_body(iris_t *iris, void *arg)
+static RANK_TEST(words_are_those_that_random123_publishes, 1)
 {
-    (void)arg;
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
         const uint32_t *line = answers[i];
         struct draw draw = {
@@ -48,11 +47,6 @@ static int philox_body(iris_t *iris, void *arg)
         CHECK(draw.generator.offset == offset + 1);
     }
     return 0;
-}
-
-static void words_are_those_that_random123_publishes(void **state)
-{
-    harness_run(1, philox_body, NULL);
 }
 
 /* ---- What is made of the words ---- */
@@ -81,7 +75,7 @@ static int is_uniform(const struct draw *draw, const void *numbers, size_t i)
     }
 }
 
-static int uniform_body(iris_t *iris, void *arg)
+static RANK_TEST(uniform_numbers_have_all_bits_of_their_type, 1)
 {
     static const struct {
         iris_dtype_t dtype;
@@ -96,7 +90,6 @@ static int uniform_body(iris_t *iris, void *arg)
     };
     double *numbers = malloc(2 * MANY * sizeof *numbers);
 
-    (void)arg;
     CHECK(numbers != NULL);
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         struct draw draw = {DRAW_UNIFORM, cases[c].dtype, {99, 3, 0}, 0, 0};
@@ -111,11 +104,6 @@ static int uniform_body(iris_t *iris, void *arg)
     }
     free(numbers);
     return 0;
-}
-
-static void uniform_numbers_have_all_bits_of_their_type(void **state)
-{
-    harness_run(1, uniform_body, NULL);
 }
 
 /* ---- What does not matter ---- */
@@ -157,11 +145,10 @@ static const uint64_t hashes[NUM_KINDS] = {
     0x998cc311d295a0d2, 0x66be4e7c6aaedf3c, 0xcffd9bc451757a0c,
     0x46b07cf6190ea013};
 
-static int same_everywhere_body(iris_t *iris, void *arg)
+static RANK_TEST(bits_are_the_same_on_every_rank_of_any_job, ALL_RANKS)
 {
     unsigned char *numbers = malloc(16 * MANY);
 
-    (void)arg;
     CHECK(numbers != NULL);
     for (size_t k = 0; k < NUM_KINDS; k++) {
         struct draw draw = kinds[k];
@@ -174,13 +161,8 @@ static int same_everywhere_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void bits_are_the_same_on_every_rank_of_any_job(void **state)
-{
-    harness_run_all(same_everywhere_body, NULL);
-}
-
 /* The kernels themselves, with grids and blocks of the test's. */
-static int grids_body(iris_t *iris, void *arg)
+static RANK_TEST(grid_and_block_do_not_matter, 1)
 {
     static const struct {
         unsigned grid, block;
@@ -191,7 +173,6 @@ static int grids_body(iris_t *iris, void *arg)
     struct draw draw = {DRAW_NORMAL, IRIS_DTYPE_F32, {5, 6, 7}, 0, 0};
     float *data;
 
-    (void)arg;
     CHECK(first != NULL && numbers != NULL);
     CHECK_OK(draw_numbers(iris, &draw, MANY, first));
     CHECK_OK(iris_calloc_typed(iris, MANY + 1, &data));
@@ -215,19 +196,13 @@ static int grids_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void grid_and_block_do_not_matter(void **state)
-{
-    harness_run(1, grids_body, NULL);
-}
-
 /* In pieces of whole blocks, at any address, as a program may that has memory
  * for a part. */
-static int pieces_body(iris_t *iris, void *arg)
+static RANK_TEST(pieces_make_up_the_whole, 1)
 {
     static const size_t pieces[] = {4, 8, 3000, 4096, 24};
     unsigned char *whole = malloc(16 * MANY), *parts = malloc(16 * MANY);
 
-    (void)arg;
     CHECK(whole != NULL && parts != NULL);
     for (size_t k = 0; k < NUM_KINDS; k++) {
         struct draw draw = kinds[k];
@@ -246,11 +221,6 @@ static int pieces_body(iris_t *iris, void *arg)
     free(whole);
     free(parts);
     return 0;
-}
-
-static void pieces_make_up_the_whole(void **state)
-{
-    harness_run(1, pieces_body, NULL);
 }
 
 /* Index of element `i` in memory. */
@@ -293,9 +263,8 @@ static int holds(iris_t *iris, const struct draw *start,
     return 0;
 }
 
-static int layouts_body(iris_t *iris, void *arg)
+static RANK_TEST(an_element_does_not_depend_on_its_place_in_memory, 1)
 {
-    (void)arg;
     for (size_t k = 0; k < NUM_KINDS; k++) {
         size_t size = iris_dtype_size(kinds[k].dtype);
         struct iris_tensor_options options;
@@ -327,11 +296,6 @@ static int layouts_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void an_element_does_not_depend_on_its_place_in_memory(void **state)
-{
-    harness_run(1, layouts_body, NULL);
-}
-
 /* ---- The context's generator ---- */
 
 static int default_body(iris_t *iris, void *arg)
@@ -340,7 +304,6 @@ static int default_body(iris_t *iris, void *arg)
     float numbers[6], again[6];
     iris_tensor_t tensor;
 
-    (void)arg;
     CHECK(own != NULL);
     CHECK_EQUAL(own->seed, 0);
     CHECK_EQUAL(own->sequence, iris_rank(iris));
@@ -370,23 +333,10 @@ static int default_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void ranks_differ_unless_the_generator_is_set(void **state)
+static TEST(ranks_differ_unless_the_generator_is_set)
 {
     harness_run_all(default_body, NULL);
     assert_null(iris_default_generator(NULL));
 }
 
-static int TEST_FILE(rank)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_are_those_that_random123_publishes),
-        cmocka_unit_test(uniform_numbers_have_all_bits_of_their_type),
-        cmocka_unit_test(bits_are_the_same_on_every_rank_of_any_job),
-        cmocka_unit_test(grid_and_block_do_not_matter),
-        cmocka_unit_test(pieces_make_up_the_whole),
-        cmocka_unit_test(an_element_does_not_depend_on_its_place_in_memory),
-        cmocka_unit_test(ranks_differ_unless_the_generator_is_set),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank);

@@ -28,7 +28,6 @@ static int is_symmetric(iris_t *iris, void *arg)
     double memory[100];
     iris_tensor_t tensors[20], outside, view;
 
-    (void)arg;
     iris_tensor_options_init(&options);
     for (int i = 0; i < 20; i++) {
         options.dtype = (int)dtypes[i % 5];
@@ -51,19 +50,18 @@ static int is_symmetric(iris_t *iris, void *arg)
     return 0;
 }
 
-static void tensors_of_the_heap_are_symmetric_and_others_not(void **state)
+static TEST(tensors_of_the_heap_are_symmetric_and_others_not)
 {
     harness_run_all(is_symmetric, NULL);
 }
 
 /* Every element counts, wherever its strides lead. */
-static int leaves_heap(iris_t *iris, void *arg)
+static RANK_TEST(a_tensor_that_leaves_the_heap_is_not_symmetric, 2)
 {
     struct iris_heap_stats stats = {0};
     iris_tensor_t tensor, view;
     char *base = (char *)(uintptr_t)iris_heap_bases(iris)[iris_rank(iris)];
 
-    (void)arg;
     iris_heap_stats(iris, &stats);
     CHECK_OK(iris_zeros(iris, IRIS_SHAPE(8), NULL, &tensor));
     view = tensor;
@@ -80,18 +78,12 @@ static int leaves_heap(iris_t *iris, void *arg)
     return iris_tensor_free(iris, &tensor) != IRIS_OK;
 }
 
-static void a_tensor_that_leaves_the_heap_is_not_symmetric(void **state)
-{
-    harness_run(2, leaves_heap, NULL);
-}
-
-static int of_another_context(iris_t *iris, void *arg)
+static RANK_TEST(each_context_knows_its_own_tensors, 1)
 {
     struct iris_config config;
     iris_tensor_t own, other;
     iris_t *second;
 
-    (void)arg;
     if (iris_num_ranks(iris) != 1 || harness_launched() != 0) {
         return 0;
     }
@@ -110,11 +102,6 @@ static int of_another_context(iris_t *iris, void *arg)
     CHECK_OK(iris_tensor_free(second, &other));
     CHECK_OK(iris_finalize(second));
     return iris_tensor_free(iris, &own) != IRIS_OK;
-}
-
-static void each_context_knows_its_own_tensors(void **state)
-{
-    harness_run(1, of_another_context, NULL);
 }
 
 /* ---- as_remote ---- */
@@ -152,7 +139,6 @@ static int as_remote(iris_t *iris, void *arg)
     float memory[4];
     iris_tensor_t tensor, outside, none, view = {.ndim = 5};
 
-    (void)arg;
     CHECK_EQUAL(identity(iris, IRIS_DTYPE_F16), 0);
     CHECK_EQUAL(identity(iris, IRIS_DTYPE_BF16), 0);
     CHECK_EQUAL(identity(iris, IRIS_DTYPE_F32), 0);
@@ -176,7 +162,7 @@ static int as_remote(iris_t *iris, void *arg)
     return iris_tensor_free(iris, &tensor) != IRIS_OK;
 }
 
-static void a_peers_tensor_is_at_the_same_place_of_its_heap(void **state)
+static TEST(a_peers_tensor_is_at_the_same_place_of_its_heap)
 {
     harness_run_all(as_remote, NULL);
 }
@@ -195,7 +181,7 @@ IRIS_KERNEL(add_to_tensor, struct add_args)
 }
 
 /* Each rank's kernel adds to every second element of the next rank's. */
-static int device_writes(iris_t *iris, void *arg)
+static RANK_TEST(kernels_write_a_peers_tensor_through_its_strides, ALL_RANKS)
 {
     int rank = iris_rank(iris), num_ranks = iris_num_ranks(iris);
     int before = (rank + num_ranks - 1) % num_ranks;
@@ -203,7 +189,6 @@ static int device_writes(iris_t *iris, void *arg)
     iris_tensor_t tensor, part, view;
     float seen[32];
 
-    (void)arg;
     CHECK_OK(iris_full(iris, IRIS_SHAPE(32), iris_value_float(1000.0 * rank),
                        NULL, &tensor));
     CHECK_OK(iris_tensor_slice(&tensor, 0, 1, 32, 2, &part));
@@ -222,21 +207,15 @@ static int device_writes(iris_t *iris, void *arg)
     return iris_tensor_free(iris, &tensor) != IRIS_OK;
 }
 
-static void kernels_write_a_peers_tensor_through_its_strides(void **state)
-{
-    harness_run_all(device_writes, NULL);
-}
-
 /* ---- The device context as a tensor ---- */
 
-static int context_words(iris_t *iris, void *arg)
+static RANK_TEST(the_context_has_its_length_and_fields, ALL_RANKS)
 {
     int num_ranks = iris_num_ranks(iris);
     size_t count = iris_context_words(num_ranks);
     iris_tensor_t words;
     int64_t seen[2 + 64 + 64];
 
-    (void)arg;
     CHECK(count <= sizeof seen / sizeof seen[0]);
     CHECK_OK(iris_tensor_wrap((void *)(uintptr_t)iris_device_context(iris),
                               IRIS_DTYPE_I64, IRIS_SHAPE((int64_t)count),
@@ -252,22 +231,16 @@ static int context_words(iris_t *iris, void *arg)
     return 0;
 }
 
-static void the_context_has_its_length_and_fields(void **state)
-{
-    harness_run_all(context_words, NULL);
-}
-
 /* ---- as_symmetric ---- */
 
 /* Rows 1 and 3, columns 2, 4 and 6 of a matrix of the program's, which other
  * ranks then read. */
-static int share_host(iris_t *iris, void *arg)
+static RANK_TEST(a_strided_tensor_of_the_host_is_copied_to_the_heap, ALL_RANKS)
 {
     int rank = iris_rank(iris), next = (rank + 1) % iris_num_ranks(iris);
     int32_t matrix[5][8], bytes[27], shared = 7;
     iris_tensor_t all, part, twin[2], view;
 
-    (void)arg;
     for (int i = 0; i < 40; i++) {
         matrix[i / 8][i % 8] = 1000 * rank + i;
     }
@@ -311,11 +284,6 @@ static int share_host(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_strided_tensor_of_the_host_is_copied_to_the_heap(void **state)
-{
-    harness_run_all(share_host, NULL);
-}
-
 #define PIECE ((size_t)2 << 20) /* what GPUs map memory in */
 
 /* Two slices of one allocation, and one of them twice. */
@@ -328,7 +296,6 @@ static int share_twice(iris_t *iris, void *arg)
     iris_tensor_t all, part[3], twin[3];
     int shared, rank = iris_rank(iris);
 
-    (void)arg;
     if (!harness_on_gpu(iris) || fake == NULL) {
         return harness_left_out(__func__, "only the fake runtime tells");
     }
@@ -389,7 +356,8 @@ static int use_what_was(void **state)
     return setenv("IRIS_ALLOCATOR", allocator, 1);
 }
 
-static void memory_that_is_shared_again_is_mapped_once(void **state)
+static TEST_WITH(memory_that_is_shared_again_is_mapped_once, use_vmem,
+                 use_what_was)
 {
     if (!gpu) {
         print_message("left out: sharing needs a GPU\n");
@@ -400,21 +368,11 @@ static void memory_that_is_shared_again_is_mapped_once(void **state)
     harness_run(4, share_twice, NULL);
 }
 
-static int TEST_FILE(matrix, one_node)
+static int set_up(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tensors_of_the_heap_are_symmetric_and_others_not),
-        cmocka_unit_test(a_tensor_that_leaves_the_heap_is_not_symmetric),
-        cmocka_unit_test(each_context_knows_its_own_tensors),
-        cmocka_unit_test(a_peers_tensor_is_at_the_same_place_of_its_heap),
-        cmocka_unit_test(kernels_write_a_peers_tensor_through_its_strides),
-        cmocka_unit_test(the_context_has_its_length_and_fields),
-        cmocka_unit_test(a_strided_tensor_of_the_host_is_copied_to_the_heap),
-        cmocka_unit_test_setup_teardown(
-            memory_that_is_shared_again_is_mapped_once, use_vmem, use_what_was),
-    };
-
     gpu = harness_has_gpu(); /* before this process uses one */
     setenv("IRIS_HEAP_SIZE", "16M", 1);
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+    return harness_setup(state);
 }
+
+TEST_GROUP_WITH(set_up, harness_teardown, matrix, one_node);

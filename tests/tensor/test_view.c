@@ -35,7 +35,7 @@ static void says(const char *text)
     }
 }
 
-static void slices_follow_pythons_rules(void **state)
+static TEST(slices_follow_pythons_rules)
 {
     static const struct {
         int64_t start, stop, step, size, first;
@@ -72,7 +72,7 @@ static void slices_follow_pythons_rules(void **state)
     says("view_p is NULL");
 }
 
-static void a_selected_dimension_is_gone(void **state)
+static TEST(a_selected_dimension_is_gone)
 {
     iris_tensor_t cube = numbers(IRIS_SHAPE(4, 5, 6)), view;
 
@@ -90,7 +90,7 @@ static void a_selected_dimension_is_gone(void **state)
     assert_int_equal(iris_tensor_select(&cube, 0, -5, &view), IRIS_ERR_INVALID);
 }
 
-static void dimensions_change_places(void **state)
+static TEST(dimensions_change_places)
 {
     const int order[] = {2, 0, -2}, twice[] = {0, 1, 0}, far[] = {0, 1, 3};
     iris_tensor_t cube = numbers(IRIS_SHAPE(2, 3, 4)), view;
@@ -110,7 +110,7 @@ static void dimensions_change_places(void **state)
     assert_int_equal(iris_tensor_permute(&cube, NULL, &view), IRIS_ERR_INVALID);
 }
 
-static void shapes_change_where_no_copy_is_needed(void **state)
+static TEST(shapes_change_where_no_copy_is_needed)
 {
     const int swapped[] = {1, 0};
     iris_tensor_t all = numbers(IRIS_SHAPE(4, 6)), view, part;
@@ -152,7 +152,7 @@ static void shapes_change_where_no_copy_is_needed(void **state)
                      IRIS_ERR_INVALID);
 }
 
-static void no_elements_and_no_dimensions_have_views(void **state)
+static TEST(no_elements_and_no_dimensions_have_views)
 {
     iris_tensor_t none = numbers(IRIS_SHAPE(0, 3)), one, view;
 
@@ -188,15 +188,4 @@ static void no_elements_and_no_dimensions_have_views(void **state)
     says("dimension 1 of the shape has size -1");
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slices_follow_pythons_rules),
-        cmocka_unit_test(a_selected_dimension_is_gone),
-        cmocka_unit_test(dimensions_change_places),
-        cmocka_unit_test(shapes_change_where_no_copy_is_needed),
-        cmocka_unit_test(no_elements_and_no_dimensions_have_views),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

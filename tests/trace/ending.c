@@ -39,7 +39,6 @@ static iris_status_t work(iris_t *iris)
 
 static int work_and_fail(iris_t *iris, void *arg)
 {
-    (void)arg;
     return work(iris) != IRIS_OK ? 1 : 3;
 }
 

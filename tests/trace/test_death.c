@@ -180,24 +180,16 @@ static void run_death(int is_waiting)
     procs_free(&procs);
 }
 
-static void a_survivor_writes_what_it_has(void **state)
+static TEST(a_survivor_writes_what_it_has)
 {
     run_death(0);
 }
 
-static void so_it_does_after_its_kernel_was_ended(void **state)
+static TEST(so_it_does_after_its_kernel_was_ended)
 {
     run_death(1);
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_survivor_writes_what_it_has),
-        cmocka_unit_test(so_it_does_after_its_kernel_was_ended),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);
 
 #endif /* IRIS_ON_CPU */

@@ -58,7 +58,6 @@ static int delayed(iris_t *iris, void *arg)
     struct delay_args args = {.context = iris_device_context(iris)};
     void *memory;
 
-    (void)arg;
     CHECK(read_delay(iris, &delay) == 0);
     CHECK_EQUAL(delay != 0, harness_on_gpu(iris) && iris_rank(iris) == DELAYED);
     CHECK_OK(iris_calloc(iris, 2 * NUM_OPS, sizeof(uint64_t), &memory));
@@ -76,7 +75,7 @@ static int delayed(iris_t *iris, void *arg)
 }
 
 /* The other rank's operations may be slow, too: nothing is known of them. */
-static void operations_of_the_rank_wait(void **state)
+static TEST(operations_of_the_rank_wait)
 {
     setenv("IRIS_DEVICE_DELAY", "0:0,1:1000,7:5", 1);
     harness_run(RANKS, delayed, NULL);
@@ -86,19 +85,18 @@ static int without(iris_t *iris, void *arg)
 {
     uint64_t delay;
 
-    (void)arg;
     CHECK(read_delay(iris, &delay) == 0);
     CHECK_EQUAL(delay, 0);
     return 0;
 }
 
-static void without_the_setting_nothing_waits(void **state)
+static TEST(without_the_setting_nothing_waits)
 {
     unsetenv("IRIS_DEVICE_DELAY");
     harness_run(RANKS, without, NULL);
 }
 
-static void other_texts_are_refused(void **state)
+static TEST(other_texts_are_refused)
 {
     static const char *const texts[] = {"5",    "1:",   "x:5",       "1:-5",
                                         "-1:5", "1:5x", "1:1000001", "1:5;0:5"};
@@ -113,13 +111,4 @@ static void other_texts_are_refused(void **state)
     }
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(operations_of_the_rank_wait),
-        cmocka_unit_test(without_the_setting_nothing_waits),
-        cmocka_unit_test(other_texts_are_refused),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

@@ -83,7 +83,7 @@ static void check_sums(const struct outcome *a, const struct outcome *b)
         a->file.clock_error_ns, 2 * (b->file.clock_error_ns / 2), &span));
 }
 
-static void sums_of_times_near_2_63_do_not_overflow(void **state)
+static TEST(sums_of_times_near_2_63_do_not_overflow)
 {
     static const char *const times[] = {
         "9223372036854775807",
@@ -115,7 +115,7 @@ static void sums_of_times_near_2_63_do_not_overflow(void **state)
     }
 }
 
-static void times_keep_their_digits(void **state)
+static TEST(times_keep_their_digits)
 {
     struct outcome outcome;
 
@@ -128,7 +128,7 @@ static void times_keep_their_digits(void **state)
 }
 
 /* A file may hold a string that is a thousand times its packed size. */
-static void a_very_long_event_is_an_error(void **state)
+static TEST(a_very_long_event_is_an_error)
 {
     const size_t bytes = (size_t)8 << 20;
     char *members = malloc(bytes + 64);
@@ -161,7 +161,7 @@ static void merge_two(const char *first, const char *second,
     assert_int_equal(iris_i_merge(files, 2, out, report_p), 0);
 }
 
-static void a_merge_knows_the_worst_clock_or_that_it_does_not(void **state)
+static TEST(a_merge_knows_the_worst_clock_or_that_it_does_not)
 {
     static const char known[] =
         "\"clock_error_ns\":70,\"device_clock_error_ns\":8";
@@ -183,14 +183,4 @@ static void a_merge_knows_the_worst_clock_or_that_it_does_not(void **state)
     assert_int_equal(outcome.file.device_error_ns, -1);
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_of_times_near_2_63_do_not_overflow),
-        cmocka_unit_test(times_keep_their_digits),
-        cmocka_unit_test(a_very_long_event_is_an_error),
-        cmocka_unit_test(a_merge_knows_the_worst_clock_or_that_it_does_not),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);

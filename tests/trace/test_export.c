@@ -217,18 +217,18 @@ static void run_exported(const char *name, int merge)
     harness_run_all(exported, &file);
 }
 
-static void a_merged_trace_has_all_and_joins_signals_and_waits(void **state)
+static TEST(a_merged_trace_has_all_and_joins_signals_and_waits)
 {
     run_exported("merged.json", 1);
 }
 
-static void a_rank_has_a_file_of_its_own(void **state)
+static TEST(a_rank_has_a_file_of_its_own)
 {
     run_exported("alone.json", 0);
 }
 
 #if HAVE_ZLIB
-static void a_name_with_gz_is_compressed(void **state)
+static TEST(a_name_with_gz_is_compressed)
 {
     char path[400];
     unsigned char magic[2] = {0};
@@ -301,7 +301,7 @@ static int timed(iris_t *iris, void *arg)
     return 0;
 }
 
-static void no_signal_is_seen_before_it_was_sent(void **state)
+static TEST(no_signal_is_seen_before_it_was_sent)
 {
     char name[300] = "";
 
@@ -325,7 +325,7 @@ static int full(iris_t *iris, void *arg)
 
 /* The rank's file is there as a folder: nothing takes its place, and nothing is
  * left beside it. */
-static void what_cannot_be_written_leaves_nothing(void **state)
+static TEST(what_cannot_be_written_leaves_nothing)
 {
     char folder[300], path[400];
 
@@ -338,17 +338,4 @@ static void what_cannot_be_written_leaves_nothing(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-static int TEST_FILE(rank, one_node)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_merged_trace_has_all_and_joins_signals_and_waits),
-        cmocka_unit_test(a_rank_has_a_file_of_its_own),
-#if HAVE_ZLIB
-        cmocka_unit_test(a_name_with_gz_is_compressed),
-#endif
-        cmocka_unit_test(no_signal_is_seen_before_it_was_sent),
-        cmocka_unit_test(what_cannot_be_written_leaves_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank, one_node);

@@ -97,12 +97,11 @@ static int read_column(iris_t *iris, const int64_t *words, int column,
 
 /* ---- Upstream's tests, with our kernel ---- */
 
-static int disabled(iris_t *iris, void *arg)
+static RANK_TEST(nothing_is_recorded_unless_enabled, ALL_RANKS)
 {
     int64_t words[IRIS_CONTEXT_TAIL_WORDS];
     void *memory;
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, 1, 4096, &memory));
     CHECK(read_words(iris, words) == 0);
     for (int i = 0; i < IRIS_CONTEXT_TAIL_WORDS; i++) {
@@ -115,11 +114,6 @@ static int disabled(iris_t *iris, void *arg)
               "tracing", "iris_trace_enable");
     CHECK_EQUAL(iris_trace_begin(iris, PHASE), 0);
     return 0;
-}
-
-static void nothing_is_recorded_unless_enabled(void **state)
-{
-    harness_run_all(disabled, NULL);
 }
 
 static int check_columns(iris_t *iris, const int64_t *words)
@@ -160,14 +154,13 @@ static int check_columns(iris_t *iris, const int64_t *words)
     return 0;
 }
 
-static int enabled(iris_t *iris, void *arg)
+static RANK_TEST(columns_have_what_upstreams_have, ALL_RANKS)
 {
     struct iris_trace_counts counts;
     int64_t words[IRIS_CONTEXT_TAIL_WORDS];
     uint32_t counters[2];
     void *memory;
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, 1, 4096, &memory));
     CHECK_OK(iris_trace_enable(iris, MAX_EVENTS));
     CHECK(read_words(iris, words) == 0);
@@ -191,21 +184,15 @@ static int enabled(iris_t *iris, void *arg)
     return 0;
 }
 
-static void columns_have_what_upstreams_have(void **state)
-{
-    harness_run_all(enabled, NULL);
-}
-
 /* ---- No space ---- */
 
-static int overfull(iris_t *iris, void *arg)
+static RANK_TEST(what_finds_no_space_is_counted, RANKS)
 {
     struct iris_trace_counts counts;
     int64_t words[IRIS_CONTEXT_TAIL_WORDS];
     int32_t pid[8], guard[8];
     void *memory;
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, 1, 4096, &memory));
     CHECK_OK(iris_trace_enable(iris, 3));
     CHECK(read_words(iris, words) == 0);
@@ -233,11 +220,6 @@ static int overfull(iris_t *iris, void *arg)
     CHECK_EQUAL(counts.device_events, num_events(iris));
     CHECK_EQUAL(counts.dropped, 0);
     return 0;
-}
-
-static void what_finds_no_space_is_counted(void **state)
-{
-    harness_run(RANKS, overfull, NULL);
 }
 
 /* ---- Loops ---- */
@@ -280,14 +262,13 @@ static int run_loop(iris_t *iris, struct loop_args *args, uint64_t *count_p)
 }
 
 /* A loop that is interrupted for long may be some events more. */
-static int looped(iris_t *iris, void *arg)
+static RANK_TEST(accesses_of_a_loop_that_go_on_are_one_event, RANKS)
 {
     struct loop_args args = {iris_device_context(iris), NULL, 1};
     int64_t words[IRIS_CONTEXT_TAIL_WORDS];
     int32_t payload[3 * ELEMENTS];
     uint64_t count, bytes = 0;
 
-    (void)arg;
     CHECK_OK(iris_calloc(iris, 3 * ELEMENTS, 4, (void **)&args.data));
     CHECK_OK(iris_trace_enable(iris, 4 * ELEMENTS));
     CHECK_OK(iris_barrier(iris, NULL, NULL));
@@ -306,18 +287,12 @@ static int looped(iris_t *iris, void *arg)
     return 0;
 }
 
-static void accesses_of_a_loop_that_go_on_are_one_event(void **state)
-{
-    harness_run(RANKS, looped, NULL);
-}
-
-static int wrong(iris_t *iris, void *arg)
+static RANK_TEST(wrong_arguments_are_refused, RANKS)
 {
     struct iris_heap_stats stats;
     char file[512];
     size_t rank = (size_t)iris_rank(iris);
 
-    (void)arg;
     CHECK_BAD(iris, iris_trace_enable(iris, 0), IRIS_ERR_INVALID, "max_events",
               "pass 1 to");
     CHECK_BAD(iris, iris_trace_enable(iris, (size_t)1 << 31), IRIS_ERR_INVALID,
@@ -343,20 +318,4 @@ static int wrong(iris_t *iris, void *arg)
     return 0;
 }
 
-static void wrong_arguments_are_refused(void **state)
-{
-    harness_run(RANKS, wrong, NULL);
-}
-
-static int TEST_FILE(matrix, one_node)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_recorded_unless_enabled),
-        cmocka_unit_test(columns_have_what_upstreams_have),
-        cmocka_unit_test(what_finds_no_space_is_counted),
-        cmocka_unit_test(accesses_of_a_loop_that_go_on_are_one_event),
-        cmocka_unit_test(wrong_arguments_are_refused),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(matrix, one_node);

@@ -104,7 +104,6 @@ static int touch_body(iris_t *iris, void *arg)
                             .num_ranks = iris_num_ranks(iris)};
     uint64_t words[8 * WORDS] = {0};
 
-    (void)arg;
     CPU_ONLY(iris, "GPUs reach only heaps that are mapped");
     words[iris_rank(iris) * WORDS] = 1000 + (uint64_t)iris_rank(iris);
     CHECK_OK(iris_calloc(iris, sizeof words, 1, (void **)&args.words));
@@ -147,7 +146,6 @@ static int copies_body(iris_t *iris, void *arg)
                        (rank + 2) % n};
     void *bytes;
 
-    (void)arg;
     CPU_ONLY(iris, "GPUs reach only heaps that are mapped");
     CHECK_OK(iris_calloc(iris, 4 * LARGE, 1, &bytes));
     args.bytes = bytes;
@@ -199,7 +197,6 @@ static int sums_body(iris_t *iris, void *arg)
     uint64_t words[WORDS], total;
     double sum;
 
-    (void)arg;
     CPU_ONLY(iris, "GPUs reach only heaps that are mapped");
     CHECK_OK(iris_calloc(iris, sizeof words, 1, (void **)&args.words));
     args.rounds = (uint32_t)harness_count(10000, 50);
@@ -226,7 +223,6 @@ static int streams_body(iris_t *iris, void *arg)
     uint64_t *words;
     void *remote;
 
-    (void)arg;
     CPU_ONLY(iris, "GPUs reach only heaps that are mapped");
     CHECK_OK(iris_calloc(iris, 2 * LARGE, 1, (void **)&bytes));
     CHECK_OK(iris_calloc(iris, WORDS, sizeof *words, (void **)&words));
@@ -297,7 +293,6 @@ static int misuse_body(iris_t *iris, void *arg)
                             .num_ranks = iris_num_ranks(iris)};
     uint64_t word = 0;
 
-    (void)arg;
     CPU_ONLY(iris, "GPUs reach only heaps that are mapped");
     CHECK_OK(iris_calloc(iris, 1, sizeof word, (void **)&args.words));
     CHECK_OK(iris_launch(iris, touch_wrongly, 1, 1, &args, sizeof args, NULL));
@@ -339,39 +334,38 @@ static void run_on_nodes(iris_rank_fn body)
     run(RANKS, "4", body);
 }
 
-static void every_operation_reaches_every_rank(void **state)
+static TEST(every_operation_reaches_every_rank)
 {
     run_on_nodes(touch_body);
 }
 
-static void copies_of_any_size_arrive_whole(void **state)
+static TEST(copies_of_any_size_arrive_whole)
 {
     run_on_nodes(copies_body);
 }
 
-static void atomics_of_many_ranks_add_up(void **state)
+static TEST(atomics_of_many_ranks_add_up)
 {
     run_on_nodes(sums_body);
 }
 
-static void streams_copy_and_signal_across_nodes(void **state)
+static TEST(streams_copy_and_signal_across_nodes)
 {
     run_on_nodes(streams_body);
 }
 
-static void what_does_not_reach_is_told(void **state)
+static TEST(what_does_not_reach_is_told)
 {
     run(RANKS, "2", misuse_body);
 }
 
 static int never(iris_t *iris, void *arg)
 {
-    (void)iris, (void)arg;
     return 1;
 }
 
 /* Ranks that MPI has not brought together. */
-static void messages_by_mpi_need_a_job_of_mpis(void **state)
+static TEST(messages_by_mpi_need_a_job_of_mpis)
 {
     if (harness_launched() != 0 || harness_has_gpu()) {
         return;
@@ -385,16 +379,4 @@ static void messages_by_mpi_need_a_job_of_mpis(void **state)
     unsetenv("IRIS_NODES");
 }
 
-static int TEST_FILE(rank)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_operation_reaches_every_rank),
-        cmocka_unit_test(copies_of_any_size_arrive_whole),
-        cmocka_unit_test(atomics_of_many_ranks_add_up),
-        cmocka_unit_test(streams_copy_and_signal_across_nodes),
-        cmocka_unit_test(what_does_not_reach_is_told),
-        cmocka_unit_test(messages_by_mpi_need_a_job_of_mpis),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank);

@@ -152,7 +152,6 @@ static int ccl_body(iris_t *iris, void *arg)
     iris_group_t *group = NULL;
     int is_member = iris_rank(iris) != 1;
 
-    (void)arg;
     CPU_ONLY(iris, "GPUs reach only heaps that are mapped");
     CHECK_EQUAL(check_group(iris, NULL, all, RANKS), 0);
     CHECK_OK(iris_group_create(iris, some, is_member ? 3 : 0, &group));
@@ -169,7 +168,6 @@ static int differ_body(iris_t *iris, void *arg)
     size_t count = iris_rank(iris) == 3 ? 20 : 10;
     float in[20] = {0}, out[20];
 
-    (void)arg;
     CPU_ONLY(iris, "GPUs reach only heaps that are mapped");
     for (int i = 0; i < 2; i++) {
         CHECK_OK(iris_all_reduce(iris, in, out, count, IRIS_DTYPE_F32,
@@ -183,7 +181,7 @@ static int differ_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void members_of_several_nodes_that_differ_are_told(void **state)
+static TEST(members_of_several_nodes_that_differ_are_told)
 {
     setenv("IRIS_NODES", "2", 1);
     harness_run(RANKS, differ_body, NULL);
@@ -191,7 +189,7 @@ static void members_of_several_nodes_that_differ_are_told(void **state)
 }
 
 /* One node is what the others are held to. */
-static void sums_have_the_same_bits_on_any_nodes(void **state)
+static TEST(sums_have_the_same_bits_on_any_nodes)
 {
     static const char *const nodes[] = {"1", "2", "3", "4"};
 
@@ -202,12 +200,4 @@ static void sums_have_the_same_bits_on_any_nodes(void **state)
     unsetenv("IRIS_NODES");
 }
 
-static int TEST_FILE(rank)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_have_the_same_bits_on_any_nodes),
-        cmocka_unit_test(members_of_several_nodes_that_differ_are_told),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank);

@@ -209,7 +209,6 @@ static int order_body(iris_t *iris, void *arg)
                             .num_ranks = iris_num_ranks(iris)};
     uint64_t words[2 * WORDS];
 
-    (void)arg;
     CPU_ONLY(iris, "GPUs reach only heaps that are mapped");
     CHECK_OK(iris_calloc(iris, sizeof words, 1, (void **)&args.words));
     CHECK_OK(iris_calloc(iris, 2 * LARGE, 1, (void **)&args.bytes));
@@ -246,7 +245,7 @@ static void run(int num_ranks, const char *nodes)
     unsetenv("IRIS_NODES");
 }
 
-static void nothing_overtakes_a_release(void **state)
+static TEST(nothing_overtakes_a_release)
 {
     run(2, "2");
     run(RANKS, "2");
@@ -254,11 +253,4 @@ static void nothing_overtakes_a_release(void **state)
     run(RANKS, "4");
 }
 
-static int TEST_FILE(rank)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_overtakes_a_release),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(rank);

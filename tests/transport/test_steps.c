@@ -46,7 +46,6 @@ static int fake_send(struct iris_channel *channel, int rank,
 {
     int is_lent = stays && atomic_exchange(&fake.lends, 0);
 
-    (void)channel, (void)rank, (void)message;
     fake.lent = is_lent ? data : fake.lent;
     atomic_fetch_add(&fake.sends[is_lane], 1);
     return is_lent;
@@ -61,14 +60,12 @@ static void fake_recall(struct iris_channel *channel, int rank)
 
 static int fake_is_full(struct iris_channel *channel, int rank)
 {
-    (void)channel, (void)rank;
     atomic_fetch_add(&fake.refusals, fake.full);
     return fake.full;
 }
 
 static int fake_turn(struct iris_channel *channel)
 {
-    (void)channel;
     atomic_fetch_add(&fake.overlaps, atomic_fetch_add(&fake.inside, 1));
     sched_yield();
     atomic_fetch_add(&fake.turns[is_lane], 1);
@@ -79,7 +76,6 @@ static int fake_turn(struct iris_channel *channel)
 /* Only a ring ends it. */
 static void fake_wait(struct iris_channel *channel, int timeout_ms)
 {
-    (void)timeout_ms;
     fake.waits = 1;
     (void)iris_i_bell_wait(channel->bell, INT64_MAX);
     fake.waits = 0;
@@ -148,7 +144,6 @@ static int sent(void)
 
 static void *run_lane(void *arg)
 {
-    (void)arg;
     is_lane = 1;
     while (fake.turns[1] < STEPS) {
         (void)carry();
@@ -156,7 +151,7 @@ static void *run_lane(void *arg)
     return NULL;
 }
 
-static void lanes_and_the_thread_exclude_each_other(void **state)
+static TEST(lanes_and_the_thread_exclude_each_other)
 {
     pthread_t lanes[LANES];
 
@@ -175,7 +170,7 @@ static void lanes_and_the_thread_exclude_each_other(void **state)
 }
 
 /* Once lanes stop, the thread goes on. */
-static void the_thread_sends_puts_after_a_nap(void **state)
+static TEST(the_thread_sends_puts_after_a_nap)
 {
     assert_int_equal(begin(1), IRIS_OK);
     for (int i = 1; i <= 20; i++) {
@@ -191,7 +186,7 @@ static void the_thread_sends_puts_after_a_nap(void **state)
     end();
 }
 
-static void a_put_wakes_a_thread_that_listens(void **state)
+static TEST(a_put_wakes_a_thread_that_listens)
 {
     assert_int_equal(begin(1), IRIS_OK);
     while (!fake.waits) {
@@ -205,7 +200,7 @@ static void a_put_wakes_a_thread_that_listens(void **state)
 }
 
 /* The message would have woken the thread, but a lane took it. */
-static void a_message_wakes_a_thread_that_listens(void **state)
+static TEST(a_message_wakes_a_thread_that_listens)
 {
     assert_int_equal(begin(1), IRIS_OK);
     while (!fake.waits) {
@@ -227,7 +222,7 @@ static void a_message_wakes_a_thread_that_listens(void **state)
 }
 
 /* If the thread is in a step when the lane posts, it may send the request. */
-static void lanes_send_signals(void **state)
+static TEST(lanes_send_signals)
 {
     assert_int_equal(begin(1), IRIS_OK);
     is_lane = 1;
@@ -242,7 +237,7 @@ static void lanes_send_signals(void **state)
     end();
 }
 
-static void lanes_leave_other_channels_to_the_thread(void **state)
+static TEST(lanes_leave_other_channels_to_the_thread)
 {
     assert_int_equal(begin(0), IRIS_OK);
     is_lane = 1;
@@ -258,7 +253,7 @@ static void lanes_leave_other_channels_to_the_thread(void **state)
 
 /* The slot is free long before a lane comes to it again, though the target
  * acknowledges nothing. Until then it is not. */
-static void a_slot_whose_data_the_channel_keeps_is_recalled(void **state)
+static TEST(a_slot_whose_data_the_channel_keeps_is_recalled)
 {
     uint64_t *turn;
 
@@ -278,17 +273,4 @@ static void a_slot_whose_data_the_channel_keeps_is_recalled(void **state)
     assert_null(fake.lent);
 }
 
-static int TEST_FILE(unit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lanes_and_the_thread_exclude_each_other),
-        cmocka_unit_test(a_slot_whose_data_the_channel_keeps_is_recalled),
-        cmocka_unit_test(the_thread_sends_puts_after_a_nap),
-        cmocka_unit_test(a_put_wakes_a_thread_that_listens),
-        cmocka_unit_test(a_message_wakes_a_thread_that_listens),
-        cmocka_unit_test(lanes_send_signals),
-        cmocka_unit_test(lanes_leave_other_channels_to_the_thread),
-    };
-
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(unit);
