@@ -330,7 +330,7 @@ static TEST(times_that_disagree_make_no_rules)
 }
 
 /* Calls of 65,536 bytes are fastest by two_shot, if its least time is true. */
-static void a_size_in_doubt_has_no_rule(void **state)
+static TEST(a_size_in_doubt_has_no_rule)
 {
     struct made_up made_up = {.noisy = 1u << IRIS_CCL_TWO_SHOT};
     char *text = NULL;

@@ -183,7 +183,7 @@ static int unreachable_body(iris_t *iris, void *arg)
     return IRIS_ERR_PEER_LOST;
 }
 
-static void a_rank_that_another_one_cannot_reach_has_not_died(void **state)
+static TEST(a_rank_that_another_one_cannot_reach_has_not_died)
 {
     struct iris_config config;
 
