@@ -28,11 +28,14 @@
 
 #define CUBE(side) (2.0 * (side) * (side) * (side))
 
-/* Calls that overlap. Each has at most `members` members, at least `operations`
- * (2 M N K), and at most `per_element` multiplications for each element that
- * moves: beyond that, the product takes nearly all of the time. A call that no
- * row fits is done in one part: it was not measured, or slower in more. docs/fused.md
- * has the measurements (bf16). */
+/* A share of fewer rows has too few tiles for all processors of the GPU. */
+#define SHARE_ROWS 1024
+
+/* Calls that overlap. Each has `members` members, or more than half of them, at
+ * least `operations` (2 M N K), and at most `per_element` multiplications for each
+ * element that moves: beyond that, the product takes nearly all of the time. A call
+ * that no row fits is done in one part: it was not measured, or slower in more.
+ * docs/fused.md has the measurements (bf16). */
 struct overlap_row {
     enum iris_ops_op op;
     int members;
@@ -43,10 +46,11 @@ struct overlap_row {
 
 static const struct overlap_row overlaps[] = {
     {IRIS_OPS_ALL_GATHER_MATMUL, 2, CUBE(4096), 8192, 4},
-    {IRIS_OPS_ALL_GATHER_MATMUL, 4, CUBE(8192), 8192, 8},
+    {IRIS_OPS_ALL_GATHER_MATMUL, 4, CUBE(4096), 8192, 4},
     {IRIS_OPS_MATMUL_ALL_GATHER, 2, CUBE(6144), 8192, 2},
     {IRIS_OPS_MATMUL_REDUCE_SCATTER, 2, CUBE(4096) / 2, 8192, 4},
-    {IRIS_OPS_MATMUL_REDUCE_SCATTER, 4, CUBE(8192), 8192, 8},
+    {IRIS_OPS_MATMUL_REDUCE_SCATTER, 4, CUBE(4096), 8192, 4},
+    {IRIS_OPS_MATMUL_ALL_REDUCE, 4, CUBE(7168), 8192, 4},
 };
 
 /* Devices on which these rows hold: a part of the device's name. H200 has the
@@ -93,6 +97,8 @@ int iris_i_ops_table_parts(const struct iris_ops_size *size, const char *device)
         const struct overlap_row *row = &overlaps[i];
 
         if ((int)row->op == size->op && size->members <= row->members &&
+            2 * size->members > row->members &&
+            size->m >= size->members * SHARE_ROWS &&
             operations >= row->operations && per_element <= row->per_element &&
             is_even(size, row->parts)) {
             return row->parts;
