@@ -2,15 +2,15 @@
 #
 # Lists in block comments whose lines have lost their indent. An item has a gap
 # of two spaces behind its term, or is a line of statuses alone; its further
-# lines are deeper than its first. A list ends at an empty line or at a line
-# less deep. The lines of a comment that begins with "/**" have two spaces.
+# lines are deeper than its first. A list ends at an empty line, a mark (@use), or a
+# line less deep. The lines of a comment that begins with "/**" have two spaces.
 function depth_of(text) {
     return match(text, /[^ ]/) ? RSTART - 1 : 0
 }
 
 function check(text) {
     depth = depth_of(text)
-    if (text ~ /^ *$/) {
+    if (text ~ /^ *(@.*)?$/) {
         list = -1
         return
     }

@@ -254,7 +254,7 @@ bool replay_is_same(const struct replay_op *a, const struct replay_op *b)
 
 static volatile sig_atomic_t is_interrupted;
 
-static void note_interrupt(int number)
+static void stop_replay(int number)
 {
     (void)number;
     is_interrupted = 1;
@@ -280,8 +280,8 @@ int replay_prepare(struct replay_program *program)
                 strerror(errno));
         return -1;
     }
-    signal(SIGINT, note_interrupt);
-    signal(SIGTERM, note_interrupt);
+    signal(SIGINT, stop_replay);
+    signal(SIGTERM, stop_replay);
     return 0;
 }
 

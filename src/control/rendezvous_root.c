@@ -754,7 +754,7 @@ static iris_status_t fail_ended(const struct iris_rendezvous *rendezvous,
 
 /* Whether a rank's connection has ended: 1 + an errno, or 0. The system tells an
  * error to one call only, the first. */
-static int note_end(const struct iris_rendezvous *rendezvous, int rank)
+static int note_ended(const struct iris_rendezvous *rendezvous, int rank)
 {
     int32_t *end = &rendezvous->hellos[rank].end;
 
@@ -770,7 +770,7 @@ static iris_status_t check_from(const struct iris_rendezvous *rendezvous,
 {
     for (; rank < rendezvous->num_ranks; rank++) {
         if (rendezvous->socks != NULL && rendezvous->socks[rank] >= 0 &&
-            note_end(rendezvous, rank) != 0) {
+            note_ended(rendezvous, rank) != 0) {
             return fail_ended(rendezvous, rank,
                               rendezvous->hellos[rank].end - 1);
         }
@@ -817,7 +817,7 @@ static void tell_ending(const struct iris_rendezvous *rendezvous, int rank,
     for (; rank < rendezvous->num_ranks; rank++) {
         if (!iris_i_hello_same_process(&rendezvous->hellos[0],
                                        &rendezvous->hellos[rank])) {
-            (void)note_end(rendezvous, rank);
+            (void)note_ended(rendezvous, rank);
             iris_i_rendezvous_send(rendezvous->socks[rank], &ending, -1);
         }
     }
