@@ -54,8 +54,11 @@ IRIS_KERNEL(wait_for_last, struct deadline_args)
 
 IRIS_KERNEL(write_word, struct deadline_args)
 {
+    iris_dev_t dev = iris_dev_init(args->context);
+
+    /* A report may read the word meanwhile. */
     if (iris_wg_leader(wg)) {
-        *args->word = 42;
+        iris_store(dev, args->word, 42, dev.rank);
     }
 }
 
