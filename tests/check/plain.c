@@ -109,9 +109,11 @@ static int use_local(iris_t *iris, const struct args *args)
     void *whole = (void *)local;
     int is_put = args->bug == 9;
     iris_status_t status =
-        is_put ? iris_put_on_stream(iris, &args->data[32], whole, 64, 1, /* bug 9 */
+        is_put ? iris_put_on_stream(iris, &args->data[32], whole, 64,
+                                    1, /* bug 9 */
                                     args->other)
-               : iris_get_on_stream(iris, whole, &args->data[32], 64, 1, /* bug 10 */
+               : iris_get_on_stream(iris, whole, &args->data[32], 64,
+                                    1, /* bug 10 */
                                     args->other);
 
     if (status == IRIS_OK && !args->wrong) {
