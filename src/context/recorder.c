@@ -152,8 +152,10 @@ static void record_event(void *self, const struct iris_host_event *event)
 
 /* ---- Waits in kernels ---- */
 
-/* A word of 4 or 8 bytes, in the format of reports. */
-static int64_t read_word(uintptr_t at, const struct iris_wait_note *note)
+/* A word of 4 or 8 bytes, in the format of reports. A rank may write it by any
+ * means meanwhile. */
+__attribute__((no_sanitize_thread)) static int64_t
+read_word(uintptr_t at, const struct iris_wait_note *note)
 {
     uint32_t small;
 
