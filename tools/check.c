@@ -94,7 +94,7 @@ static int wait_for_run(const struct checking *c, pid_t pid)
         nanosleep(&pause, NULL);
         is_late = time(NULL) > end || is_interrupted;
     }
-    kill(-pid, SIGKILL); /* what it has left behind, too */
+    kill(-pid, SIGKILL); /* its children, too */
     if (is_late) {
         waitpid(pid, &status, 0);
         return -1;

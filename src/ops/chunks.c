@@ -200,8 +200,8 @@ static iris_status_t fail_members(const struct iris_ops_way *way,
     snprintf(message, sizeof message, "%s", iris_last_error());
     for (int w = 0; w < way->words; w++) {
         for (int64_t m = 0; m < call->members; m++) {
-            /* Its own, too: whatever the others still send, the next call's
-             * meeting finds these. */
+            /* Its own, too. The next call's meeting finds them, if the others
+             * go on to send. */
             if (!way->sent[w * call->members + m]) {
                 (void)signal_member(way, m, w, status, call->transport);
             }
