@@ -44,6 +44,7 @@ have_package() {
     librandom123-dev)
         echo '#include <Random123/philox.h>' | cc -fsyntax-only -x c - ;;
     libopenblas-dev) echo "#include <cblas.h>" | cc -fsyntax-only -x c - ;;
+    libucx-dev) echo "#include <ucp/api/ucp.h>" | cc -fsyntax-only -x c - ;;
     zlib1g-dev) echo "#include <zlib.h>" | cc -fsyntax-only -x c - ;;
     *) command -v "$1" ;;
     esac >/dev/null 2>&1

@@ -134,4 +134,17 @@ if [ -n "$MPIRUN" ] && [ -x tests/transport/run ] && ./iris info | grep -q '^ *M
         by_mpi mpi-messages
     fi
 fi
+# The same by UCX, which needs no launcher of its own.
+by_ucx() { # VARIABLE=VALUE...
+    local test
+    for test in far far_order; do
+        # shellcheck disable=SC2086
+        one "tests/transport/test_$test, 4 with IRIS_TRANSPORT=ucx $*" env "$@" IRIS_NODES=4 \
+            IRIS_TRANSPORT=ucx ./iris run -n 4 $TEST_WRAPPER ./tests/transport/run test_$test
+    done
+}
+if [ -x tests/transport/run ] && ./iris info | grep -q '^ *UCX *built in'; then
+    by_ucx UCX_TLS=tcp
+    [ $all = 0 ] || by_ucx UCX_TLS=shm,self,tcp
+fi
 [ $failed = 0 ]

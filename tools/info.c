@@ -357,6 +357,9 @@ static void print_build(void)
     printf("\nBuild\n");
     print_fact("configure", IRIS_CONFIGURE_ARGS);
     print_fact("backends", IRIS_BUILD_BACKENDS);
+    print_fact("UCX",
+               HAVE_UCX ? "built in: IRIS_TRANSPORT=ucx between nodes"
+                        : "not built in (configure found no <ucp/api/ucp.h>)");
     print_fact("MPI", HAVE_MPI
                           ? "built in: mpirun -n 4 ./program"
                           : "not in this build (configure --with-mpi); ranks "
@@ -525,6 +528,7 @@ static void write_build(json_t *json)
     iris_i_json_text(json, "backends", IRIS_BUILD_BACKENDS);
     iris_i_json_bool(json, "hip", HAVE_HIP);
     iris_i_json_bool(json, "mpi", HAVE_MPI);
+    iris_i_json_bool(json, "ucx", HAVE_UCX);
     iris_i_json_text(json, "compiler", IRIS_BUILD_COMPILER);
     iris_i_json_text(json, "modules", IRIS_MODULE_DIR);
     iris_i_json_end(json);

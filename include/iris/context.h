@@ -132,9 +132,9 @@ typedef struct iris_context iris_t;
           "overlaps, unless the call sets the number; auto: the library "      \
           "chooses")                                                           \
     X(transport, CHOICE, "IRIS_TRANSPORT", "auto",                             \
-      "auto none socket mpi mpi-messages", "how kernels on CPUs reach ranks "  \
-          "of other nodes: sockets (auto, too), MPI_Put with messages, or "    \
-          "messages of MPI alone; none: they do not")                          \
+      "auto none socket mpi mpi-messages ucx", "how kernels on CPUs reach "    \
+          "ranks of other nodes: sockets (auto, too), MPI_Put with messages, " \
+          "messages of MPI alone, or UCX; none: they do not")                  \
     X(seed, COUNT, "IRIS_SEED", "1",                                           \
       "", "number of the run that IRIS_CHECK=weak makes")                      \
     X(schedule, STRING, "IRIS_SCHEDULE", "",                                   \

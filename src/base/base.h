@@ -807,7 +807,8 @@ enum iris_origin {
     X(transport,      TRANSPORT_NONE,           1, "none")                     \
     X(transport,      TRANSPORT_SOCKET,         2, "socket")                   \
     X(transport,      TRANSPORT_MPI,            3, "mpi")                      \
-    X(transport,      TRANSPORT_MPI_MESSAGES,   4, "mpi-messages")
+    X(transport,      TRANSPORT_MPI_MESSAGES,   4, "mpi-messages")             \
+    X(transport,      TRANSPORT_UCX,            5, "ucx")
 /* clang-format on */
 
 enum iris_choice {

@@ -148,6 +148,7 @@ void iris_i_close_all(iris_t *iris)
     if (iris->far_listener >= 0) {
         close(iris->far_listener);
     }
+    iris_i_ucx_drop(iris->far_ucx);
     iris_i_bounds_destroy(iris->bounds);
     iris_i_race_destroy(iris->race);
     iris_i_weak_destroy(iris->weak);

@@ -409,9 +409,22 @@ static int wants_proxy(const iris_t *iris)
            iris->settings->transport.number != IRIS_CHOICE_TRANSPORT_NONE;
 }
 
-static int wants_mpi(const iris_t *iris)
+/* What this rank opens for ranks of other nodes before the rendezvous, which tells
+ * them of it. */
+static iris_status_t prepare_far(iris_t *iris,
+                                 const struct iris_bootstrap *bootstrap,
+                                 struct iris_hello *hello)
 {
-    return iris->settings->transport.number >= IRIS_CHOICE_TRANSPORT_MPI;
+    switch (iris->settings->transport.number) {
+    case IRIS_CHOICE_TRANSPORT_MPI:
+    case IRIS_CHOICE_TRANSPORT_MPI_MESSAGES:
+        return IRIS_OK;
+    case IRIS_CHOICE_TRANSPORT_UCX:
+        return iris_i_ucx_prepare(hello, &iris->far_ucx);
+    default:
+        return iris_i_channel_socket_listen(find_kind(iris, bootstrap), hello,
+                                            &iris->far_listener);
+    }
 }
 
 /* This rank's preparation before the rendezvous. */
@@ -430,9 +443,8 @@ static iris_status_t prepare_rank(iris_t *iris,
         status = open_heap(iris, hello, parts);
     }
     if (status == IRIS_OK && may_have_nodes(iris, bootstrap) &&
-        wants_proxy(iris) && !wants_mpi(iris)) {
-        status = iris_i_channel_socket_listen(find_kind(iris, bootstrap), hello,
-                                              &iris->far_listener);
+        wants_proxy(iris)) {
+        status = prepare_far(iris, bootstrap, hello);
     }
     if (status == IRIS_OK) {
         snprintf(hello->backend, sizeof hello->backend, "%s%s",
@@ -493,30 +505,49 @@ static iris_status_t check_start(void *arg)
                : iris_i_rendezvous_hear(start->rendezvous);
 }
 
+static iris_status_t open_channel(iris_t *iris,
+                                  const struct iris_rendezvous *rendezvous,
+                                  const struct iris_waiter *waiter,
+                                  struct iris_channel **channel_p)
+{
+    int64_t transport = iris->settings->transport.number;
+    const struct iris_channel_mpi_params mpi = {
+        .heap = &iris->heap,
+        .waiter = waiter,
+        .puts = transport == IRIS_CHOICE_TRANSPORT_MPI};
+    const struct iris_channel_params params = {.log = &iris->log,
+                                               .rendezvous = rendezvous,
+                                               .waiter = waiter,
+                                               .listener = iris->far_listener,
+                                               .is_far = is_far,
+                                               .arg = &iris->heap.memory};
+    struct iris_ucx *ucx = iris->far_ucx;
+
+    iris->far_listener = -1;
+    iris->far_ucx = NULL;
+    switch (transport) {
+    case IRIS_CHOICE_TRANSPORT_MPI:
+    case IRIS_CHOICE_TRANSPORT_MPI_MESSAGES:
+        return iris_i_channel_mpi_open(&mpi, channel_p);
+    case IRIS_CHOICE_TRANSPORT_UCX:
+        return iris_i_channel_ucx_open(&iris->log, rendezvous, ucx, channel_p);
+    default:
+        return iris_i_channel_socket_open(&params, channel_p);
+    }
+}
+
 /* Connects to the ranks of other nodes. */
 static iris_status_t open_proxy(iris_t *iris,
                                 struct iris_rendezvous *rendezvous)
 {
     struct iris_waiter waiter = iris_i_peers_waiter(iris->control);
-    const struct iris_channel_mpi_params mpi = {
-        .heap = &iris->heap,
-        .waiter = &waiter,
-        .puts = iris->settings->transport.number == IRIS_CHOICE_TRANSPORT_MPI};
-    const struct iris_channel_params params = {.log = &iris->log,
-                                               .rendezvous = rendezvous,
-                                               .waiter = &waiter,
-                                               .listener = iris->far_listener,
-                                               .is_far = is_far,
-                                               .arg = &iris->heap.memory};
     struct iris_channel *channel;
     struct start start = {iris->control, rendezvous};
     iris_status_t status;
 
     waiter.fate = check_start;
     waiter.arg = &start;
-    iris->far_listener = -1;
-    status = wants_mpi(iris) ? iris_i_channel_mpi_open(&mpi, &channel)
-                             : iris_i_channel_socket_open(&params, &channel);
+    status = open_channel(iris, rendezvous, &waiter, &channel);
     if (status == IRIS_OK) {
         status = iris_i_proxy_open(&iris->heap, channel, &iris->proxy);
     }

@@ -377,6 +377,9 @@ void iris_i_endpoint_close(struct iris_endpoint *endpoint);
 
 /* ---- rendezvous.c ---- */
 
+/* The most bytes of a UCX address. */
+#define IRIS_FAR_NAME_BYTES 1024
+
 /* A rank's data for the rendezvous. A rank whose own preparation failed comes
  * all the same, so that its peers learn the reason at once instead of waiting
  * for it. */
@@ -403,7 +406,10 @@ struct iris_hello {
     struct iris_address control_address; /* its hub's */
     struct iris_address far_address;     /* for ranks of other nodes; size 0:
                                        * they cannot reach this rank */
-    unsigned char control_secret[32];    /* rank 0's random bytes, which
+    uint64_t far_token;      /* unguessable: names it for packets by UCX */
+    uint32_t far_name_bytes; /* of its UCX address; 0: it has none */
+    unsigned char far_name[IRIS_FAR_NAME_BYTES];
+    unsigned char control_secret[32]; /* rank 0's random bytes, which
                                        * iris_i_rendezvous_key() takes */
     char backend[16];
     char endpoint[IRIS_ENDPOINT_NAME_BYTES]; /* name of its endpoint; empty:

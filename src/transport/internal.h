@@ -6,6 +6,7 @@
 #ifndef IRIS_SRC_TRANSPORT_INTERNAL_H
 #define IRIS_SRC_TRANSPORT_INTERNAL_H
 
+#include <iris/device/core/ring.h>
 #include <iris/device/watch/op.h>
 
 #include "base/base.h"
@@ -31,6 +32,80 @@ void iris_i_bell_silence(int bell);
 
 /* Waits for a ring, at most `ns`, and forgets it. 1: it was rung. */
 int iris_i_bell_wait(int bell, int64_t ns);
+
+/* ---- channel_packets.c ---- */
+
+/* A packet holds one message of the largest size, or many small ones. */
+#define IRIS_PACKET_BYTES (sizeof(struct iris_far_message) + IRIS_RING_BYTES)
+
+struct iris_packet {
+    struct iris_packet *next;
+    void *request; /* the engine's */
+    size_t bytes;
+    unsigned char data[IRIS_PACKET_BYTES];
+};
+
+struct iris_engine;
+
+/* What carries packets between any two ranks, in each sender's order. enter() and
+ * leave() are around stretches of the others but wait() and close(). */
+struct iris_engine_ops {
+    const char *name; /* for messages */
+
+    /* 1: it may be called. */
+    int (*enter)(struct iris_engine *engine);
+    void (*leave)(struct iris_engine *engine);
+
+    /* Begins to send. 0: it has failed. */
+    int (*send)(struct iris_engine *engine, int rank,
+                struct iris_packet *packet);
+
+    /* 1: a packet of send() may be used again; 0: not yet; -1: it is lost, and may
+     * be used. */
+    int (*is_sent)(struct iris_engine *engine, struct iris_packet *packet);
+
+    /* Receives a packet of any rank; packets arrive in the order of these calls.
+     * 0: it has failed. */
+    int (*receive)(struct iris_engine *engine, struct iris_packet *packet);
+
+    /* 1: the packet has arrived, its size is set, and *rank_p is the sender's rank
+     * (-1: no rank's); 0: not yet; -1: nothing will ever arrive. */
+    int (*is_received)(struct iris_engine *engine, struct iris_packet *packet,
+                       int *rank_p);
+
+    /* Only with a window. Puts a copy of a block, which arrives by the next flush;
+     * 0: it has to go by a message. Waits until all blocks have arrived at the
+     * rank; 0: the engine has failed. */
+    int (*put)(struct iris_engine *engine, int rank, uint64_t offset,
+               const void *data, size_t bytes);
+    int (*flush)(struct iris_engine *engine, int rank);
+
+    /* Whether nothing more will come from the rank or go to it. */
+    int (*is_broken)(const struct iris_engine *engine, int rank);
+
+    /* The reason of a failure, for messages. */
+    const char *(*explain)(const struct iris_engine *engine, int rank);
+
+    /* Waits until a packet may have come, or for the bell, at most `timeout_ms`. */
+    void (*wait)(struct iris_engine *engine, int bell, int timeout_ms);
+
+    /* Withdraws the receives. `is_clean`: no packet is under way from this rank.
+     * 0: the engine may still use the packets' memory. */
+    int (*close)(struct iris_engine *engine, int is_clean,
+                 struct iris_packet **receives, int count);
+};
+
+/* The first member of every engine. */
+struct iris_engine {
+    const struct iris_engine_ops *ops;
+    int has_window;
+    int was_busy; /* since the last wait() */
+};
+
+/* Takes over the engine. IRIS_ERR_NO_MEMORY, IRIS_ERR_SYSTEM */
+iris_status_t iris_i_channel_packets_open(const struct iris_log *log,
+                                          struct iris_engine *engine,
+                                          struct iris_channel **channel_p);
 
 /* ---- serve.c ---- */
 

@@ -137,7 +137,7 @@ iris_status_t
 iris_i_channel_socket_open(const struct iris_channel_params *params,
                            struct iris_channel **channel_p);
 
-/* ---- channel_mpi.c ---- */
+/* ---- engine_mpi.c ---- */
 
 struct iris_channel_mpi_params {
     struct iris_heap *heap;
@@ -155,5 +155,25 @@ struct iris_channel_mpi_params {
 iris_status_t
 iris_i_channel_mpi_open(const struct iris_channel_mpi_params *params,
                         struct iris_channel **channel_p);
+
+/* ---- engine_ucx.c ---- */
+
+struct iris_ucx;
+
+/* Loads UCX and makes this rank's worker, before the rendezvous; this rank's hello
+ * announces its address. IRIS_ERR_UNSUPPORTED: there is no UCX, or the library was
+ * built without its headers. IRIS_ERR_LIMIT, IRIS_ERR_SYSTEM, IRIS_ERR_NO_MEMORY */
+iris_status_t iris_i_ucx_prepare(struct iris_hello *hello,
+                                 struct iris_ucx **ucx_p);
+
+/* For a worker that was given to no channel. `ucx` may be NULL. */
+void iris_i_ucx_drop(struct iris_ucx *ucx);
+
+/* Takes over the worker. Endpoints are made at the first message to a rank.
+ * IRIS_ERR_NO_MEMORY, IRIS_ERR_SYSTEM */
+iris_status_t iris_i_channel_ucx_open(const struct iris_log *log,
+                                      const struct iris_rendezvous *rendezvous,
+                                      struct iris_ucx *ucx,
+                                      struct iris_channel **channel_p);
 
 #endif /* IRIS_SRC_TRANSPORT_TRANSPORT_H */

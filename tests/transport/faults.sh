@@ -176,6 +176,11 @@ check "values are right without faults" run unix 3 5 1
 check "a receiver that is stopped gets all data by TCP" closed_window tcp
 check "a stopped rank is named, by shared memory" stopped_ranks unix 1
 check "a stopped rank is named, by nodes" stopped_ranks tcp 2
+if ./iris info | grep -q '^ *UCX *built in'; then
+    IRIS_TRANSPORT=ucx UCX_TLS=tcp check "values are right by UCX" run unix 3 5 1
+    IRIS_TRANSPORT=ucx check "a stopped rank is named, by UCX" stopped_ranks unix 3
+    IRIS_TRANSPORT=ucx check "stops leave every value right by UCX" stop_jobs unix 2 1 3
+fi
 [ -z "$MPIRUN" ] || check "the end keeps its deadline by MPI" end_by_mpi
 check "all ranks learn of a link that cannot be resumed" lost_link unix
 check "all ranks learn of a link that cannot be resumed, by TCP" lost_link tcp
