@@ -238,6 +238,7 @@ src/control/hub.c iris_i_futex_wait: a thread, for something to send
 src/control/hub.c poll: a thread that serves connections until it is told to end
 src/transport/bell.c ppoll: the same, the proxy
 src/transport/channel_socket.c epoll_wait: the same
+src/transport/engine_ucx.c poll: the same
 src/base/gate.c epoll_wait: with no time, it only looks
 src/check/order.c sched_yield: a lock of a few instructions, given up after some time
 src/transport/steps.c sched_yield: the same, before it sleeps

@@ -134,7 +134,7 @@ struct iris_context {
     struct iris_weak *weak;     /* NULL: reads see the newest values */
     struct iris_control *control;
     int far_listener; /* listener for ranks of other nodes; -1: closed */
-    struct iris_ucx *far_ucx; /* NULL: given to the proxy, or there is none */
+    struct iris_ucx *far_ucx; /* NULL: the proxy has it, or nobody needs it */
     struct iris_proxy *proxy; /* NULL: ranks of other nodes cannot be
                                  * reached */
     struct iris_far far;      /* the proxy's */

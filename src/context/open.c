@@ -409,8 +409,8 @@ static int wants_proxy(const iris_t *iris)
            iris->settings->transport.number != IRIS_CHOICE_TRANSPORT_NONE;
 }
 
-/* What this rank opens for ranks of other nodes before the rendezvous, which tells
- * them of it. */
+/* Opens this rank for ranks of other nodes, before the rendezvous: its hello tells
+ * them where. */
 static iris_status_t prepare_far(iris_t *iris,
                                  const struct iris_bootstrap *bootstrap,
                                  struct iris_hello *hello)

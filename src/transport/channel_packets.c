@@ -250,8 +250,8 @@ static int packets_is_full(struct iris_channel *channel, int rank)
 
 /* ---- Receiving ---- */
 
-static void give_messages(struct packet_channel *p, int rank,
-                          const unsigned char *data, size_t bytes)
+static void unpack_messages(struct packet_channel *p, int rank,
+                            const unsigned char *data, size_t bytes)
 {
     size_t at = 0;
 
@@ -296,7 +296,7 @@ static int receive_packet(struct packet_channel *p)
               : 0;
     engine->leave(p->engine);
     if (got > 0 && rank >= 0 && rank < p->log->num_ranks) {
-        give_messages(p, rank, packet->data, packet->bytes);
+        unpack_messages(p, rank, packet->data, packet->bytes);
     }
     if (got > 0) {
         got = !engine->enter(p->engine) || engine->receive(p->engine, packet)

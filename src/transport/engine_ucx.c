@@ -32,20 +32,21 @@
 /* The most events that one look at a packet lets UCX work on. */
 #define MOST_EVENTS 16
 
-/* How long endpoints may take to close. */
-#define CLOSE_NS IRIS_NS_PER_S
+/* The most times that UCX works on a request that ends at once. */
+#define END_TURNS (1 << 16)
 
 /* The functions of UCX that are used. Their own names are those of its header. */
-#define UCX_CALLS(X)                                                          \
-    X(ucp_init_version)                                                       \
-    X(ucp_config_read) X(ucp_config_release) X(ucp_cleanup)                   \
-        X(ucp_worker_create) X(ucp_worker_destroy) X(ucp_worker_get_address)  \
-            X(ucp_worker_release_address) X(ucp_worker_get_efd)               \
-                X(ucp_worker_arm) X(ucp_worker_progress) X(ucp_ep_create)     \
-                    X(ucp_ep_close_nbx) X(ucp_tag_send_nbx)                   \
-                        X(ucp_tag_recv_nbx) X(ucp_tag_recv_request_test)      \
-                            X(ucp_request_check_status) X(ucp_request_cancel) \
-                                X(ucp_request_free) X(ucs_status_string)
+/* clang-format off */
+#define UCX_CALLS(X)                                                       \
+    X(ucp_init_version) X(ucp_config_read) X(ucp_config_release)           \
+    X(ucp_cleanup) X(ucp_worker_create) X(ucp_worker_destroy)              \
+    X(ucp_worker_get_address) X(ucp_worker_release_address)                \
+    X(ucp_worker_get_efd) X(ucp_worker_arm) X(ucp_worker_progress)         \
+    X(ucp_ep_create) X(ucp_ep_close_nbx) X(ucp_tag_send_nbx)               \
+    X(ucp_tag_recv_nbx) X(ucp_tag_recv_request_test)                       \
+    X(ucp_request_check_status) X(ucp_request_cancel) X(ucp_request_free)  \
+    X(ucs_status_string)
+/* clang-format on */
 
 struct calls {
 #define UCX_MEMBER(name) __typeof__(&(name)) name;
@@ -54,7 +55,7 @@ struct calls {
 };
 
 struct endpoint {
-    ucp_ep_h ep; /* NULL: there is none yet */
+    ucp_ep_h ep; /* NULL: it is not made yet */
     uint64_t token;
     ucs_status_t broken; /* UCS_OK: it is not */
     ucp_address_t *address;
@@ -167,8 +168,8 @@ static int ucx_receive(struct iris_engine *engine, struct iris_packet *packet)
     return packet->request != NULL;
 }
 
-/* A packet that is too long, or whose sender breaks off, is no message: one byte
- * says so to who looks at it. */
+/* A packet that is too long, or whose sender breaks off, is passed on as one byte,
+ * which is no message. */
 static int ucx_is_received(struct iris_engine *engine,
                            struct iris_packet *packet, int *rank_p)
 {
@@ -224,15 +225,15 @@ static void ucx_wait(struct iris_engine *engine, int bell, int timeout_ms)
 
 /* ---- Opening and closing ---- */
 
-static void await_request(const struct iris_ucx *u, void *request)
+/* Ends a request that is cancelled, or whose endpoint is. */
+static void end_request(const struct iris_ucx *u, void *request)
 {
-    int64_t end = iris_i_now_ns() + CLOSE_NS;
-
     if (request == NULL || UCS_PTR_IS_ERR(request)) {
         return;
     }
-    while (u->ucx.ucp_request_check_status(request) == UCS_INPROGRESS &&
-           iris_i_now_ns() < end) {
+    for (int i = 0; i < END_TURNS &&
+                    u->ucx.ucp_request_check_status(request) == UCS_INPROGRESS;
+         i++) {
         (void)u->ucx.ucp_worker_progress(u->worker);
     }
     u->ucx.ucp_request_free(request);
@@ -247,8 +248,8 @@ static void close_endpoints(struct iris_ucx *u)
     for (int rank = 0; u->endpoints != NULL && rank < u->log->num_ranks;
          rank++) {
         if (u->endpoints[rank].ep != NULL) {
-            await_request(
-                u, u->ucx.ucp_ep_close_nbx(u->endpoints[rank].ep, &param));
+            end_request(u,
+                        u->ucx.ucp_ep_close_nbx(u->endpoints[rank].ep, &param));
         }
         free(u->endpoints[rank].address);
     }
@@ -279,7 +280,7 @@ static int ucx_close(struct iris_engine *engine, int is_clean,
     for (int i = 0; i < count; i++) {
         if (receives[i]->request != NULL) {
             u->ucx.ucp_request_cancel(u->worker, receives[i]->request);
-            await_request(u, receives[i]->request);
+            end_request(u, receives[i]->request);
         }
     }
     iris_i_ucx_drop(u);

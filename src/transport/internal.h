@@ -47,8 +47,8 @@ struct iris_packet {
 
 struct iris_engine;
 
-/* What carries packets between any two ranks, in each sender's order. enter() and
- * leave() are around stretches of the others but wait() and close(). */
+/* An engine carries packets between any two ranks, in each sender's order. enter()
+ * and leave() are around stretches of the others but wait() and close(). */
 struct iris_engine_ops {
     const char *name; /* for messages */
 
