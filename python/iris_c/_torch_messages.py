@@ -23,9 +23,12 @@ matches waits in memory, so that later ones of its source can arrive.
 import atexit
 import collections
 import ctypes
+import math
 import os
 import threading
+import time
 import weakref
+from datetime import timedelta
 from typing import Any, Callable, Deque, Dict, List, Optional
 
 import torch
@@ -134,6 +137,12 @@ class Message:
         self._at += len(part)
         return part
 
+    def leave_receive(self) -> None:
+        """Goes on without its receive, in memory of its own."""
+        self.receive, at = None, self._at
+        self.begin(self.elements.clone())
+        self._at = at
+
     def is_whole(self) -> bool:
         """Whether next_part() has given all bytes."""
         return self._at == len(self._bytes)
@@ -146,8 +155,11 @@ class Message:
 class Messages:
     """The messages of one process group."""
 
-    def __init__(self, context: Any) -> None:
+    def __init__(self, context: Any, timeout: timedelta) -> None:
         self._context = context
+        device_ms = float(os.environ.get("IRIS_DEVICE_TIMEOUT_MS") or 0)
+        #: The most seconds of a wait for the bell: its deadline would end the job.
+        self._nap = min(timeout.total_seconds(), device_ms / 1000 or math.inf) / 3
         self._rank = context.get_rank()
         size = context.get_num_ranks()
         self._slot_bytes = max(
@@ -200,6 +212,15 @@ class Messages:
                 self._wake()
         return message
 
+    def withdraw(self, receive: Message) -> None:
+        """Takes back a receive, so that no message matches it any more."""
+        with self._lock:
+            if receive in self._receives:
+                self._receives.remove(receive)
+            for message in self._coming:
+                if message and message.receive is receive:
+                    message.leave_receive()
+
     def forget(self) -> None:
         """Messages are under way at once, so none waits for a batch."""
 
@@ -238,6 +259,11 @@ class Messages:
                 target=_serve, args=(weakref.ref(self),), daemon=True
             )
             self._thread.start()
+            threading.Thread(
+                target=_wake_now_and_then,
+                args=(weakref.ref(self), self._nap),
+                daemon=True,
+            ).start()
             _running.add(self)
             return
         self._lock.notify_all()
@@ -507,6 +533,18 @@ def _serve(reference: "weakref.ref[Messages]") -> None:
         except BaseException as error:  # The program's waits raise it.
             messages.fail(error)
             return
+        del messages
+
+
+def _wake_now_and_then(reference: "weakref.ref[Messages]", pause: float) -> None:
+    while True:
+        time.sleep(pause)
+        messages = reference()
+        if messages is None or messages._thread is None:
+            return
+        with messages._lock:
+            if messages._thread is not None and messages._pending():
+                messages._ring_own()
         del messages
 
 

@@ -13,7 +13,7 @@ import threading
 import time
 import uuid
 from datetime import timedelta
-from typing import Any, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence
 
 import torch
 import torch.distributed as dist
@@ -180,10 +180,12 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
         self._ccl = context.ccl
         self._timeout = timeout
         is_cpu = context.get_device().type == "cpu"
-        kind: Any = Messages if is_cpu else Exchange
-        self._messages = kind(context)
+        self._messages: Any = (
+            Messages(context, timeout) if is_cpu else Exchange(context)
+        )
         self._batch: Optional[List[Message]] = None
         self._calls = 0
+        self._num_monitored = 0
 
     @property
     def options(self) -> Any:
@@ -487,27 +489,47 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
                 "monitored_barrier of iris on GPUs; use barrier()"
             )
         none = torch.empty(0)
-        limit = opts.timeout.total_seconds() if opts.timeout else None
+        limit = (opts.timeout or self._timeout).total_seconds()
+        # The messages of a barrier that some ranks gave up match no later one.
+        # The program's tags are not negative.
+        self._num_monitored += 1
+        arrival, release = -2 * self._num_monitored + 1, -2 * self._num_monitored
         if self.rank() != 0:
-            self._messages.send(none, 0, _ARRIVAL)
-            if not self._messages.receive(none, 0, _RELEASE).wait(limit):
-                raise DeadlineError(
-                    f"rank {self.rank()}: monitored_barrier ended after {limit} s;"
-                    " rank 0 did not pass it"
-                )
-            return
-        others = range(1, self.size())
-        came = {r: self._messages.receive(none, r, _ARRIVAL) for r in others}
-        end = time.monotonic() + (limit or self._timeout.total_seconds())
+            self._messages.send(none, 0, arrival)
+            came = {0: self._messages.receive(none, 0, release)}
+        else:
+            others = range(1, self.size())
+            came = {r: self._messages.receive(none, r, arrival) for r in others}
+        try:
+            self._await_all(came, limit, wait_all_ranks)
+        finally:
+            for message in came.values():
+                self._messages.withdraw(message)
+        if self.rank() == 0:
+            for rank in others:
+                self._messages.send(none, rank, release)
+
+    def _await_all(
+        self, came: Dict[int, Message], limit: float, wait_all_ranks: bool
+    ) -> None:
+        end = time.monotonic() + limit
+        missing = []
         for rank, message in came.items():
             if not message.wait(max(end - time.monotonic(), 0)):
+                missing.append(rank)
                 if not wait_all_ranks:
-                    raise DeadlineError(_missed([rank], limit))
-        missing = [r for r, message in came.items() if not message.is_done()]
+                    break
+        if missing and self.rank() != 0:
+            raise DeadlineError(
+                f"rank {self.rank()}: monitored_barrier ended after {limit} s;"
+                " rank 0 did not pass it"
+            )
         if missing:
-            raise DeadlineError(_missed(missing, limit))
-        for rank in others:
-            self._messages.send(none, rank, _RELEASE)
+            names = ", ".join(map(str, missing))
+            raise DeadlineError(
+                f"[Rank 0]: Ranks {names} failed to pass monitoredBarrier in"
+                f" {limit} s"
+            )
 
     def _set_sequence_number_for_group(self) -> None:
         self._calls = 0
@@ -530,17 +552,6 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
     _reduce_scatter_base = reduce_scatter_single
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
     alltoall_base = all_to_all_single
-
-
-#: Tags of monitored_barrier(). The program's are not negative.
-_ARRIVAL, _RELEASE = -1, -2
-
-
-def _missed(ranks: List[int], limit: Optional[float]) -> str:
-    names = ", ".join(map(str, ranks))
-    return (
-        f"[Rank 0]: Ranks {names} failed to pass monitoredBarrier in {limit} s"
-    )
 
 
 def _put_together(parts: List[Any]) -> Any:

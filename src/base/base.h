@@ -115,6 +115,11 @@ void iris_i_error(const struct iris_log *log, const char *format, ...)
 void iris_i_log_args(const struct iris_log *log, int level, const char *format,
                      va_list args) __attribute__((format(printf, 3, 0)));
 
+/* Between the two, this thread's lines are kept. It holds a lock, which must not
+ * wait for the reader of stderr. */
+void iris_i_log_hold(void);
+void iris_i_log_release(void);
+
 /* Level named by `text` ("info", ...), or -1. */
 int iris_i_log_level(const char *text);
 

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* The only state outside contexts. It belongs to the thread, so that a failed
+/* State outside contexts. It belongs to the thread, so that a failed
  * iris_init(), which leaves no context, can still give its reason. */
 static _Thread_local char last_error[IRIS_MESSAGE_BYTES];
 
@@ -56,6 +56,54 @@ static int level_of(const struct iris_log *log)
     return level < 0 ? IRIS_LOG_INFO : level;
 }
 
+/* The lines of a thread that holds a lock. */
+static _Thread_local struct {
+    int is_on;
+    size_t bytes;
+    char *text;
+} held;
+
+static void write_text(const char *text, size_t bytes)
+{
+    size_t done = 0;
+    int saved = errno;
+
+    do { /* a signal may interrupt it while a pipe is full */
+        errno = 0;
+        done += fwrite(text + done, 1, bytes - done, stderr);
+    } while (done < bytes && errno == EINTR);
+    errno = saved;
+}
+
+void iris_i_log_hold(void)
+{
+    held.is_on = 1;
+}
+
+void iris_i_log_release(void)
+{
+    held.is_on = 0;
+    if (held.text != NULL) {
+        write_text(held.text, held.bytes);
+        free(held.text);
+        held.text = NULL;
+        held.bytes = 0;
+    }
+}
+
+/* 0: there is no memory. */
+static int keep_text(const char *text, size_t bytes)
+{
+    char *larger = realloc(held.text, held.bytes + bytes);
+
+    if (larger != NULL) {
+        memcpy(larger + held.bytes, text, bytes);
+        held.text = larger;
+        held.bytes += bytes;
+    }
+    return larger != NULL;
+}
+
 /* One write for the whole line, so that lines of several ranks do not mix. */
 static void print_line(const struct iris_log *log, int level,
                        const char *message)
@@ -73,18 +121,15 @@ static void print_line(const struct iris_log *log, int level,
         length = snprintf(line, sizeof line, "[Iris] %s\n", message);
     }
     if (length > 0) {
-        size_t bytes = (size_t)length, done = 0;
-        int saved = errno;
+        size_t bytes = (size_t)length;
 
         if (bytes >= sizeof line) {
             bytes = sizeof line - 1;
             line[bytes - 1] = '\n';
         }
-        do { /* a signal may interrupt it while a pipe is full */
-            errno = 0;
-            done += fwrite(line + done, 1, bytes - done, stderr);
-        } while (done < bytes && errno == EINTR);
-        errno = saved;
+        if (!held.is_on || !keep_text(line, bytes)) {
+            write_text(line, bytes);
+        }
     }
 }
 

@@ -184,9 +184,10 @@ static int step_visitor(struct iris_gate *gate, int i,
     if (proof->why == IRIS_PROOF_WRONG) {
         block_source(gate, visitor->source);
     }
-    /* A rank may look whether this process still listens. */
-    is_mute = proof->why == IRIS_PROOF_GONE && proof->done == 0 &&
-              proof->theirs.bytes == 0;
+    /* Without a word, or a rank that has proven itself and then has no use for
+     * the connection. */
+    is_mute = proof->why == IRIS_PROOF_GONE &&
+              (proof->done == 0 || proof->theirs.bytes != 0);
     if (proof->why != IRIS_PROOF_REFUSED && !is_mute) {
         snprintf(gate->why, sizeof gate->why, "%s", iris_i_proof_reason(proof));
     }

@@ -181,8 +181,8 @@ struct iris_gate {
     int num_visitors; /* most at once */
     int num_held;
     uint64_t num_arrived;
-    unsigned num_failed; /* connections that did not prove the secret, except
-                          * those that left without a word */
+    unsigned num_failed; /* connections that were refused or did not prove the
+                          * secret, except those that left without a word */
     char why[128];       /* the reason of the last one */
     struct iris_gate_visitor *visitors;
     struct iris_gate_source sources[IRIS_GATE_SOURCES];
@@ -284,7 +284,8 @@ void iris_i_session_abandon(struct iris_session *session);
 /* Adds the last record: this side will send and read no more. 0: no memory. */
 int iris_i_session_put_end(struct iris_session *session);
 
-/* Adds an acknowledgement if the other side needs one. 0: no memory. */
+/* Adds an acknowledgement if the other side needs one, and none behind the last
+ * record. 0: no memory. */
 int iris_i_session_tell(struct iris_session *session);
 
 /* Bytes that the other side has not acknowledged. */

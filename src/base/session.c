@@ -271,7 +271,7 @@ int iris_i_session_put_end(struct iris_session *session)
 
 int iris_i_session_tell(struct iris_session *session)
 {
-    return session->applied - session->told < TELL_BYTES ||
+    return session->is_last || session->applied - session->told < TELL_BYTES ||
            put_record(session, ACK_ONLY, 0);
 }
 

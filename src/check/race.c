@@ -613,27 +613,48 @@ static void add_outside(struct iris_race *race,
 }
 
 /* Forgets the work of a call that failed; or that of a stream that the host has
- * synchronized, once no work is to begin that was enqueued before. */
+ * synchronized, once no work is to begin that was enqueued before: the `id` of
+ * ended work is that of the last call until then. Of two that have ended on a
+ * stream, with the same memory, the later stands for both. */
 static void forget_outside(struct iris_race *race,
                            const struct iris_host_event *event, bool failed)
 {
     const void *stream =
         event->stream == NULL ? race->params.default_stream : event->stream;
+    uint64_t last = 0, waits = UINT64_MAX;
     size_t kept = 0;
-    bool waits = false;
 
+    for (size_t i = 0; i < race->num_outside; i++) {
+        last = race->outside[i].id > last ? race->outside[i].id : last;
+    }
     for (size_t i = 0; i < race->num_outside; i++) {
         struct iris_race_outside *one = &race->outside[i];
 
-        one->ended |= failed ? one->id == event->id : one->stream == stream;
-        waits |= !one->begun && !one->ended;
+        if (!one->ended &&
+            (failed ? one->id == event->id : one->stream == stream)) {
+            one->ended = true;
+            one->id = last;
+        }
+        waits = !one->begun && !one->ended && one->id < waits ? one->id : waits;
     }
     for (size_t i = 0; i < race->num_outside; i++) {
-        const struct iris_race_outside *one = &race->outside[i];
+        const struct iris_race_outside one = race->outside[i];
+        size_t same = kept;
 
-        if (!one->ended || (waits && one->begun)) {
-            race->outside[kept++] = *one;
+        if (one.ended && (!one.begun || waits > one.id)) {
+            continue;
         }
+        for (size_t j = 0; one.ended && j < kept && same == kept; j++) {
+            const struct iris_race_outside *other = &race->outside[j];
+
+            same = other->ended && other->stream == one.stream &&
+                           other->from == one.from && other->to == one.to &&
+                           other->access.kind == one.access.kind
+                       ? j
+                       : kept;
+        }
+        race->outside[same] = one;
+        kept += same == kept;
     }
     race->num_outside = kept;
 }

@@ -844,10 +844,8 @@ static iris_status_t wait_for_members(iris_t *iris, iris_stream_t *stream,
         return iris_i_agree(&group->members, &call);
     }
     /* All ranks make this call together, so deferred frees may follow. */
-    iris_i_deferred_post(&iris->heap, &call, &plan);
-    status = iris_i_agree(&group->members, &call);
+    status = iris_i_deferred_agree(&iris->heap, &call, &plan);
     if (status == IRIS_OK) {
-        iris_i_deferred_judge(&iris->heap, &plan);
         (void)iris_i_deferred_follow(&iris->heap, &plan);
     }
     return status;

@@ -784,8 +784,7 @@ int iris_i_dial_begin(struct iris_dial *dial, enum iris_control_kind kind,
                       const struct iris_address *address);
 
 /* Goes on as far as possible. An attempt to connect fails after
- * IRIS_CONNECT_MS; a proof may take any time. Without a key it proves nothing,
- * and goes on until the other side ends the connection. */
+ * IRIS_CONNECT_MS; a proof may take any time. */
 enum iris_proof_result iris_i_dial_step(struct iris_dial *dial,
                                         const struct iris_secret *key,
                                         const void *claims, size_t bytes);
@@ -829,6 +828,8 @@ struct iris_link {
     int rank; /* the other side's */
     enum iris_link_state state;
     int has_come;    /* it has been joined */
+    int has_end;     /* JOINED: the other side's last record was taken, and this
+                      * side's is not sent yet */
     int errno_value; /* JOINED: a send has failed, so the link is cut once all
                       * data that has arrived is read; 0: none has. CUT: the
                       * reason; 0: the other side has closed it */
@@ -911,7 +912,11 @@ void iris_i_link_leave(struct iris_links *links, struct iris_link *link,
                        enum iris_link_state next);
 
 /* Sends pending data. 1: some, or the connection has failed; 0: none. */
-int iris_i_link_send(struct iris_link *link);
+int iris_i_link_send(struct iris_links *links, struct iris_link *link);
+
+/* The session has given the other side's last record: sends this side's. The
+ * link has ENDED when all is sent. */
+void iris_i_link_end(struct iris_links *links, struct iris_link *link);
 
 /* 1: some bytes have come, which the session has; 0: none; -1: the link is now
  * CUT or ENDED, and the session may have records to take. */

@@ -68,6 +68,19 @@ static void wake_receiver(const struct iris_hub *hub)
     (void)!write(hub->wake, &one, sizeof one);
 }
 
+/* The log is written without the lock: whoever reads stderr may be slow. */
+static void lock_hub(struct iris_hub *hub) IRIS_ACQUIRES(hub->lock)
+{
+    pthread_mutex_lock(&hub->lock);
+    iris_i_log_hold();
+}
+
+static void unlock_hub(struct iris_hub *hub) IRIS_RELEASES(hub->lock)
+{
+    pthread_mutex_unlock(&hub->lock);
+    iris_i_log_release();
+}
+
 static int is_connected(const struct iris_hub *hub)
 {
     return atomic_load(&hub->num_here) == hub->links.count;
@@ -77,7 +90,8 @@ static int is_connected(const struct iris_hub *hub)
 
 static int is_open(const struct iris_link *link)
 {
-    return link->state <= IRIS_LINK_JOINED && !link->is_full;
+    return link->state <= IRIS_LINK_JOINED && !link->is_full &&
+           !link->session.is_last;
 }
 
 /* 0: the other side has left too much unread, or there is no memory. */
@@ -116,7 +130,7 @@ static int flush_all(struct iris_hub *hub) IRIS_REQUIRES(hub->lock)
     for (int i = 0; i < hub->links.count; i++) {
         struct iris_link *link = &hub->links.all[i];
 
-        while (iris_i_link_send(link)) {
+        while (iris_i_link_send(&hub->links, link)) {
         }
         is_left |= link->state <= IRIS_LINK_JOINED &&
                    (has_left(link) || link->errno_value != 0 || link->is_full);
@@ -307,11 +321,11 @@ static void send_new(struct iris_hub *hub)
     if (!is_connected(hub) && !atomic_load(&hub->closing)) {
         return;
     }
-    pthread_mutex_lock(&hub->lock);
+    lock_hub(hub);
     put_new(hub);
     put_rows(hub);
     is_left = flush_all(hub);
-    pthread_mutex_unlock(&hub->lock);
+    unlock_hub(hub);
     if (is_left) {
         wake_receiver(hub);
     }
@@ -339,7 +353,7 @@ static void watch_processes(struct iris_hub *hub)
             note_end(hub, rank);
         }
     }
-    pthread_mutex_lock(&hub->lock);
+    lock_hub(hub);
     for (int i = 0; i < hub->links.count; i++) {
         struct iris_link *link = &hub->links.all[i];
 
@@ -349,7 +363,7 @@ static void watch_processes(struct iris_hub *hub)
             shutdown(link->session.sock, SHUT_RD); /* if there is one */
         }
     }
-    pthread_mutex_unlock(&hub->lock);
+    unlock_hub(hub);
 }
 
 /* Whether the other ranks of this node show nothing more. */
@@ -406,13 +420,13 @@ static void *run_sender(void *arg)
     send_new(hub);
     note_end(hub, hub->rank);
     send_new(hub);
-    pthread_mutex_lock(&hub->lock);
+    lock_hub(hub);
     for (int i = 0; i < hub->links.count; i++) {
         if (is_open(&hub->links.all[i])) {
             (void)iris_i_session_put_end(&hub->links.all[i].session);
         }
     }
-    pthread_mutex_unlock(&hub->lock);
+    unlock_hub(hub);
     atomic_store(&hub->drained, 1);
     wake_receiver(hub);
     return NULL;
@@ -551,12 +565,12 @@ static void lose_node(struct iris_hub *hub, int leader, const char *reason)
     }
 }
 
-static void end_link(struct iris_hub *hub, struct iris_link *link,
-                     enum iris_link_state state, const char *reason)
+static void give_up_link(struct iris_hub *hub, struct iris_link *link,
+                         const char *reason)
 {
-    pthread_mutex_lock(&hub->lock);
-    iris_i_link_leave(&hub->links, link, state);
-    pthread_mutex_unlock(&hub->lock);
+    lock_hub(hub);
+    iris_i_link_leave(&hub->links, link, IRIS_LINK_LOST);
+    unlock_hub(hub);
     if (reason != NULL) {
         iris_i_warning(hub->log, "rank %d: %s", link->rank, reason);
     }
@@ -612,14 +626,17 @@ static int take_message(struct iris_hub *hub, struct iris_link *link)
     const void *data;
     size_t bytes = 0;
 
-    pthread_mutex_lock(&hub->lock);
+    lock_hub(hub);
     taken = iris_i_session_take(&link->session, &data, &bytes);
-    pthread_mutex_unlock(&hub->lock);
+    if (taken == IRIS_SESSION_END) {
+        iris_i_link_end(&hub->links, link);
+    }
+    unlock_hub(hub);
     if (taken == IRIS_SESSION_NONE) {
         return 0;
     }
     if (taken == IRIS_SESSION_END) {
-        end_link(hub, link, IRIS_LINK_ENDED, NULL);
+        lose_node(hub, link->rank, NULL);
         return 0;
     }
     if (taken == IRIS_SESSION_RECORD &&
@@ -633,7 +650,7 @@ static int take_message(struct iris_hub *hub, struct iris_link *link)
                    "rank %d sends data that is not a message of the control "
                    "plane (%s); its connection is closed",
                    link->rank, why);
-    end_link(hub, link, IRIS_LINK_LOST, NULL);
+    give_up_link(hub, link, NULL);
     return 0;
 }
 
@@ -644,28 +661,28 @@ static void serve_link(struct iris_hub *hub, struct iris_link *link,
     char reason[IRIS_REASON_BYTES];
     int is_dead, is_full;
 
-    pthread_mutex_lock(&hub->lock);
+    lock_hub(hub);
     has_data |= link->errno_value != 0;
     if (has_data) {
         (void)iris_i_link_receive(&hub->links, link);
     }
-    pthread_mutex_unlock(&hub->lock);
+    unlock_hub(hub);
     while (has_data && take_message(hub, link)) {
     }
-    pthread_mutex_lock(&hub->lock);
+    lock_hub(hub);
     is_dead = link->state == IRIS_LINK_CUT && link->is_dead;
     is_full = is_dead || link->state > IRIS_LINK_JOINED
                   ? 0
                   : link->is_full || !iris_i_session_tell(&link->session);
-    pthread_mutex_unlock(&hub->lock);
+    unlock_hub(hub);
     if (is_dead) {
-        end_link(hub, link, IRIS_LINK_LOST, NULL);
+        give_up_link(hub, link, NULL);
     } else if (is_full) {
         snprintf(reason, sizeof reason,
                  "it has left %zu MiB of messages of rank %d's control plane "
                  "unread and was cut off; was its process stopped?",
                  IRIS_LINK_MOST >> 20, hub->rank);
-        end_link(hub, link, IRIS_LINK_LOST, reason);
+        give_up_link(hub, link, reason);
     }
 }
 
@@ -699,9 +716,9 @@ static void take_turn(struct iris_hub *hub)
     uint64_t count;
     nfds_t num_polled;
 
-    pthread_mutex_lock(&hub->lock);
+    lock_hub(hub);
     num_polled = list_polled(hub);
-    pthread_mutex_unlock(&hub->lock);
+    unlock_hub(hub);
     if (poll(hub->polled, num_polled, TICK_MS) < 0) {
         return;
     }
@@ -715,13 +732,13 @@ static void take_turn(struct iris_hub *hub)
                    link->watched != 0 &&
                        (hub->polled[link->watched].revents & ~POLLOUT) != 0);
     }
-    pthread_mutex_lock(&hub->lock);
+    lock_hub(hub);
     if (hub->polled[1].revents != 0 || iris_i_now_ns() >= hub->next_turn_ns) {
         iris_i_links_turn(&hub->links);
         hub->next_turn_ns = iris_i_deadline(TICK_MS);
     }
     (void)flush_all(hub);
-    pthread_mutex_unlock(&hub->lock);
+    unlock_hub(hub);
 }
 
 /* After the last record the other side closes the connection, at the latest when
@@ -764,11 +781,11 @@ static int find_missing(struct iris_hub *hub)
 {
     int missing = -1;
 
-    pthread_mutex_lock(&hub->lock);
+    lock_hub(hub);
     for (int i = 0; i < hub->links.count && missing < 0; i++) {
         missing = hub->links.all[i].has_come ? -1 : hub->links.all[i].rank;
     }
-    pthread_mutex_unlock(&hub->lock);
+    unlock_hub(hub);
     return missing;
 }
 
@@ -811,10 +828,10 @@ static iris_status_t read_loss(struct iris_hub *hub, int leader,
 {
     iris_status_t status;
 
-    pthread_mutex_lock(&hub->lock);
+    lock_hub(hub);
     status = hub->failed_rank == leader ? hub->failed : IRIS_OK;
     memcpy(why, hub->why, sizeof hub->why);
-    pthread_mutex_unlock(&hub->lock);
+    unlock_hub(hub);
     return status;
 }
 

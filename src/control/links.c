@@ -6,7 +6,8 @@
  *
  *   CUT     no connection, but a way to one is sought (the state at first)
  *   JOINED  the session has a connection
- *   ENDED   one side has sent its last record, and the other one has taken it
+ *   ENDED   both sides have sent their last record, and this one has taken the
+ *           other's, or the connection ended meanwhile
  *   LOST    the owner has given the rank up
  *
  * Each rank listens as long as its context is open. The rank with the higher
@@ -18,11 +19,17 @@
  *
  * A side of which the other one learns nothing may be stopped, out of reach, or
  * gone:
- * - Gone: nothing listens at its address any more. The side that accepts finds
- *   that out by connections without a proof.
+ * - Gone: nothing listens at its address any more.
+ * - It has given this side up, and refuses it.
  * - Out of reach: nothing accepts a connection for IRIS_CUT_MS.
  * - Stopped: its system accepts connections, but it proves nothing. This side
  *   waits, since the calls of both sides have their own deadlines.
+ *
+ * While a link is cut the side that accepts connects, too, and proves itself. It
+ * only asks: the other side closes that connection, unless it has to refuse it.
+ *
+ * The last record of a side says that it has closed. The other one answers it by
+ * its own, so a connection that ends without is a loss.
  *
  * All ways are tried at once, so a rank that is stopped holds up no other one.
  * Strangers may hold STRANGERS connections. One more closes the oldest; a rank
@@ -139,6 +146,10 @@ void iris_i_link_leave(struct iris_links *links, struct iris_link *link,
 static void cut_link(struct iris_links *links, struct iris_link *link,
                      const char *why)
 {
+    if (link->has_end) {
+        iris_i_link_leave(links, link, IRIS_LINK_ENDED);
+        return;
+    }
     iris_i_info(links->log, "the connection to rank %d is cut: %s", link->rank,
                 why);
     iris_i_link_leave(links, link, IRIS_LINK_CUT);
@@ -207,12 +218,13 @@ static const char *find_objection(const struct iris_links *links,
                                   const struct iris_rank_claims *claims,
                                   const struct iris_link *link)
 {
-    if (claims->num_ranks != links->log->num_ranks || link == NULL ||
-        is_connector(links, link) || link->state == IRIS_LINK_ENDED ||
-        link->state == IRIS_LINK_LOST) {
+    if (claims->num_ranks != links->log->num_ranks || link == NULL) {
         return "is no rank of this job that is to come";
     }
-    return claims->number < link->number
+    if (link->state == IRIS_LINK_ENDED || link->state == IRIS_LINK_LOST) {
+        return "is cut off, since its connection has been given up";
+    }
+    return !is_connector(links, link) && claims->number < link->number
                ? "has a rank that has connected already"
                : NULL;
 }
@@ -234,9 +246,11 @@ static const char *admit_link(void *arg, const struct iris_proof_claims *theirs,
     if (why != NULL) {
         return why;
     }
-    link->number = claims.number + 1;
-    if (link->state == IRIS_LINK_JOINED) {
-        cut_link(links, link, "replaced by a new connection");
+    if (!is_connector(links, link)) {
+        link->number = claims.number + 1;
+        if (link->state == IRIS_LINK_JOINED) {
+            cut_link(links, link, "replaced by a new connection");
+        }
     }
     own.received = link->session.received;
     own_p->bytes = sizeof own;
@@ -244,7 +258,7 @@ static const char *admit_link(void *arg, const struct iris_proof_claims *theirs,
     return NULL;
 }
 
-/* A later try may have been admitted meanwhile. */
+/* A later try may have been admitted meanwhile. A side that accepts asks only. */
 static void welcome_rank(struct iris_links *links,
                          const struct iris_gate_entry *entry)
 {
@@ -253,7 +267,8 @@ static void welcome_rank(struct iris_links *links,
 
     memcpy(&claims, entry->claims.data, sizeof claims);
     link = find_link(links, claims.rank);
-    if (link->number != claims.number + 1 || link->state != IRIS_LINK_CUT) {
+    if (is_connector(links, link) || link->number != claims.number + 1 ||
+        link->state != IRIS_LINK_CUT) {
         close(entry->sock);
         return;
     }
@@ -295,7 +310,7 @@ static void accept_ranks(struct iris_links *links)
     }
 }
 
-/* ---- The connector ---- */
+/* ---- The connector, and the side that asks ---- */
 
 static void begin_try(struct iris_links *links, struct iris_link *link)
 {
@@ -346,11 +361,17 @@ static void step_try(struct iris_links *links, struct iris_link *link)
                                          .number = link->number,
                                          .received = link->session.received};
     int was_connected = link->dial.is_connected, sock = link->dial.sock;
-    enum iris_proof_result result = iris_i_dial_step(
-        &link->dial, is_connector(links, link) ? &links->gate.secret : NULL,
-        &own, sizeof own);
+    enum iris_proof_result result =
+        iris_i_dial_step(&link->dial, &links->gate.secret, &own, sizeof own);
     struct iris_rank_claims theirs;
 
+    if (result == IRIS_PROOF_PROVEN && !is_connector(links, link)) {
+        end_try(links, link);
+        link->num_refused = 0;
+        link->next_ns = iris_i_now_ns() + PROBE_NS;
+        link->deadline_ns = iris_i_deadline(IRIS_CUT_MS);
+        return;
+    }
     if (result == IRIS_PROOF_PROVEN &&
         iris_i_proof_claims(&link->dial.proof, &theirs, sizeof theirs)) {
         (void)watch_socket(links, sock, EPOLL_CTL_DEL, 0);
@@ -416,7 +437,7 @@ void iris_i_links_turn(struct iris_links *links)
 
 /* ---- Sending and receiving ---- */
 
-int iris_i_link_send(struct iris_link *link)
+int iris_i_link_send(struct iris_links *links, struct iris_link *link)
 {
     int sent = link->state == IRIS_LINK_JOINED && link->errno_value == 0
                    ? iris_i_session_send(&link->session)
@@ -425,7 +446,21 @@ int iris_i_link_send(struct iris_link *link)
     if (sent < 0) {
         link->errno_value = errno;
     }
+    if (link->state == IRIS_LINK_JOINED && link->has_end &&
+        link->session.sent == link->session.end) {
+        iris_i_link_leave(links, link, IRIS_LINK_ENDED);
+    }
     return sent != 0;
+}
+
+void iris_i_link_end(struct iris_links *links, struct iris_link *link)
+{
+    link->has_end = 1;
+    if (!link->session.is_last && !iris_i_session_put_end(&link->session)) {
+        iris_i_link_leave(links, link, IRIS_LINK_ENDED);
+    }
+    while (iris_i_link_send(links, link)) {
+    }
 }
 
 /* A side that closes with unread data resets the connection, but its earlier
@@ -446,11 +481,6 @@ int iris_i_link_receive(struct iris_links *links, struct iris_link *link)
         return got;
     }
     link->errno_value = got < 0 ? errno : link->errno_value;
-    if (link->errno_value == 0 && link->session.is_last &&
-        link->session.sent == link->session.end) { /* it has taken that */
-        iris_i_link_leave(links, link, IRIS_LINK_ENDED);
-        return -1;
-    }
     cut_link(links, link,
              link->errno_value == 0
                  ? "closed by the other side"

@@ -145,22 +145,6 @@ static int check_connected(struct iris_dial *dial)
     return dial->error == 0;
 }
 
-/* Reads until the other side ends the connection. */
-static enum iris_proof_result listen_only(struct iris_dial *dial)
-{
-    char bytes[256];
-    ssize_t got;
-
-    do {
-        got = recv(dial->sock, bytes, sizeof bytes, MSG_DONTWAIT);
-    } while (got > 0 || (got < 0 && errno == EINTR));
-    if (got < 0 && errno == EAGAIN) {
-        return IRIS_PROOF_PENDING;
-    }
-    dial->error = got < 0 ? errno : ECONNRESET;
-    return IRIS_PROOF_FAILED;
-}
-
 enum iris_proof_result iris_i_dial_step(struct iris_dial *dial,
                                         const struct iris_secret *key,
                                         const void *claims, size_t bytes)
@@ -170,17 +154,13 @@ enum iris_proof_result iris_i_dial_step(struct iris_dial *dial,
     if (!dial->is_connected && check_connected(dial)) {
         dial->is_connected = 1;
         dial->since_ns = iris_i_now_ns();
-        if (key != NULL &&
-            iris_i_proof_begin(&dial->proof, IRIS_PROOF_CONNECTOR, dial->sock,
+        if (iris_i_proof_begin(&dial->proof, IRIS_PROOF_CONNECTOR, dial->sock,
                                key, claims, bytes, 0) != IRIS_OK) {
             dial->error = EIO;
         }
     }
     if (!dial->is_connected || dial->error != 0) {
         return dial->error == 0 ? IRIS_PROOF_PENDING : IRIS_PROOF_FAILED;
-    }
-    if (key == NULL) {
-        return listen_only(dial);
     }
     result = iris_i_proof_step(&dial->proof);
     if (result == IRIS_PROOF_FAILED && dial->proof.why == IRIS_PROOF_GONE) {

@@ -335,7 +335,7 @@ size_t iris_i_window_bytes_from(const struct iris_heap_window *window,
  * the functions of its header and do not access its fields. */
 
 /* The names of this rank's released allocations, in the order of their release;
- * used by deferred.c. Any thread appends; the thread that makes collective
+ * used by malloc.c. Any thread appends; the thread that makes collective
  * calls does the rest. compared <= done <= fenced <= count. */
 struct iris_deferred {
     pthread_mutex_t lock; /* guards the count, too, which may be read without */
@@ -446,7 +446,7 @@ struct iris_heap_range {
 iris_status_t iris_i_heap_check_range(const struct iris_heap *heap,
                                       const struct iris_heap_range *range);
 
-/* ---- deferred.c ---- */
+/* ---- malloc.c ---- */
 
 /* Whether this rank's streams have done all work that was enqueued before the
  * last call with `anew` set, including this call. Never waits. */
@@ -474,15 +474,11 @@ struct iris_deferred_plan {
  * IRIS_ERR_STATE (the heap is closed), IRIS_ERR_NO_MEMORY */
 iris_status_t iris_i_deferred_add(struct iris_heap *heap, void *ptr);
 
-/* Before a collective call of all ranks: makes its plan and the payload of its
- * post, without waiting. */
-void iris_i_deferred_post(struct iris_heap *heap, struct iris_call *call,
-                          struct iris_deferred_plan *plan);
-
-/* After all ranks have agreed on that call, before the next agreement. Every
- * payload of the call begins with a struct iris_deferred_post. */
-void iris_i_deferred_judge(const struct iris_heap *heap,
-                           struct iris_deferred_plan *plan);
+/* An agreement of all ranks whose payload is about deferred frees: makes the
+ * plan of the steps that follow if it succeeds. */
+iris_status_t iris_i_deferred_agree(struct iris_heap *heap,
+                                    struct iris_call *call,
+                                    struct iris_deferred_plan *plan);
 
 /* The steps that follow, collectively: frees the allocations that all ranks
  * have released, and returns their number. The next call reports errors that
@@ -493,8 +489,6 @@ size_t iris_i_deferred_follow(struct iris_heap *heap,
 /* Collective: waits until this rank's streams no longer use its released
  * allocations, then frees those that all ranks have released. */
 iris_status_t iris_i_deferred_free(struct iris_heap *heap, size_t *freed_p);
-
-/* ---- malloc.c ---- */
 
 /* Frees an allocation of iris_i_heap_allocate() or iris_i_external_share() on
  * every rank. Whole pieces of memory go back to the system. `checked`: the

@@ -126,23 +126,4 @@ static inline unsigned next_class(const struct iris_alloc *alloc,
     return row * ROW_CLASSES + top_bit(classes & -classes);
 }
 
-/* ---- deferred.c ---- */
-
-/* The name of a live allocation of the program, which is the same on all ranks.
- * For heap memory, it is the heap offset. For external memory, which may be
- * shared more than once at one address, it is a larger number that is never
- * used again.
- *
- * Finds the allocation that begins at `ptr` and has not been released yet. If
- * there are several, it finds the newest or the oldest. Ranks release the
- * oldest first, each at its own time, so the newest is the same for all. `call`
- * is for messages. Any thread. IRIS_ERR_INVALID */
-iris_status_t iris_i_find_name(struct iris_heap *heap, const char *call,
-                               const void *ptr, int newest, size_t *name_p);
-
-/* Frees an allocation whose name all ranks have agreed on; the one at a heap
- * offset, with its memory, on this rank. */
-void iris_i_give_name(struct iris_heap *heap, size_t name);
-void iris_i_give_offset(struct iris_heap *heap, size_t offset);
-
 #endif /* IRIS_SRC_HEAP_INTERNAL_H */

@@ -133,7 +133,7 @@ static void note_joined(void *arg, struct iris_link *link)
 /* Sends pending data. Returns 1 if it sent anything. */
 static int flush_link(struct socket_channel *s, struct iris_link *link)
 {
-    int sent = iris_i_link_send(link);
+    int sent = iris_i_link_send(&s->links, link);
 
     if (link->state == IRIS_LINK_JOINED &&
         link->watched != link->session.is_stuck) {

@@ -300,4 +300,17 @@ static TEST(the_other_side_learns_of_the_end)
                      IRIS_SESSION_END);
 }
 
+/* The other side closes when it has taken the last record. */
+static TEST(nothing_follows_the_last_record)
+{
+    struct iris_session *session = &sides[0].session;
+    uint64_t end;
+
+    assert_true(iris_i_session_put_end(session));
+    end = session->end;
+    session->applied += 1 << 20;
+    assert_true(iris_i_session_tell(session));
+    assert_int_equal(session->end, end);
+}
+
 TEST_GROUP_WITH(begin, end, unit);

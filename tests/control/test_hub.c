@@ -6,6 +6,7 @@
 
 #include "support/harness.h"
 
+#include <fcntl.h>
 #include <poll.h>
 
 #include "control/control.h"
@@ -379,6 +380,53 @@ static TEST(a_link_that_is_cut_is_resumed)
     await_end(root, 1);
     assert_false(has_ended(root, 2));
     iris_i_session_close(&session);
+    close(socks[1]);
+    close_root(root);
+}
+
+/* Whether the link is cut, and its hub's lock is free soon. */
+static int await_cut(struct iris_hub *hub, int i)
+{
+    int64_t by_ns = iris_i_deadline(10000);
+    int is_cut = 0;
+
+    while (!is_cut && iris_i_now_ns() < by_ns) {
+        if (pthread_mutex_trylock(&hub->lock) == 0) {
+            is_cut = hub->links.all[i].state == IRIS_LINK_CUT;
+            pthread_mutex_unlock(&hub->lock);
+        }
+        poll(NULL, 0, 1);
+    }
+    return is_cut;
+}
+
+/* The receiver waits for it, and the sender goes on. */
+static TEST(a_full_stderr_does_not_stop_the_hub)
+{
+    struct root *root = open_hub(IRIS_CONTROL_UNIX, 0, 1);
+    int own = dup(STDERR_FILENO), fds[2], socks[2], is_cut;
+    char page[4096] = {0};
+
+    come_all(root, IRIS_CONTROL_UNIX, socks);
+    assert_int_equal(pipe(fds), 0);
+    fcntl(fds[1], F_SETFL, O_NONBLOCK);
+    while (write(fds[1], page, sizeof page) > 0) {
+    }
+    fcntl(fds[1], F_SETFL, 0);
+    dup2(fds[1], STDERR_FILENO);
+    atomic_store(&root->log.level, IRIS_LOG_INFO);
+    close(socks[0]);
+    is_cut = await_cut(root->control->hub, 0);
+    atomic_store(&root->log.level, IRIS_LOG_OFF);
+    dup2(own, STDERR_FILENO);
+    close(fds[1]);
+    while (read(fds[0], page, sizeof page) > 0) { /* until nobody writes */
+    }
+    close(fds[0]);
+    close(own);
+    assert_true(is_cut);
+    close_listener(root, 1);
+    await_end(root, 1);
     close(socks[1]);
     close_root(root);
 }
