@@ -24,7 +24,9 @@
 #include <unistd.h>
 
 #define MOST_RANKS 65536
-#define LAST_LINES 10 /* in the text of a run that failed */
+#define TOOL_BLIND \
+    "ordinary pointers were not seen" /* src/check/race_report.c */
+#define LAST_LINES 10                 /* in the text of a run that failed */
 
 struct finding {
     struct finding *next;
@@ -46,6 +48,7 @@ struct checking {
     char folder[TOOL_FOLDER_BYTES];
     char output[TOOL_FOLDER_BYTES + 16], schedule[TOOL_FOLDER_BYTES + 16];
     bool is_broken;           /* runs cannot be made or read */
+    bool is_blind;            /* ordinary accesses were not seen */
     struct finding *findings; /* in the order of their first run */
     int num_races, num_failures, num_runs;
 };
@@ -72,7 +75,7 @@ static void become_run(const struct checking *c, const char *mode, int seed)
     }
     dup2(output, STDOUT_FILENO);
     dup2(output, STDERR_FILENO);
-    setenv("IRIS_LOG_LEVEL", "error", 1);
+    setenv("IRIS_LOG_LEVEL", seed == 0 ? "warning" : "error", 1);
     if (seed != 0) {
         snprintf(text, sizeof text, "%d", seed);
         setenv("IRIS_SEED", text, 1);
@@ -223,6 +226,7 @@ static int read_races(struct checking *c, const char *mode, int seed,
         if (race != NULL) {
             text = append_text(NULL, race);
         }
+        c->is_blind |= more && strstr(line, TOOL_BLIND) != NULL;
         if (!more) {
             break;
         }
@@ -372,6 +376,10 @@ static void print_findings(const struct checking *c)
     printf("\n%d race%s and %d other failure%s in %d runs\n", c->num_races,
            c->num_races == 1 ? "" : "s", c->num_failures,
            c->num_failures == 1 ? "" : "s", c->num_runs);
+    if (c->is_blind) {
+        printf("accesses by ordinary pointers were not seen: compile with "
+               "iriscc --check\n");
+    }
 }
 
 static int check_all(struct checking *c)

@@ -653,6 +653,9 @@ iris_i_race_suppressions_open(const struct iris_log *log, const char *path,
                               struct iris_race_suppressions *list_p);
 void iris_i_race_suppressions_close(struct iris_race_suppressions *list);
 
+/* Whether `iriscc --check` compiled any part of the program. */
+bool iris_i_race_is_watched(void);
+
 /* Keeps the races for reports. */
 void iris_i_race_note(struct iris_race *race,
                       const struct iris_race_caught *caught);

@@ -798,9 +798,17 @@ static bool is_in_operation(const struct iris_cpu_wg *cpu)
     return false;
 }
 
+static atomic_bool is_watched; /* the program tells its ordinary accesses */
+
 const struct iris_cpu_range *iris_cpu_checked(void)
 {
+    atomic_store(&is_watched, true);
     return checked;
+}
+
+bool iris_i_race_is_watched(void)
+{
+    return atomic_load(&is_watched);
 }
 
 /* Sets the owner of the heap as an operation of the device API does; false: the

@@ -796,6 +796,23 @@ static unsigned count_suppressed(struct iris_race *race)
     return count;
 }
 
+/* A run without a race proves little. */
+static void tell_clean(const struct iris_log *log)
+{
+    static const char more[] =
+        "another one may show one: see `iris check`, or set IRIS_SEED";
+
+    if (iris_i_race_is_watched()) {
+        iris_i_info(log, "IRIS_CHECK=race: no race in this run; %s", more);
+    } else {
+        iris_i_warning(log,
+                       "IRIS_CHECK=race: no race in this run; accesses by "
+                       "ordinary pointers were not seen, since `iriscc "
+                       "--check` did not compile the program; %s",
+                       more);
+    }
+}
+
 iris_status_t iris_i_race_verdict(struct iris_race *race)
 {
     const struct iris_log *log;
@@ -821,8 +838,7 @@ iris_status_t iris_i_race_verdict(struct iris_race *race)
         write_file(race, "_races.sarif", write_sarif);
     }
     if (log->rank == 0 && count == 0 && !race->params.is_scheduled) {
-        iris_i_info(log, "IRIS_CHECK=race: no race in this run; another one "
-                         "may show one: see `iris check`, or set IRIS_SEED");
+        tell_clean(log);
     }
     return count == 0 ? IRIS_OK
                       : iris_i_fail(log, IRIS_ERR_RACE,

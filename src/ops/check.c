@@ -455,6 +455,7 @@ iris_status_t iris_i_ops_check(iris_t *iris, struct iris_ops_call *call,
     iris_status_t status = iris_i_enter(iris, call->name);
     iris_ccl_variant_t variant;
     struct iris_ops_size size;
+    int asked;
 
     if (status == IRIS_OK) {
         status = take_options(iris, call, options);
@@ -477,6 +478,16 @@ iris_status_t iris_i_ops_check(iris_t *iris, struct iris_ops_call *call,
         status = plan_call(iris, &size, call->options.chunks, &call->plan);
         if (!may_overlap(iris, call, variant)) {
             call->plan.parts = 1;
+        }
+        asked = call->options.chunks != 0
+                    ? call->options.chunks
+                    : (int)iris_i_settings(iris)->ops_chunks.number;
+        if (call->plan.parts < asked) {
+            iris_i_debug(iris_i_log(iris),
+                         "%s: takes %d of the %d chunks asked for: there are "
+                         "too few rows or members, or the BLAS library or the "
+                         "collective's variant takes no parts",
+                         call->name, call->plan.parts, asked);
         }
     }
     if (status == IRIS_OK) {

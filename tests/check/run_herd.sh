@@ -86,8 +86,8 @@ while IFS='|' read -r test name verdict; do
     [ "$name" != CoRR2 ] || [ "${IRIS_TEST_LONG:-0}" != 0 ] || continue # takes long
     has_outcomes "$test" "$name" "$verdict" || complain "$test: other outcomes"
 done <list
-grep -qF "$(wc -l <list) of the $(./herd | wc -l) tests" "$srcdir/docs/memory-model.md" ||
-    complain "docs/memory-model.md has another number of tests"
+grep -qF "$(wc -l <list) of the $(./herd | wc -l) tests" "$srcdir/docs/lab/litmus.md" ||
+    complain "docs/lab/litmus.md has another number of tests"
 
 # A model with a part left out.
 fault() { # PATTERN REPLACEMENT TEST

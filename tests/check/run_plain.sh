@@ -46,6 +46,7 @@ check_all() { # COMPILER SPAWN RANKS
         finds "$bug" "$3" || complain "bug $bug, $*"
         IRIS_CHECK=race "$dir/plain" "-$bug" "$3" 2>"$dir/log" ||
             complain "twin $bug, $*"
+        ! grep -q "were not seen" "$dir/log" || complain "it sees ordinary accesses, $*"
     done
 }
 

@@ -127,7 +127,7 @@ static TEST(an_outcome_is_seen_if_it_is_allowed)
     }
 }
 
-/* ---- The table of docs/memory-model.md ---- */
+/* ---- The table of docs/lab/litmus.md ---- */
 
 #define TABLE_SEEDS 20
 #define TABLE_ROUNDS 100 /* under each seed */
@@ -309,7 +309,7 @@ static TEST(the_page_has_this_table)
         print_message("left out: srcdir is not set\n");
         skip();
     }
-    snprintf(path, sizeof path, "%s/docs/memory-model.md", folder);
+    snprintf(path, sizeof path, "%s/docs/lab/litmus.md", folder);
     page = harness_read_file(path);
     assert_non_null(page);
     for (int i = 0; i < NUM_LITMUS; i++) {
@@ -327,7 +327,7 @@ static TEST(the_page_has_this_table)
     free(page);
 }
 
-/* --table prints the table of docs/memory-model.md; scripts/amd-emu has its last column. */
+/* --table prints the table of docs/lab/litmus.md; scripts/amd-emu has its last column. */
 static int TEST_FILE(unit)
 {
     if (getenv("IRIS_TEST_TABLE") != NULL &&

@@ -10,6 +10,7 @@
 #include "ops/internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const char h100[] = "NVIDIA H100 80GB HBM3";
 
@@ -163,6 +164,28 @@ static TEST(the_call_and_the_environment_come_before_the_table)
     harness_run(2, planned_body, &one);
     setenv("IRIS_OPS_CHUNKS", "3", 1);
     harness_run(2, planned_body, &three);
+}
+
+static int ignored_body(iris_t *iris, void *arg)
+{
+    int chunks;
+
+    (void)arg;
+    CHECK_EQUAL(planned(iris, 5, &chunks), 0);
+    CHECK_EQUAL(chunks, 1);
+    return 0;
+}
+
+static TEST(chunks_that_are_ignored_are_told_at_debug)
+{
+    struct harness_capture capture;
+
+    setenv("IRIS_LOG_LEVEL", "debug", 1);
+    harness_capture(&capture);
+    harness_run(1, ignored_body, NULL); /* nobody to overlap with */
+    harness_captured(&capture);
+    assert_non_null(strstr(capture.text, "test: takes 1 of the 5 chunks"));
+    free(capture.text);
 }
 
 TEST_GROUP(unit);
