@@ -124,6 +124,39 @@ ctx.barrier()
         )
         self.assertEqual(codes, [0, 0], texts)
 
+    def test_what_kernels_push_is_there_behind_a_device_barrier(self):
+        """aiter's pull request 4856: an all_gather by pushes read old values."""
+        codes, texts = self.run_program(
+            """
+import iris_c.triton as it
+
+@triton.jit
+def push(shard, out, me, ranks, bases, COUNT: tl.constexpr):
+    lanes = tl.program_id(0) * 64 + tl.arange(0, 64)
+    for peer in range(ranks):
+        it.put(shard + lanes, out + me * COUNT + lanes, me, peer, bases,
+               mask=lanes < COUNT)
+
+rank, ranks = ctx.get_rank(), ctx.get_num_ranks()
+bases, count = ctx.get_heap_bases(), 130
+shard = ctx.zeros(count, dtype="int32")
+out = ctx.full((ranks, count), -1, dtype="int32")
+place = torch.arange(count, dtype=torch.int32, device=out.device)
+for turn in range(1, 11):
+    shard.copy_(place + 1000 * rank + 10000 * turn)
+    push[(3,)](shard, out, rank, ranks, bases, count)
+    ctx.device_barrier()
+    for peer in range(ranks):
+        wanted = place + 1000 * peer + 10000 * turn
+        assert out[peer].equal(wanted), (turn, peer, out[peer])
+    ctx.device_barrier()
+ctx.barrier()
+""",
+            3,
+            TRITON_INTERPRET="1",
+        )
+        self.assertEqual(codes, [0, 0, 0], texts)
+
     def test_events_of_kernels_are_in_the_trace(self):
         codes, texts = self.run_program(
             """
