@@ -122,6 +122,15 @@ class Transfer(support.TestCase):
         ):
             with self.assertRaisesRegex(ValueError, text):
                 raises()
+        for raises, text in (
+            (lambda: ctx.put(given, other, 0), "is needed, not .*int"),
+            (lambda: ctx.put(given, other), "(?s)rank .* is not a whole number"),
+            (lambda: ctx.get(given, 0.5), "rank 0.5 is not a whole number"),
+            (lambda: ctx.put_tile(other, "0", given, 4), "dst_rank '0' is not"),
+            (lambda: ctx.signal(given, None), "rank None is not"),
+        ):
+            with self.assertRaisesRegex(TypeError, text):
+                raises()
         ctx.barrier()
 
     def test_addresses_are_translated(self):
