@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import unittest
 
+import iris_c
 import support
 from support import address, plain
 
@@ -151,6 +152,7 @@ class Transfer(support.TestCase):
         self.assertEqual(len(offsets), 1)
         self.assertEqual(plain(bases)[self.rank], address(made))
         map = self.ctx.address_map(made)
+        self.assertIsInstance(map, iris_c.AddressMap)
         self.assertEqual((map.local_rank, map.allocation_base,
                           map.allocation_bytes),
                          (self.rank, address(made), 60))
