@@ -77,7 +77,8 @@ check_architecture() {
 }
 
 # Names in the tables of docs/from-iris.md: the second column's are in the
-# headers, the third's in the Python package.
+# headers, the third's in the Python package, and tests use them. A row without a
+# counterpart says why.
 check_from_iris() {
     local page=docs/from-iris.md name
     column() { awk -F'|' -v at="$1" '/^\|/ { print $at }' "$page"; }
@@ -86,6 +87,7 @@ check_from_iris() {
         while read -r name; do
             grep -rqw "$name" include device ||
                 echo "$page: no header has $name"
+            grep -rqw "$name" tests || echo "$page: no test has $name"
         done
     # shellcheck disable=SC2016
     column 4 | grep -o '`\(ctx\|iris_c\)\.[A-Za-z_.]*`' | tr -d '`' | sort -u |
@@ -93,13 +95,18 @@ check_from_iris() {
             case $name in
             ctx.ccl.*) grep -q "def ${name##*.}(" python/iris_c/_ccl.py \
                 python/iris_c/_messages.py ;;
+            ctx.ops.*) grep -q "def ${name##*.}(" python/iris_c/_ops.py ;;
             iris_c.ccl.*) grep -q "^class ${name##*.}(\?" python/iris_c/ccl.py ;;
             iris_c.ops.*) grep -qE "^(class )?${name##*.}\b" python/iris_c/ops.py ;;
             ctx.*) grep -rqE "def ${name#*.}\(|self\.${name#*.}(:| =)" python/iris_c/_*.py ;;
             iris_c.triton.*) grep -q "^def ${name##*.}(" python/iris_c/triton.py ;;
             *) grep -q "\"${name#*.}\"" python/iris_c/__init__.py ;;
             esac || echo "$page: the Python package has no $name"
+            grep -rqw -e "${name##*.}" tests/python ||
+                echo "$page: no test in Python has $name"
         done
+    awk -F'|' '/^\|/ && $2 !~ /^ - $/ && ($3 ~ /^ - $/ || $4 ~ /^ - $/) && $5 ~ /^ *$/' "$page" |
+        sed "s|^|$page: no reason is in the row: |"
 }
 
 # docs/api.md has every call of the headers, with the words of its comment.

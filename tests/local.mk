@@ -64,7 +64,7 @@ $(hip_programs): LDADD += libfakehip.la
 endif
 EXTRA_DIST += %D%/amd %D%/check_layers.awk %D%/check_lists.awk %D%/check_locks.h %D%/check_structure.awk %D%/cmake/CMakeLists.txt %D%/cmake/helper.c \
 	%D%/cpp/test_cpp.cpp %D%/declared.awk %D%/emu %D%/fake_rccl.c %D%/install_consumer.c %D%/leaks.supp %D%/prose.awk %D%/python/compile_triton.py \
-	%D%/python/support.py %D%/python/test_ccl.py %D%/python/test_context.py %D%/python/test_end.py %D%/python/test_gpu.py %D%/python/test_interrupt.py \
+	%D%/python/measured.py %D%/python/support.py %D%/python/test_bench.py %D%/python/test_ccl.py %D%/python/test_context.py %D%/python/test_end.py %D%/python/test_gpu.py %D%/python/test_interrupt.py \
 	%D%/python/test_library.py %D%/python/test_lifetime.py %D%/python/test_ops.py %D%/python/test_process_group.py %D%/python/test_representations.py \
 	%D%/python/test_spawn.py %D%/python/test_tensors.py %D%/python/test_torch_backend.py %D%/python/test_torch_programs.py \
 	%D%/python/torch_calls.py %D%/python/torch_symm_mem.py %D%/python/torch_training.py %D%/python/test_transfer.py %D%/python/test_triton.py \

@@ -118,7 +118,7 @@ two_nodes() { # ARRAYS
 }
 two_nodes numpy
 export IRIS_TEST_ARRAYS=numpy
-for test in end interrupt spawn; do
+for test in bench end interrupt spawn; do
     step "test_$test" "$venv" -m unittest -q test_$test
 done
 example=$here/../python/examples/rows.py

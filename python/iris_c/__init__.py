@@ -8,7 +8,8 @@
 docs/python.md is the manual.
 """
 
-from . import ccl, ops
+from . import bench, ccl, ops
+from ._bootstrap import is_simulation_env
 from ._context import Iris, iris
 from ._errors import (
     BackendError,
@@ -35,6 +36,7 @@ from ._log import DEBUG, ERROR, INFO, WARNING, set_logger_level
 from ._random import Generator
 from ._spawn import RankError, spawn
 from ._transfer import AddressMap
+from .bench import do_bench
 
 #: The version of the loaded library.
 __version__: str = _call.iris_version().decode()
@@ -66,8 +68,11 @@ __all__ = [
     "UnsupportedError",
     "WARNING",
     "WaitInterrupted",
+    "bench",
     "ccl",
+    "do_bench",
     "iris",
+    "is_simulation_env",
     "ops",
     "set_logger_level",
     "spawn",

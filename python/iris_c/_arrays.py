@@ -256,6 +256,10 @@ class NumpyArrays(_Arrays):
         if device not in (None, "cpu"):
             raise _mismatch(device, "cpu")
 
+    def filler_of(self, dtype: int) -> Any:
+        """The value that empty() fills memory with. None: it fills nothing."""
+        return None
+
     def with_gradient(self, array: Any) -> Any:
         """Raises an error, because only torch has gradients."""
         raise ValueError("requires_grad=True: NumPy arrays have no gradients")
@@ -432,6 +436,22 @@ class TorchArrays(_Arrays):
             self.device.index,
         ):
             raise _mismatch(device, self.device)
+
+    def filler_of(self, dtype: int) -> Any:
+        """The value that empty() fills memory with, as torch's flags say.
+        None: it fills nothing."""
+        torch = self._torch
+        # Torch 1 does not have the second flag, which is set by default.
+        flags = getattr(torch.utils, "deterministic", None)
+        asked = getattr(flags, "fill_uninitialized_memory", True)
+        if not asked or not torch.are_deterministic_algorithms_enabled():
+            return None
+        kind: Any = self._types[dtype]
+        if kind is torch.bool:
+            return True
+        if kind.is_floating_point or kind.is_complex:
+            return float("nan")
+        return torch.iinfo(kind).max
 
     def with_gradient(self, array: Any) -> Any:
         """The tensor, whose later operations autograd records."""

@@ -11,6 +11,33 @@ import uuid
 from typing import Any, Dict, Optional
 
 
+#: The variables of launchers, as in docs/running.md.
+_LAUNCHERS = (
+    ("IRIS_RANK", "IRIS_NUM_RANKS"),
+    ("RANK", "WORLD_SIZE"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
+    ("PMIX_RANK",),
+    ("PMI_RANK",),
+)
+
+
+def is_simulation_env() -> bool:
+    """Whether the environment asks for the simulation, by upstream's variable
+    or by IRIS_BACKEND."""
+    asked = os.environ.get("IRIS_SIMULATION", "").strip().lower()
+    backend = os.environ.get("IRIS_BACKEND", "").lower()
+    return asked in ("1", "true", "yes") or backend == "sim"
+
+
+def is_launched() -> bool:
+    """Whether a launcher started this process as a rank, or the program has a
+    process group."""
+    return process_group() is not None or any(
+        all(name in os.environ for name in names) for names in _LAUNCHERS
+    )
+
+
 def process_group() -> Optional[Any]:
     """torch.distributed if the program has initialised it, else None."""
     # A program that does not use torch must not pay for its import.

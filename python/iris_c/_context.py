@@ -322,6 +322,7 @@ class Iris(Tensors, Transfers):
         """
         members = self._groups.handle_of(group)
         call.iris_device_barrier(self.handle, self._streams.current(), members)
+        self._streams.finish()
 
     def broadcast(self, value: Any, src: int = 0, group: Any = None) -> Any:
         """The value of rank `src`, on every member of the group. Collective

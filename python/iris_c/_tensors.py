@@ -56,13 +56,19 @@ class Tensors:
         pin_memory: bool = False,
         memory_format: Any = None,
     ) -> Any:
-        """A tensor whose contents are undefined. `pin_memory` has no effect;
-        it is for programs that pass it."""
+        """A tensor whose contents are undefined, or NaN or the largest number
+        of the type if torch is told to be deterministic, as in PyTorch."""
+        self._check_pinned(pin_memory)
         asked = self._asked(layout, device, out)
         asked.dtype = self._arrays.dtype_of(dtype, "float")
         asked.format = self._arrays.format_of(memory_format)
         shape = _values.shape(size)
-        return self._made("iris_empty", shape, asked, out, requires_grad)
+        filler = self._arrays.filler_of(asked.dtype)
+        if filler is None:
+            return self._made("iris_empty", shape, asked, out, requires_grad)
+        return self._made(
+            "iris_full", shape, _values.value(filler), asked, out, requires_grad
+        )
 
     def zeros(
         self,
@@ -192,6 +198,7 @@ class Tensors:
         pin_memory: bool = False,
     ) -> Any:
         """Random numbers, uniform in [0, 1)."""
+        self._check_pinned(pin_memory)
         asked = self._asked(layout, device, out, self._drawing(generator))
         asked.dtype = self._arrays.dtype_of(dtype, "float")
         shape = _values.shape(size)
@@ -209,6 +216,7 @@ class Tensors:
         pin_memory: bool = False,
     ) -> Any:
         """Random numbers of the standard normal distribution."""
+        self._check_pinned(pin_memory)
         asked = self._asked(layout, device, out, self._drawing(generator))
         asked.dtype = self._arrays.dtype_of(dtype, "float")
         shape = _values.shape(size)
@@ -270,6 +278,14 @@ class Tensors:
             ctypes.byref(view),
         )
         return self._array(view)
+
+    @staticmethod
+    def _check_pinned(pin_memory: bool) -> None:
+        if pin_memory:
+            raise ValueError(
+                "pin_memory=True: memory of the heap cannot be pinned; leave"
+                " it out"
+            )
 
     def _drawing(self, generator: Any) -> Any:
         return self._arrays.generator_of(generator)

@@ -9,7 +9,7 @@ from . import _structs
 from ._lib import call
 from ._session import Session
 from ._structs import Tensor, Tile
-from ._values import CONTIGUOUS
+from ._values import CONTIGUOUS, whole
 
 #: iris_direction_t
 PUT, GET = 0, 1
@@ -29,7 +29,7 @@ class Transfers:
     Common arguments:
         flag: a tensor on the heap whose first element is an int64.
         stream: a torch.cuda.Stream; None: torch's current one. On the CPU a
-            call is complete when it returns.
+            call without a channel is complete when it returns.
         channel: the number of a separate stream for copies, as in upstream.
             A copy there starts after the earlier work of torch's current
             stream, and runs beside its later work. quiet() waits for it.
@@ -151,7 +151,7 @@ class Transfers:
         kind = Tile * len(tiles)
         call.iris_tiles_on_stream(
             self.handle, PUT, kind(*targets), kind(*sources), len(tiles),
-            dst_rank, queue,
+            whole(dst_rank, "dst_rank"), queue,
         )
         self._announce(signal_flag, signal_value, dst_rank, queue)
         self._end(channel, async_op)
@@ -231,6 +231,7 @@ class Transfers:
         self, name: str, dst: Tensor, src: Tensor, rank: int, queue: Any
     ) -> None:
         """Does a put or get: of one range if both sides are dense, else of a tile."""
+        rank = whole(rank, "rank")
         if dst.dtype != src.dtype:
             kinds = [call.iris_dtype_name(one.dtype) for one in (dst, src)]
             raise ValueError(
@@ -287,7 +288,7 @@ class Transfers:
     ) -> None:
         call.iris_put_signal_on_stream(
             self.handle, None, None, 0, self._word(flag),
-            value & ((1 << 64) - 1), SIGNALS[op], rank, queue,
+            value & ((1 << 64) - 1), SIGNALS[op], whole(rank, "rank"), queue,
         )
 
     def _wait(self, flag: Any, value: int, cmp: str, queue: Any) -> None:

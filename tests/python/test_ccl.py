@@ -203,6 +203,30 @@ class Ccl(support.TestCase):
             self.ccl.all_gather(out, place(inputs[self.rank]))
             self.assert_has(out, numpy.concatenate(inputs))
 
+    def test_ragged_sizes_stay_within_the_output(self):
+        """Upstream's issue 532: its tiles wrote beyond the output."""
+        for variant in ("auto", "push", "pull"):
+            config = Config(
+                all_gather_variant=variant, block_size_m=32, block_size_n=64
+            )
+            for shape, dtype in (
+                ((1, 1), "int8"),
+                ((33, 7), "int16"),
+                ((5, 129), "float16"),
+                ((129, 65), "float32"),
+                ((3, 4099), "int8"),
+            ):
+                inputs = self.members(shape, dtype)
+                total = inputs[0].size * self.ranks
+                whole = self.on_heap(numpy.full(total + 64, 77, dtype))
+                rows = (shape[0] * self.ranks, shape[1])
+                out = whole[32 : 32 + total].reshape(rows)
+                given = self.on_heap(inputs[self.rank])
+                self.ccl.all_gather(out, given, config=config)
+                self.assert_has(out, numpy.concatenate(inputs))
+                self.assertEqual(support.plain(whole[:32]), [77] * 32)
+                self.assertEqual(support.plain(whole[-32:]), [77] * 32)
+
     def test_all_gather_of_ones_own_part_is_in_place(self):
         inputs = self.members((6, 2))
         out = self.on_heap(numpy.zeros((6 * self.ranks, 2), "float32"))

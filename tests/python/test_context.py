@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """A context: who it says it is, barriers, broadcast, groups."""
 
+import os
 import pickle
 import unittest
+import unittest.mock
 
 import iris_c
 import support
@@ -26,6 +28,18 @@ class Context(support.TestCase):
         self.assertRegex(self.ctx.device, "^(cpu|cuda:[0-9]+)$")
         self.assertGreater(self.ctx.get_cu_count(), 0)
         self.assertEqual(self.ctx.lost_rank(), -1)
+
+    def test_the_environment_asks_for_the_simulation(self):
+        self.assertIsInstance(self.ctx, iris_c.Iris)
+        for asked, backend, found in (
+            ("", "", False), ("1", "", True), ("True", "sim", True),
+            ("0", "", False), ("", "sim", True), ("", "hip", False),
+        ):
+            names = {"IRIS_SIMULATION": asked, "IRIS_BACKEND": backend}
+            with unittest.mock.patch.dict(os.environ, names):
+                self.assertIs(iris_c.is_simulation_env(), found)
+        if iris_c.is_simulation_env():
+            self.assertEqual(self.ctx.backend_name, "sim")
 
     def test_a_broadcast_brings_any_value_from_any_rank(self):
         values = [42, 3.25, True, "text", {"a": [1]}, (1, "x"), b"bytes"]
@@ -64,12 +78,26 @@ class Context(support.TestCase):
     def test_barriers_take_no_group_a_list_and_a_group(self):
         everybody = list(range(self.ranks))
         group = self.ctx.group(everybody[::-1])
+        self.assertIsInstance(group, iris_c.Group)
         self.assertEqual(group.index(), self.ranks - 1 - self.rank)
         for members in (None, everybody, group):
             self.ctx.barrier(group=members)
             self.ctx.device_barrier(group=members)
         self.ctx.barrier()
         group.destroy()
+
+    @support.needs_ranks(2)
+    def test_a_device_barrier_is_complete_on_the_cpu(self):
+        seen = self.ctx.zeros(self.ranks, dtype="int64")
+        there = [self.ctx.as_remote(seen, peer) for peer in range(self.ranks)]
+        for turn in range(1, 10):
+            if self.rank == turn % self.ranks:
+                sum(range(300000))  # late: who does not wait sees the last turn
+            for peer in there:
+                peer[self.rank] = turn
+            self.ctx.device_barrier()
+            self.assertEqual(support.plain(seen), [turn] * self.ranks)
+            self.ctx.device_barrier()
 
     @support.needs_ranks(4)
     def test_disjoint_groups_broadcast_side_by_side(self):
@@ -100,6 +128,25 @@ class Context(support.TestCase):
     def test_a_context_cannot_be_pickled(self):
         with self.assertRaisesRegex(TypeError, "cannot be pickled"):
             pickle.dumps(self.ctx)
+
+    def test_messages_below_the_level_are_not_printed(self):
+        program = """
+ctx = iris()
+for level in iris_c.DEBUG, iris_c.INFO, iris_c.WARNING, iris_c.ERROR:
+    iris_c.set_logger_level(level)
+    for name in "debug", "info", "warning", "error":
+        getattr(ctx, name)(f"{name} at {level}")
+"""
+        _, texts = support.finish(support.start(program))
+        levels = (10, "debug"), (20, "info"), (30, "warning"), (40, "error")
+        wanted = [
+            f"[Iris] [0/1] {name} at {level}"
+            for level, _ in levels
+            for number, name in levels
+            if number >= level
+        ]
+        found = [line for line in texts[0].splitlines() if " at " in line]
+        self.assertEqual(found, wanted)
 
     def test_a_level_that_is_none_is_an_error(self):
         with self.assertRaisesRegex(ValueError, "iris_c.DEBUG"):

@@ -178,13 +178,8 @@ class Ops(support.TestCase):
             a, b = self.tensor(a.copy()), self.tensor(b)
             out = self.tensor(numpy.zeros(expected.shape, "float32"))
             plain = name.replace("_by_rows", "")
-            preamble = getattr(self.ops, plain + "_preamble")
-            if name == "all_gather_matmul":
-                workspace = preamble(a, b)  # as upstream
-            elif name == "all_gather_matmul_by_rows":
-                workspace = preamble(a, b, output_tensor=out)
-            else:
-                workspace = preamble(out, a, b, ops.FusedConfig())
+            workspace = self.prepared(name, out, a, b, ops.FusedConfig())
+            self.assertIsInstance(workspace, ops.FusedWorkspace)
             for _ in range(3):
                 used = getattr(self.ops, plain)(out, a, b, workspace=workspace)
                 self.assertIs(used, workspace)
@@ -192,6 +187,57 @@ class Ops(support.TestCase):
             workspace.destroy()
             with self.assertRaisesRegex(ValueError, "destroyed"):
                 getattr(self.ops, plain)(out, a, b, workspace=workspace)
+
+    def prepared(self, name, out, a, b, config):
+        """A workspace for the operation that the name is of."""
+        preamble = getattr(self.ops, name.replace("_by_rows", "") + "_preamble")
+        if name == "all_gather_matmul":
+            return preamble(a, b, config)
+        if name == "all_gather_matmul_by_rows":
+            return preamble(a, b, config, output_tensor=out)
+        return preamble(out, a, b, config)
+
+    def test_a_workspace_serves_blocks_of_any_size(self):
+        """Upstream's issues 463 and 481: a workspace has a lock for each block,
+        and smaller blocks write beyond them."""
+        variants = ("atomic", "ring", "two_shot", "one_shot", "spinlock")
+        for name in self.NAMES:
+            a, b, expected, _ = self.case(name, 70, 33, 2 * self.ranks)
+            a, b = self.tensor(a.copy()), self.tensor(b)
+            out = self.tensor(numpy.zeros(expected.shape, "float32"))
+            large = ops.FusedConfig(block_size_m=256, block_size_n=256)
+            before = self.ctx.full((1000,), 77)
+            workspace = self.prepared(name, out, a, b, large)
+            behind = self.ctx.full((1000,), 77)
+            for variant in variants:
+                with self.subTest(name=name, variant=variant):
+                    small = ops.FusedConfig(
+                        1, self.ranks, all_reduce_variant=variant
+                    )
+                    function = getattr(self.ops, name.replace("_by_rows", ""))
+                    function(out, a, b, config=small, workspace=workspace)
+                    self.assertEqual(support.plain(out), expected.tolist())
+                    for guard in (before, behind):
+                        self.assertTrue((guard == 77).all())
+            workspace.destroy()
+
+    def test_sizes_may_change_without_a_preamble(self):
+        """Upstream's issue 464: only some ranks prepare, and wait for ever."""
+        name = "matmul_all_reduce"
+        for shape in ((2, 3, 4), (64, 32, 8), (1, 1, 1), (65, 32, 8)):
+            self.check(name, shape)
+
+    @support.needs_ranks(2)
+    def test_a_preamble_of_some_ranks_is_told_to_all(self):
+        """Upstream's issue 464 again: ranks take different ways."""
+        ctx = iris_c.iris(1 << 20, arrays=support.ARRAYS)
+        zeros = [ctx.zeros(4, 4) for _ in range(3)]
+        call = ctx.ops.matmul_all_reduce
+        if self.rank == 0:
+            call = ctx.ops.matmul_all_reduce_preamble
+        with self.assertRaises(iris_c.MismatchError) as caught:
+            call(*zeros)
+        self.assertIn("matmul_all_reduce_preamble", str(caught.exception))
 
     def test_a_workspace_that_is_too_small_is_made_larger(self):
         if self.ranks == 1:
@@ -204,10 +250,12 @@ class Ops(support.TestCase):
         workspace = self.ops.matmul_reduce_scatter_preamble(
             small[2], small[0], small[1]
         )
+        behind = self.ctx.full((1000,), 77)
         with self.assertRaisesRegex(MemoryError, "the workspace has"):
             self.ops.matmul_reduce_scatter(
                 large[2], large[0], large[1], workspace=workspace
             )
+        self.assertTrue((behind == 77).all())
         self.ops.matmul_reduce_scatter_preamble(
             large[2], large[0], large[1], None, workspace
         )
@@ -269,6 +317,8 @@ class Ops(support.TestCase):
                 ),
             ),
             (TypeError, "is needed", (zeros(4, 5), [[1.0]], zeros(3, 5))),
+            # As in one example of upstream's.
+            (TypeError, "not .*Iris", (*[zeros(4, 4)] * 3, self.ctx)),
         ):
             with self.subTest(text=text):
                 with self.assertRaisesRegex(error, text):

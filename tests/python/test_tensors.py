@@ -114,6 +114,12 @@ class Creation(support.TestCase):
         ):
             self.ctx.zeros(1 << 40)
 
+    def test_memory_that_should_be_pinned_is_refused(self):
+        for make in (self.ctx.empty, self.ctx.rand, self.ctx.randn):
+            with self.assertRaisesRegex(ValueError, "pin_memory=True"):
+                make(2, pin_memory=True)
+            self.assertEqual(len(make(2, pin_memory=False)), 2)
+
     def test_copies_and_pickles_are_not_on_the_heap(self):
         made = self.ctx.full((3,), 7)
         for copied in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
@@ -318,6 +324,44 @@ class Torch(support.TestCase):
                 like, memory_format=torch.contiguous_format
             )
             self.assertTrue(array.is_contiguous())
+
+    def test_empty_is_filled_where_torch_is_deterministic(self):
+        import torch
+
+        kinds = "int8 uint8 int16 int32 int64 uint16 uint32 uint64".split()
+        kinds = [getattr(torch, name, None) for name in kinds]
+        cases = [(kind, torch.iinfo(kind).max) for kind in kinds if kind]
+        cases.append((torch.bool, True))
+        for name in "float16 bfloat16 float32 float64 complex64".split():
+            cases.append((getattr(torch, name), math.nan))
+        torch.use_deterministic_algorithms(True)
+        self.addCleanup(torch.use_deterministic_algorithms, False)
+        for kind, value in cases:
+            wanted = torch.full((3, 5), value, dtype=kind).tolist()
+            out = self.ctx.zeros(15, dtype=kind)
+            for array in (
+                self.ctx.empty(3, 5, dtype=kind),
+                self.ctx.empty(3, 5, dtype=kind, out=out),
+                self.ctx.allocate_symmetric(3, 5, dtype=kind)[0],
+            ):
+                with self.subTest(kind=kind):
+                    self.assertEqual(str(array.tolist()), str(wanted))
+
+    def test_empty_leaves_memory_alone_where_the_flags_say_so(self):
+        import torch
+
+        out = self.ctx.full((4,), 7.0)
+        self.assertEqual(plain(self.ctx.empty(4, out=out)), [7.0] * 4)
+        if not hasattr(torch.utils, "deterministic"):
+            return  # Torch 1 has one flag only.
+        torch.use_deterministic_algorithms(True)
+        self.addCleanup(torch.use_deterministic_algorithms, False)
+        flags = torch.utils.deterministic
+        self.addCleanup(setattr, flags, "fill_uninitialized_memory", True)
+        flags.fill_uninitialized_memory = False
+        self.assertEqual(plain(self.ctx.empty(4, out=out)), [7.0] * 4)
+        flags.fill_uninitialized_memory = True
+        self.assertTrue(self.ctx.empty(4, out=out).isnan().all())
 
     def test_gradients_are_recorded(self):
         array = self.ctx.full((3,), 2.0, requires_grad=True)

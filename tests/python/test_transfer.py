@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import unittest
 
+import iris_c
 import support
 from support import address, plain
 
@@ -122,6 +123,15 @@ class Transfer(support.TestCase):
         ):
             with self.assertRaisesRegex(ValueError, text):
                 raises()
+        for raises, text in (
+            (lambda: ctx.put(given, other, 0), "is needed, not .*int"),
+            (lambda: ctx.put(given, other), "(?s)rank .* is not a whole number"),
+            (lambda: ctx.get(given, 0.5), "rank 0.5 is not a whole number"),
+            (lambda: ctx.put_tile(other, "0", given, 4), "dst_rank '0' is not"),
+            (lambda: ctx.signal(given, None), "rank None is not"),
+        ):
+            with self.assertRaisesRegex(TypeError, text):
+                raises()
         ctx.barrier()
 
     def test_addresses_are_translated(self):
@@ -142,6 +152,7 @@ class Transfer(support.TestCase):
         self.assertEqual(len(offsets), 1)
         self.assertEqual(plain(bases)[self.rank], address(made))
         map = self.ctx.address_map(made)
+        self.assertIsInstance(map, iris_c.AddressMap)
         self.assertEqual((map.local_rank, map.allocation_base,
                           map.allocation_bytes),
                          (self.rank, address(made), 60))

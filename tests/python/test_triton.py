@@ -88,6 +88,10 @@ def move(x, out, there, me, peer, ranks, bases, HOW: tl.constexpr):
         it.put_tile(x, out, m, n, 5, 7, 7, 9, me, peer, bases, 4, 4)
     elif HOW == "get":
         it.get_tile(x, out, m, n, 5, 7, 7, 9, peer, me, bases, 4, 4)
+    elif HOW == "pointers":
+        value = it.load_tile(x, m, n, 5, 7, 7, 1, me, peer, bases, 4, 4)
+        places, mask = it.tile_pointers(out, n, m, 7, 5, 9, 1, 4, 4)
+        tl.store(places, value, mask=mask)
     else:
         value = it.load_tile(x, m, n, 5, 7, 7, 1, me, peer, bases, 4, 4)
         it.store_tile(out, value, n, m, 7, 5, 9, 1, me, me, bases, 4, 4)
@@ -97,14 +101,14 @@ rank, ranks = ctx.get_rank(), ctx.get_num_ranks()
 bases, peer = ctx.get_heap_bases(), (rank + 1) % ranks
 x = ctx.arange(100 * rank, 100 * rank + 35).reshape(5, 7)
 count = ctx.zeros(1, dtype="int64")
-for how in "put", "get", "load":
+for how in "put", "get", "load", "pointers":
     out = ctx.full((8, 9), -1)
     ctx.barrier()
     move[(2, 2)](x, out, count, rank, peer, ranks, bases, how)
     ctx.barrier()
     other = torch.arange(35).reshape(5, 7) + 100 * peer
     expected = torch.full((8, 9), -1)
-    if how == "load":
+    if how in ("load", "pointers"):
         # Block (m, n) of a matrix comes to be block (n, m) of the other.
         block = torch.zeros(8, 8, dtype=torch.int64)
         block[:5, :7] = other
@@ -116,13 +120,46 @@ for how in "put", "get", "load":
     else:
         expected[:5, :7] = other
     assert out.equal(expected), (how, out, expected)
-assert count.item() == -24, count
+assert count.item() == -32, count
 ctx.barrier()
 """,
             2,
             TRITON_INTERPRET="1",
         )
         self.assertEqual(codes, [0, 0], texts)
+
+    def test_what_kernels_push_is_there_behind_a_device_barrier(self):
+        """aiter's pull request 4856: an all_gather by pushes read old values."""
+        codes, texts = self.run_program(
+            """
+import iris_c.triton as it
+
+@triton.jit
+def push(shard, out, me, ranks, bases, COUNT: tl.constexpr):
+    lanes = tl.program_id(0) * 64 + tl.arange(0, 64)
+    for peer in range(ranks):
+        it.put(shard + lanes, out + me * COUNT + lanes, me, peer, bases,
+               mask=lanes < COUNT)
+
+rank, ranks = ctx.get_rank(), ctx.get_num_ranks()
+bases, count = ctx.get_heap_bases(), 130
+shard = ctx.zeros(count, dtype="int32")
+out = ctx.full((ranks, count), -1, dtype="int32")
+place = torch.arange(count, dtype=torch.int32, device=out.device)
+for turn in range(1, 11):
+    shard.copy_(place + 1000 * rank + 10000 * turn)
+    push[(3,)](shard, out, rank, ranks, bases, count)
+    ctx.device_barrier()
+    for peer in range(ranks):
+        wanted = place + 1000 * peer + 10000 * turn
+        assert out[peer].equal(wanted), (turn, peer, out[peer])
+    ctx.device_barrier()
+ctx.barrier()
+""",
+            3,
+            TRITON_INTERPRET="1",
+        )
+        self.assertEqual(codes, [0, 0, 0], texts)
 
     def test_events_of_kernels_are_in_the_trace(self):
         codes, texts = self.run_program(
