@@ -194,6 +194,16 @@ mutant "waits that do not rest" waits core/atomic.h \
     's/__builtin_amdgcn_s_sleep\(1\);//'
 mutant "a report that is not released" waits core/wait.h \
     's/release = iris_d_order\(IRIS_RELEASE,/release = iris_d_order(IRIS_RELAXED,/'
+mutant "waits for any of several signals that acquire nothing" waits core/signals.h \
+    's/iris_d_reached\(&set.signals\[i\], condition, &seen\)/iris_d_holds(condition, seen = iris_d_peek(\&set.signals[i], condition.kind))/'
+mutant "waits for any of several signals that poll at agent scope" waits core/signals.h \
+    's/iris_d_reached\(&set.signals\[i\], condition, &seen\)/iris_d_holds(condition, seen = iris_d_load(iris_d_global((uintptr_t)\&set.signals[i]), 8, iris_d_order(IRIS_RELAXED, IRIS_SCOPE_AGENT))) \&\& (iris_d_polled(), 1)/'
+mutant "waits for any of several signals that do not rest" waits core/signals.h \
+    's/iris_d_wait_poll\(dev, &wait\);//'
+mutant "waits for any of several signals that do not look again" waits core/signals.h \
+    's/found = iris_d_scan\(dev, set, condition, indices_p\);$/found = 1;/'
+mutant "waits for all of several signals that acquire nothing" waits core/signals.h \
+    's/\(void\)iris_wait_until_u64\(dev, &signals\[i\], cmp, value\);/while (!iris_d_holds(iris_d_condition(IRIS_D_KIND_u64, cmp, value), iris_d_peek(\&signals[i], IRIS_D_KIND_u64))) { iris_d_pause(); }/'
 
 # The barrier between ranks.
 mutant "a rank barrier that announces at workgroup scope" ranks wg/barrier.h \
