@@ -41,6 +41,7 @@ part_for() {
     bits* | orders* | accesses* | writeback*) part=orders ;;
     records*) part=traced options=(-DIRIS_TRACE=1) ;;
     *kernels/ccl_space.h | *kernels/ccl_meet.h) ;;
+    *kernels/ccl_batch.h) options+=(-DAMD_NARROW_ccl_batch -DIRIS_MAX_LANES=256) ;;
     steps* | *wg_ccl.h) options+=(-DAMD_NARROW_ccl_wg) ;;
     *kernels/ccl_exchange.h) options+=(-DAMD_NARROW_ccl_packet) ;;
     *kernels/ccl_loose.h) options+=(-DAMD_NARROW_ccl_unordered) ;;

@@ -302,6 +302,18 @@ function check_steps(    packet) {
         "a kernel goes on before all lanes have what they received")
 }
 
+# Lanes combine other units than they have sent, and out may be in.
+function check_batch(    packet) {
+    packet = "^store global_store_dwordx4" tail(store_bits["SYSTEM"])
+    workgroups++
+    rule("steps", !leads(packet, "^store global_store_dwordx2$", nothing),
+        "no sum of a batch is stored")
+    rule("steps", leads(packet, "^store global_store_dwordx2$", "^barrier "),
+        "sums of a batch are stored before all lanes have sent")
+    rule("steps", number_of("^load packet$") < 8,
+        "a batch has fewer than 8 packets under way")
+}
+
 # Ahead of any update of 4 bytes, which takes the place, stands a look at how
 # many there are.
 function check_records() {
@@ -345,6 +357,8 @@ function check_ccl(    heard) {
         check_packets()
     if (kernel ~ /wg_packet$/)
         check_steps()
+    if (kernel ~ /batch_packet$/)
+        check_batch()
     if (kernel !~ meets)
         return
     met++

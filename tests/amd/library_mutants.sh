@@ -118,6 +118,15 @@ for gpu in gfx942 gfx950; do
 done
 gpu=gfx942
 
+# Lanes with several packets each.
+mutant "a batch whose sums are stored before all lanes have sent" steps \
+    kernels/ccl_batch.h \
+    '/iris_d_ccl_send_batches\(wg, step, args->exchange\);/,/fold/ s/iris_wg_barrier\(wg\);//'
+mutant "a batch that does not look whether its packets have come" packets \
+    kernels/ccl_batch.h 's/missing = half != NULL \? half : missing;/(void)half;/'
+mutant "a batch that looks at one packet" steps kernels/ccl_batch.h \
+    's/k < polled->slots && u < polled->range.units$/p == 0/'
+
 # Without an order.
 mutant "a ring that passes on relaxed" data kernels/ccl_loose.h \
     "$(within iris_d_ccl_pass 's/IRIS_RELEASE/IRIS_RELAXED/')"
