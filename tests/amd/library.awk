@@ -316,8 +316,12 @@ function check_batch(    packet) {
 
 # Ahead of any update of 4 bytes, which takes the place, stands a look at how
 # many there are.
-function check_records() {
+function check_records(    i) {
     recorded++
+    for (i = 1; i <= count; i++)
+        rule("records", events[i] ~ /^atomic global_atomic_add$/ &&
+            reaches(i, "^store ", "^branch "),
+            "a record is written whether or not there is room")
     # Polls of packets are no records.
     rule("records", kernel !~ /_once_/ &&
         !next_of("^atomic global_atomic_add$", 0), "no record takes a place")

@@ -170,3 +170,7 @@ mutant "records whose number is read at workgroup scope" records watch/record.h 
     "$(within iris_d_record_slot 's/SCOPE_AGENT/SCOPE_WG/')"
 mutant "records that take a place at system scope" records watch/record.h \
     "$(within iris_d_record_slot 's/SCOPE_AGENT/SCOPE_SYSTEM/')"
+mutant "records of a full buffer" records watch/record.h \
+    's/if \(slot >= iris_d_trace_word\(dev, IRIS_CONTEXT_TRACE_MAX_EVENTS\)\) \{/if (0) {/'
+mutant "records whose number wraps around" records watch/record.h \
+    's/if \(iris_d_record_full\(.*/if (0) {/'
