@@ -16,7 +16,7 @@ trap 'exit 1' HUP INT TERM
 
 amd_headers "$srcdir/device" "$dir/include" || exit 1
 
-narrow=(ccl_{reduce,matrix,move,near,packet,unordered} fill random matmul ccl_wg)
+narrow=(ccl_{reduce,matrix,move,near,packet,unordered,pairs} fill random matmul ccl_wg)
 
 # check WHAT GPU COMPILER OPTION...: `all`; `calls`, all but the library's kernels of
 # many types; `traced`, the library's kernels that record what they do; `narrow`, the

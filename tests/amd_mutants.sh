@@ -35,7 +35,7 @@ part_for() {
     part=narrow options=(-DAMD_CODE_SAMPLE)
     case "$1 $2" in
     none*) part=none options+=(-DAMD_{waits,signals,ranks,bulk,products}
-        -DAMD_NARROW_{ccl_{reduce,move,packet,unordered,wg},fill,matmul}) ;;
+        -DAMD_NARROW_{ccl_{reduce,move,packet,unordered,wg,pairs},fill,matmul}) ;;
     products* | *product_gpu.h) part=protocols options+=(-DAMD_products) ;;
     waits* | signals* | ranks* | bulk*) part=protocols options+=("-DAMD_$1") ;;
     bits* | orders* | accesses* | writeback*) part=orders ;;
@@ -44,6 +44,7 @@ part_for() {
     *kernels/ccl_batch.h) options+=(-DAMD_NARROW_ccl_batch -DIRIS_MAX_LANES=256) ;;
     steps* | *wg_ccl.h) options+=(-DAMD_NARROW_ccl_wg) ;;
     *kernels/ccl_exchange.h) options+=(-DAMD_NARROW_ccl_packet) ;;
+    *kernels/ccl_channel.h) options+=(-DAMD_NARROW_ccl_pairs) ;;
     *kernels/ccl_loose.h) options+=(-DAMD_NARROW_ccl_unordered) ;;
     *kernels/ccl_combine.h) options+=(-DAMD_NARROW_ccl_reduce) ;;
     *kernels/*) options+=("-DAMD_NARROW_${kernels%.h}") ;;

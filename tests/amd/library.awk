@@ -229,6 +229,29 @@ function check_waits(    i) {
                 "a wait acquires nothing")
 }
 
+# One piece of a message. Lanes put it, and the leader says where it is, releases,
+# and says that it has arrived; or lanes read it, and the leader says so.
+function check_pairs(    i, wide, words) {
+    met++
+    wide = "^store global_store_dwordx4$"
+    words = announcement
+    check_waits()
+    rule("meet", leads("^invalidate ", wide, "^barrier "),
+        "lanes move a piece before the leader has waited for it")
+    if (gpu == "gfx90a") # whose words look like data
+        return
+    rule("data", !leads(wide, words, nothing), "nobody hears of a piece")
+    rule("data", leads(wide, words, "^barrier "),
+        "a piece is told of before all lanes have moved it")
+    rule("data", !leads(release, words, "^barrier "),
+        "nobody hears of a piece that is released")
+    for (i = 1; i <= count; i++)
+        if (events[i] ~ words && !reaches(i, release, "^(barrier|end) "))
+            events[i] = "store last"
+    rule("data", escapes(wide, "^store last$", "^barrier ", release),
+        "a piece is told of before it is released")
+}
+
 # A lock is taken by an update that acquires; the others, which add, do not.
 function check_locks(    i, found) {
     for (i = 1; i <= count; i++)
@@ -356,6 +379,10 @@ function contracts(    part) {
 function check_ccl(    heard) {
     collectives++
     check_collective()
+    if (kernel ~ /_(send|receive)_pairs$/) {
+        check_pairs()
+        return
+    }
     check_clear()
     if (is_packets())
         check_packets()

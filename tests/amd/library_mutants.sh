@@ -118,6 +118,20 @@ for gpu in gfx942 gfx950; do
 done
 gpu=gfx942
 
+# Messages between two members.
+mutant "a piece that arrives before it is released" data kernels/ccl_pairs.h \
+    '/iris_d_pair_send\(iris/,/^}/ s/iris_d_release_ahead\(\);//'
+mutant "a piece that is taken before that is released" data kernels/ccl_pairs.h \
+    '/^iris_d_pair_receive\(/,/^}/ s/iris_d_release_ahead\(\);//'
+mutant "a piece that arrives before all lanes have put it" data kernels/ccl_pairs.h \
+    '/iris_d_pair_send\(iris/,/^}/ { /iris_d_pair_put/,/leader/ s/iris_wg_barrier\(wg\);// }'
+mutant "a piece that is taken before all lanes have it" data kernels/ccl_pairs.h \
+    '/iris_d_pair_bytes\(wg, to, piece, bytes\);/,/leader/ s/iris_wg_barrier\(wg\);//'
+mutant "a piece that lanes move before their leader has waited" meet \
+    kernels/ccl_channel.h '/ iris_d_pair_wait\(/,/^}/ s/iris_wg_barrier\(wg\);//'
+mutant "a piece that is told of at agent scope" scopes kernels/ccl_channel.h \
+    '/void iris_d_pair_tell\(/,/^}/ s/IRIS_D_AHEAD, IRIS_SCOPE_SYSTEM/IRIS_D_AHEAD, IRIS_SCOPE_AGENT/'
+
 # Lanes with several packets each.
 mutant "a batch whose sums are stored before all lanes have sent" steps \
     kernels/ccl_batch.h \
