@@ -68,6 +68,9 @@ static const struct iris_lt_dialect dialect = {
     .name = "hipBLASLt",
     .prefix = "hipblasLt",
     .places = {names, variables, patterns},
+    /* Products of two streams by one handle wait for each other
+     * (rocm-libraries #10951). */
+    .num_handles = 8,
     .algorithm_bytes = ALGORITHM_BYTES,
     .type_f32 = TYPE_F32,
     .type_f16 = TYPE_F16,
