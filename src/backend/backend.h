@@ -27,7 +27,7 @@
  * three tables on an instance. docs/backends.md is the manual; only calls.h
  * calls the slots. */
 
-#define IRIS_HANDLE_BYTES 128
+#define IRIS_HANDLE_BYTES 160
 
 /* The core commits memory in multiples of this size, or of page_bytes if that
  * is larger. */
@@ -89,6 +89,7 @@ struct iris_device_info {
     size_t page_bytes; /* memory comes in multiples of this */
     int has_graphs;    /* 0: capture_begin is unsupported */
     enum iris_memory_kind memory;
+    char heap[48]; /* its kind of memory, for people; empty: the host's */
 };
 
 /* The devices of a backend on this machine, found without opening one: for

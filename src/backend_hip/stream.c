@@ -268,6 +268,7 @@ static void destroy_stream(struct hip_stream *stream) IRIS_UNCHECKED
     }
     if (stream->owned) {
         destroy_native(&stream->native);
+        iris_i_hip_return_queue(stream->hip);
     }
     pthread_mutex_destroy(&stream->lock);
     free(stream);
@@ -306,12 +307,16 @@ iris_status_t iris_i_hip_stream_create(struct iris_backend *backend,
     struct hip_backend *hip = (struct hip_backend *)backend;
     HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
     hipStream_t native = NULL;
-    iris_status_t status =
-        iris_i_hip_fail(hip, create_native(hip, &native), "no stream");
+    iris_status_t status = iris_i_hip_take_queue(hip);
 
+    if (status != IRIS_OK) {
+        return status;
+    }
+    status = iris_i_hip_fail(hip, create_native(hip, &native), "no stream");
     status = status ? status : create_stream(hip, native, true, stream_p);
     if (status != IRIS_OK) {
         destroy_native(&native);
+        iris_i_hip_return_queue(hip);
     }
     return status;
 }
