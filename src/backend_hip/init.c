@@ -187,7 +187,7 @@ static void use_vmem(struct hip_backend *hip)
                    hip->params.rank, hip->device);
 }
 
-/* The memory as the runtime gives it, which may not be what was asked for. */
+/* The memory that the runtime gives; the program may have asked for another. */
 static const char *name_heap(const struct hip_backend *hip)
 {
     if (IRIS_HIP_NVIDIA) {
