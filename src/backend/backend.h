@@ -436,9 +436,9 @@ struct iris_queue_ops {
     /* Runs `function` in this thread, for a library that enqueues work on the
      * runtime's stream itself. The device is current, the program's captures
      * forbid no call, and the work counts as the stream's. Returns the result
-     * of `function`. */
+     * of `function`; IRIS_ERR_STATE with `apart` while a stream captures. */
     iris_status_t (*call)(struct iris_stream *stream,
-                          iris_native_call_t function, void *what);
+                          iris_native_call_t function, void *what, int apart);
 };
 
 /* Declares a function for a slot of one of the tables:
@@ -585,7 +585,8 @@ iris_status_t iris_i_no_stream_wrap(struct iris_backend *backend, void *native,
                                     struct iris_stream **stream_p);
 void *iris_i_no_native(struct iris_stream *stream);
 iris_status_t iris_i_no_call(struct iris_stream *stream,
-                             iris_native_call_t function, void *what);
+                             iris_native_call_t function, void *what,
+                             int apart);
 
 /* For queues that have always done all their work. */
 iris_status_t iris_i_no_follow(struct iris_stream *stream,

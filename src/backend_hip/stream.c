@@ -364,19 +364,42 @@ static void *get_native(struct iris_stream *stream)
 struct native_call {
     iris_native_call_t function;
     void *what;
+    int apart;
 };
+
+/* Whether a stream of this backend captures, or one that the runtime's default
+ * stream would wait for. */
+static bool any_captures(struct hip_backend *hip)
+{
+    hipStreamCaptureStatus status;
+    bool found =
+        hipStreamIsCapturing(NULL, &status) == hipErrorStreamCaptureImplicit;
+
+    pthread_mutex_lock(&hip->streams_lock);
+    for (struct hip_stream *one = hip->streams; one != NULL && !found;
+         one = one->next) {
+        found = iris_i_hip_capturing(one);
+    }
+    pthread_mutex_unlock(&hip->streams_lock);
+    return found;
+}
 
 static iris_status_t do_call(struct hip_stream *stream, void *what)
 {
     const struct native_call *call = what;
 
-    return call->function(stream->native, call->what);
+    return call->apart && any_captures(stream->hip)
+               ? iris_i_hip_fail_captured(
+                     stream->hip,
+                     "the first product, which opens the GPU's library,")
+               : call->function(stream->native, call->what);
 }
 
 static iris_status_t enqueue_call(struct iris_stream *stream,
-                                  iris_native_call_t function, void *what)
+                                  iris_native_call_t function, void *what,
+                                  int apart)
 {
-    struct native_call call = {function, what};
+    struct native_call call = {function, what, apart};
 
     return enqueue_calls(stream, 1, do_call, &call);
 }

@@ -104,6 +104,7 @@ static iris_status_t open_hipblaslt(int threads, void **state_p, char *why)
 static const struct iris_blas blas = {
     .name = "hipblaslt",
     .on_gpu = 1,
+    .opens_apart = 1, /* rocm-libraries #11838 */
     .describe = iris_i_lt_describe,
     .open = open_hipblaslt,
     .close = iris_i_lt_close,

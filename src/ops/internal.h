@@ -169,6 +169,7 @@ struct iris_blas_f32 {
 struct iris_blas {
     const char *name; /* its name in settings */
     int on_gpu;       /* 1: product is called, else multiply */
+    int opens_apart;  /* 1: open may end the process while a stream captures */
 
     /* Writes the library's name and version for users: at most
      * IRIS_BLAS_WHY_BYTES. */

@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "fakeblas.h"
+#include "fakehip/fakehip.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -113,6 +114,12 @@ static int drop(void *object)
 FAKEBLAS_EXPORT int CALL(Create)(void **handle);
 int CALL(Create)(void **handle)
 {
+    struct fakehip_counts counts;
+
+    fakehip_count(&counts);
+    if (ONE_STREAM && counts.captures > 0) {
+        exit(EXIT_FAILURE); /* as hipBLASLt does */
+    }
     return make("Create", handle, sizeof(struct handle));
 }
 

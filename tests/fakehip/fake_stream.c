@@ -345,6 +345,7 @@ void fake_count_streams(struct fakehip_counts *counts_p)
     pthread_mutex_lock(&fake_streams_lock);
     for (hipStream_t one = streams; one != NULL; one = one->next) {
         counts_p->streams += one != defaults[one->device] && !one->hidden;
+        counts_p->captures += one->capture != NULL;
     }
     counts_p->graphs = fake_graphs_live;
     pthread_mutex_unlock(&fake_streams_lock);

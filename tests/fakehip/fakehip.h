@@ -84,6 +84,7 @@ struct fakehip_counts {
     int imports;     /* open IPC handles */
     int streams;     /* not the default ones */
     int graphs;      /* as captured, and made ready */
+    int captures;    /* streams that capture */
 };
 
 FAKEHIP_API void fakehip_count(struct fakehip_counts *counts_p);
