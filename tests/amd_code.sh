@@ -16,11 +16,11 @@ trap 'exit 1' HUP INT TERM
 
 amd_headers "$srcdir/device" "$dir/include" || exit 1
 
-narrow=(ccl_{reduce,matrix,move,near,packet,unordered} fill random matmul ccl_wg)
+narrow=(ccl_{reduce,matrix,move,near,packet,unordered,pairs} fill random matmul ccl_wg)
 
 # check WHAT GPU COMPILER OPTION...: `all`; `calls`, all but the library's kernels of
-# many types; `traced`, the library's kernels that record what they do; or `narrow`,
-# the library's for one type each.
+# many types; `traced`, the library's kernels that record what they do; `narrow`, the
+# library's for one type each; or `batch`, one of at most 256 lanes.
 check() {
     local what=$1 gpu=$2 name label options=() rules=()
     shift 2
@@ -34,6 +34,10 @@ check() {
         amd_kernels "*.h" amd/orders.h amd/protocols.h support/device_api.h
         rules=(-v all=1)
         options=(-DAPI_LONG="${IRIS_TEST_LONG:-0}")
+    elif [ "$what" = batch ]; then
+        echo '#include <amd/narrow.h>'
+        options=(-DIRIS_MAX_LANES=256 -DAMD_NARROW_ccl_batch)
+        label+=" batch"
     elif [ "$what" = traced ]; then
         amd_kernels "[bs]*.h"
         echo '#include <amd/narrow.h>'
@@ -57,6 +61,8 @@ check() {
 if command -v clang-19 >/dev/null 2>&1; then
     amd_later check all gfx942 clang-19 "${amd_alone[@]}"
     amd_later check traced gfx942 clang-19 "${amd_alone[@]}"
+    amd_later check batch gfx942 clang-19 "${amd_alone[@]}"
+    amd_later check batch gfx90a clang-19 "${amd_alone[@]}"
     # As the newest clang is called, so that it is seen if that cannot work.
     amd_later check narrow gfx950 clang-19 "${amd_alone[@]}" \
         -isystem "$(clang-19 -print-resource-dir)/include"
@@ -75,6 +81,7 @@ if amd_newest_clang; then
     for gpu in gfx90a gfx942 gfx950; do
         amd_later check all $gpu "${amd_newest[@]}"
         amd_later check traced $gpu "${amd_newest[@]}"
+        amd_later check batch $gpu "${amd_newest[@]}"
     done
 fi
 if [ $amd_count = 0 ]; then

@@ -35,14 +35,16 @@ part_for() {
     part=narrow options=(-DAMD_CODE_SAMPLE)
     case "$1 $2" in
     none*) part=none options+=(-DAMD_{waits,signals,ranks,bulk,products}
-        -DAMD_NARROW_{ccl_{reduce,move,packet,unordered,wg},fill,matmul}) ;;
+        -DAMD_NARROW_{ccl_{reduce,move,packet,unordered,wg,pairs},fill,matmul}) ;;
     products* | *product_gpu.h) part=protocols options+=(-DAMD_products) ;;
     waits* | signals* | ranks* | bulk*) part=protocols options+=("-DAMD_$1") ;;
     bits* | orders* | accesses* | writeback*) part=orders ;;
     records*) part=traced options=(-DIRIS_TRACE=1) ;;
     *kernels/ccl_space.h | *kernels/ccl_meet.h) ;;
+    *kernels/ccl_batch.h) options+=(-DAMD_NARROW_ccl_batch -DIRIS_MAX_LANES=256) ;;
     steps* | *wg_ccl.h) options+=(-DAMD_NARROW_ccl_wg) ;;
     *kernels/ccl_exchange.h) options+=(-DAMD_NARROW_ccl_packet) ;;
+    *kernels/ccl_channel.h) options+=(-DAMD_NARROW_ccl_pairs) ;;
     *kernels/ccl_loose.h) options+=(-DAMD_NARROW_ccl_unordered) ;;
     *kernels/ccl_combine.h) options+=(-DAMD_NARROW_ccl_reduce) ;;
     *kernels/*) options+=("-DAMD_NARROW_${kernels%.h}") ;;
@@ -194,6 +196,16 @@ mutant "waits that do not rest" waits core/atomic.h \
     's/__builtin_amdgcn_s_sleep\(1\);//'
 mutant "a report that is not released" waits core/wait.h \
     's/release = iris_d_order\(IRIS_RELEASE,/release = iris_d_order(IRIS_RELAXED,/'
+mutant "waits for any of several signals that acquire nothing" waits core/signals.h \
+    's/iris_d_reached\(&set.signals\[i\], condition, &seen\)/iris_d_holds(condition, seen = iris_d_peek(\&set.signals[i], condition.kind))/'
+mutant "waits for any of several signals that poll at agent scope" waits core/signals.h \
+    's/iris_d_reached\(&set.signals\[i\], condition, &seen\)/iris_d_holds(condition, seen = iris_d_load(iris_d_global((uintptr_t)\&set.signals[i]), 8, iris_d_order(IRIS_RELAXED, IRIS_SCOPE_AGENT))) \&\& (iris_d_polled(), 1)/'
+mutant "waits for any of several signals that do not rest" waits core/signals.h \
+    's/iris_d_wait_poll\(dev, &wait\);//'
+mutant "waits for any of several signals that do not look again" waits core/signals.h \
+    's/found = iris_d_scan\(dev, set, condition, indices_p\);$/found = 1;/'
+mutant "waits for all of several signals that acquire nothing" waits core/signals.h \
+    's/\(void\)iris_wait_until_u64\(dev, &signals\[i\], cmp, value\);/while (!iris_d_holds(iris_d_condition(IRIS_D_KIND_u64, cmp, value), iris_d_peek(\&signals[i], IRIS_D_KIND_u64))) { iris_d_pause(); }/'
 
 # The barrier between ranks.
 mutant "a rank barrier that announces at workgroup scope" ranks wg/barrier.h \

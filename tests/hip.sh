@@ -76,9 +76,23 @@ if [ -e .libs/libfakehip.so ]; then
     info 0
     has '^  hip +can run; in use$'
     has '^  0  Fake Instinct$'
+    has '^     heap of fine-grained memory, pool$'
+    IRIS_ALLOCATOR=vmem info 0
+    has '^     heap of uncached memory, vmem$'
+    IRIS_ALLOCATOR=vmem FAKEHIP_VERSION=70200000 info 0
+    has '^     heap of ordinary memory, which GPUs cache, vmem$'
     probe 0
     has '^2 ranks on hip$'
     IRIS_SPAWN=processes probe 0
+    # What says that HIP had begun is open before the program.
+    late='HIP began before Iris, with 4 hardware queues'
+    IRIS_SPAWN=threads probe 0
+    ! grep -q 'HIP began' "$output" || fail "HIP has not begun"
+    GPU_MAX_HW_QUEUES=4 IRIS_SPAWN=threads probe 0 9</dev/full
+    has "rank 0, GPU 0: $late"
+    has "rank 1, GPU 1: $late"
+    GPU_MAX_HW_QUEUES=4 DEBUG_HIP_DYNAMIC_QUEUES=0 probe 0 9</dev/full
+    ! grep -q 'HIP began' "$output" || fail "the variables were set"
     IRIS_BACKEND=sim info 0
     has '^  0  Fake Instinct$'
     FAKEHIP_DEVICES=4 FAKEHIP_NO_PEER=0-1 FAKEHIP_NO_ATOMICS=2-3 info 0

@@ -246,10 +246,14 @@ static void gather_device(struct info *info,
         describe_nothing, note_nothing, note_nothing, locate_nothing};
     static const struct iris_waiter waiter = {.log = NULL};
     struct iris_backend_params params = {
-        .num_ranks = 1,
+        .num_ranks = 2, /* they share their heaps */
         .device = placement->device,
         .ranks_on_device = 1,
         .num_cus = (int)info->settings.sim_cus.number,
+        .vmem = info->settings.allocator.number == IRIS_CHOICE_ALLOCATOR_VMEM,
+        .vmem_if_needed =
+            info->settings.allocator.origin == IRIS_ORIGIN_DEFAULT,
+        .memory = info->settings.hip_memory.text,
         .heap_bytes = (size_t)info->settings.heap_bytes.number,
         .core_ops = &core_ops,
         .waiter = &waiter,
@@ -449,6 +453,9 @@ static void print_device(const struct info *info)
     if (about->num_xccs > 0) {
         printf("     %d XCCs\n", about->num_xccs);
     }
+    if (about->heap[0] != '\0') {
+        printf("     heap of %s\n", about->heap);
+    }
 }
 
 static void print_shm(const struct info *info)
@@ -604,6 +611,7 @@ static void write_device(json_t *json, const struct info *info)
     iris_i_json_int(json, "wavefront", about->wavefront);
     iris_i_json_int(json, "xccs", about->num_xccs);
     iris_i_json_int(json, "clock_khz", about->clock_khz);
+    iris_i_json_text(json, "heap", about->heap);
     iris_i_json_end(json);
 }
 

@@ -94,7 +94,9 @@ IRIS_API void iris_ops_options_init_sized(struct iris_ops_options *options,
  *                       dense, or is host memory that the GPU cannot access;
  *                       there is no such group, stream or workspace; or
  *                       options without iris_ops_options_init()
- * IRIS_ERR_STATE        a group of fewer than all ranks without a workspace
+ * IRIS_ERR_STATE        a group of fewer than all ranks without a workspace; or
+ *                       a first product in a capture, which would open
+ *                       hipBLASLt there: call a preamble before
  * IRIS_ERR_NO_MEMORY    the workspace is too small, or the heap has no space
  *                       for one
  *

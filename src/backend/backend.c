@@ -289,9 +289,9 @@ void *iris_i_no_native(struct iris_stream *stream)
 }
 
 iris_status_t iris_i_no_call(struct iris_stream *stream,
-                             iris_native_call_t function, void *what)
+                             iris_native_call_t function, void *what, int apart)
 {
-    (void)function, (void)what;
+    (void)function, (void)what, (void)apart;
     return fail_unsupported(stream->backend, "streams that a library could use",
                             "enqueue a kernel");
 }

@@ -27,7 +27,7 @@
  * three tables on an instance. docs/backends.md is the manual; only calls.h
  * calls the slots. */
 
-#define IRIS_HANDLE_BYTES 128
+#define IRIS_HANDLE_BYTES 160
 
 /* The core commits memory in multiples of this size, or of page_bytes if that
  * is larger. */
@@ -89,6 +89,7 @@ struct iris_device_info {
     size_t page_bytes; /* memory comes in multiples of this */
     int has_graphs;    /* 0: capture_begin is unsupported */
     enum iris_memory_kind memory;
+    char heap[48]; /* its kind of memory, for people; empty: the host's */
 };
 
 /* The devices of a backend on this machine, found without opening one: for
@@ -435,9 +436,9 @@ struct iris_queue_ops {
     /* Runs `function` in this thread, for a library that enqueues work on the
      * runtime's stream itself. The device is current, the program's captures
      * forbid no call, and the work counts as the stream's. Returns the result
-     * of `function`. */
+     * of `function`; IRIS_ERR_STATE with `apart` while a stream captures. */
     iris_status_t (*call)(struct iris_stream *stream,
-                          iris_native_call_t function, void *what);
+                          iris_native_call_t function, void *what, int apart);
 };
 
 /* Declares a function for a slot of one of the tables:
@@ -584,7 +585,8 @@ iris_status_t iris_i_no_stream_wrap(struct iris_backend *backend, void *native,
                                     struct iris_stream **stream_p);
 void *iris_i_no_native(struct iris_stream *stream);
 iris_status_t iris_i_no_call(struct iris_stream *stream,
-                             iris_native_call_t function, void *what);
+                             iris_native_call_t function, void *what,
+                             int apart);
 
 /* For queues that have always done all their work. */
 iris_status_t iris_i_no_follow(struct iris_stream *stream,

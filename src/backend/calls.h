@@ -261,12 +261,12 @@ static inline void *iris_i_queue_native(struct iris_stream *stream)
 
 static inline iris_status_t iris_i_queue_call(struct iris_stream *stream,
                                               iris_native_call_t function,
-                                              void *what)
+                                              void *what, int apart)
 {
     iris_status_t status = iris_i_fault_check(stream->backend);
 
     return status ? status
-                  : stream->backend->queue->call(stream, function, what);
+                  : stream->backend->queue->call(stream, function, what, apart);
 }
 
 #endif /* IRIS_SRC_BACKEND_CALLS_H */

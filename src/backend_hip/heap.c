@@ -759,7 +759,7 @@ struct hip_handle {
     int32_t pid;
     int32_t rank;
     int32_t vmem; /* the allocator, which must be the same on all ranks */
-    char pci[HIP_PCI_BYTES];
+    struct hip_identity gpu;
     union {
         uint64_t offset;    /* pool: offset of the heap in its allocation */
         uint64_t committed; /* vmem: bytes of memory behind the descriptor */
@@ -804,8 +804,8 @@ static void warn_of_atomics(struct hip_backend *hip, int peer,
                    "the link from GPU %d (%s) of rank %d to GPU %d (%s) of "
                    "rank %d has no atomics: iris_atomic_* and iris_signal_add "
                    "there may lose updates",
-                   hip->device, hip->pci, hip->params.rank, peer, theirs->pci,
-                   theirs->rank);
+                   hip->device, hip->self.pci, hip->params.rank, peer,
+                   theirs->gpu.pci, theirs->rank);
 }
 
 /* Gives kernels here access to the peer's GPU; *can_p: it is possible. On
@@ -830,20 +830,20 @@ static iris_status_t check_reach(struct hip_backend *hip,
     int peer, can = 0;
     hipError_t error;
 
-    if (strcmp(hip->pci, theirs->pci) == 0) {
+    if (memcmp(&hip->self, &theirs->gpu, sizeof hip->self) == 0) {
         return hip->params.ranks_on_device > 1
                    ? IRIS_OK
                    : iris_i_fail(NULL, IRIS_ERR_BACKEND,
                                  "ranks %d and %d are both on GPU %s; share "
                                  "it with IRIS_BACKEND=sim IRIS_SIM_DEVICE=gpu",
-                                 hip->params.rank, theirs->rank, hip->pci);
+                                 hip->params.rank, theirs->rank, hip->self.pci);
     }
-    error = hipDeviceGetByPCIBusId(&peer, theirs->pci);
+    error = iris_i_hip_find_device(&theirs->gpu, &peer);
     if (error != hipSuccess) {
         return iris_i_hip_fail(hip, error,
                                "rank %d's GPU %s is not seen; show every "
                                "rank all GPUs (%s_VISIBLE_DEVICES)",
-                               theirs->rank, theirs->pci,
+                               theirs->rank, theirs->gpu.pci,
                                IRIS_HIP_NVIDIA ? "CUDA" : "HIP");
     }
     error = enable_peer(hip, peer, theirs, &can);
@@ -855,8 +855,8 @@ static iris_status_t check_reach(struct hip_backend *hip,
                        "GPU %d (%s) of rank %d cannot reach GPU %d (%s) of "
                        "rank %d: %s. Use GPUs that are linked, or "
                        "IRIS_BACKEND=sim IRIS_SIM_DEVICE=gpu",
-                       hip->device, hip->pci, hip->params.rank, peer,
-                       theirs->pci, theirs->rank,
+                       hip->device, hip->self.pci, hip->params.rank, peer,
+                       theirs->gpu.pci, theirs->rank,
                        error == hipSuccess ? "no peer access between them"
                                            : hipGetErrorString(error));
 }
@@ -904,7 +904,7 @@ static iris_status_t export_heap(struct iris_backend *backend,
             : export_pool(hip, &handle);
 
     if (status == IRIS_OK) {
-        memcpy(handle.pci, hip->pci, sizeof hip->pci);
+        handle.gpu = hip->self;
         handle_p->fd = fd;
         handle_p->num_bytes = sizeof handle;
         memcpy(handle_p->bytes, &handle, sizeof handle);
@@ -929,7 +929,7 @@ static iris_status_t import_pool(struct hip_backend *hip,
             "rank %d, process %d on GPU %s, cannot share its heap with other "
             "processes (hipIpcGetMemHandle); %sset IRIS_ALLOCATOR=vmem, or "
             "IRIS_SPAWN=threads",
-            theirs->rank, (int)theirs->pid, theirs->pci,
+            theirs->rank, (int)theirs->pid, theirs->gpu.pci,
             theirs->legacy ? "unset HSA_ENABLE_IPC_MODE_LEGACY there, " : "");
     }
     do {
@@ -941,7 +941,7 @@ static iris_status_t import_pool(struct hip_backend *hip,
     }
     return iris_i_hip_fail(
         hip, error, "the heap of rank %d, process %d on GPU %s, is not mapped",
-        theirs->rank, (int)theirs->pid, theirs->pci);
+        theirs->rank, (int)theirs->pid, theirs->gpu.pci);
 }
 
 static iris_status_t map_import(struct hip_backend *hip,

@@ -39,7 +39,6 @@
 
 #define hipGetDeviceCount cudaGetDeviceCount
 #define hipDeviceGetPCIBusId cudaDeviceGetPCIBusId
-#define hipDeviceGetByPCIBusId cudaDeviceGetByPCIBusId
 #define hipDeviceCanAccessPeer cudaDeviceCanAccessPeer
 #define hipDeviceEnablePeerAccess cudaDeviceEnablePeerAccess
 #define hipRuntimeGetVersion cudaRuntimeGetVersion

@@ -97,8 +97,7 @@ static iris_status_t read_properties(struct hip_backend *hip)
     hipError_t error =
         hipDeviceGetName(info->name, sizeof info->name, hip->device);
 
-    error = error ? error
-                  : hipDeviceGetPCIBusId(hip->pci, HIP_PCI_BYTES, hip->device);
+    error = error ? error : iris_i_hip_identify(hip->device, &hip->self);
     if (error != hipSuccess) {
         return iris_i_hip_fail(hip, error, "its name is not known");
     }
@@ -161,10 +160,19 @@ static const struct iris_device_ops device_ops = {
 static const struct iris_backend_type hip_type;
 
 /* Uses virtual memory for heaps: its descriptors reach other processes in
- * another way. If these calls do not work either, sharing fails. */
+ * another way. If these calls do not work either, or give memory that GPUs
+ * cache, sharing fails: nobody asked for such memory. */
 static void use_vmem(struct hip_backend *hip)
 {
-    if (iris_i_hip_vmem_open(hip) != IRIS_OK) {
+    const char *memory = hip->params.memory;
+    iris_status_t status;
+
+    if (strcmp(memory, "auto") == 0) {
+        hip->params.memory = "uncached";
+    }
+    status = iris_i_hip_vmem_open(hip);
+    hip->params.memory = memory;
+    if (status != IRIS_OK) {
         memset(&hip->vmem, 0, sizeof hip->vmem);
         hip->info.page_bytes = 1;
         return;
@@ -177,6 +185,21 @@ static void use_vmem(struct hip_backend *hip)
                    "so heaps are shared by descriptors, as with "
                    "IRIS_ALLOCATOR=vmem",
                    hip->params.rank, hip->device);
+}
+
+/* The memory that the runtime gives; the program may have asked for another. */
+static const char *name_heap(const struct hip_backend *hip)
+{
+    if (IRIS_HIP_NVIDIA) {
+        return hip->params.vmem ? "device memory, vmem" : "device memory, pool";
+    }
+    if (hip->params.vmem) {
+        return hip->vmem.uncached ? "uncached memory, vmem"
+                                  : "ordinary memory, which GPUs cache, vmem";
+    }
+    return strcmp(hip->params.memory, "uncached") == 0
+               ? "uncached memory, pool"
+               : "fine-grained memory, pool";
 }
 
 /* The part of opening that uses the device; close() undoes it. */
@@ -193,6 +216,7 @@ static iris_status_t open_here(struct hip_backend *hip)
                hip->params.num_ranks > 1 && !iris_i_hip_can_share(hip)) {
         use_vmem(hip);
     }
+    snprintf(hip->info.heap, sizeof hip->info.heap, "%s", name_heap(hip));
     status = status ? status : iris_i_hip_watch_open(hip);
     status = status ? status : iris_i_hip_streams_open(hip);
     if (status == IRIS_OK) {

@@ -37,6 +37,15 @@
 #define HIP_MAX_DEVICES 256 /* more GPUs than a node has */
 #define HIP_PCI_BYTES 16    /* "0000:c1:00.0" */
 
+/* A GPU, or a partition of one, as all processes of a node name it. Partitions
+ * may have one address (rocm-systems #10740), and one UUID before ROCm 7.12
+ * (#3977). Compared as bytes. */
+struct hip_identity {
+    char pci[HIP_PCI_BYTES];
+    unsigned char uuid[16]; /* zeros: unknown */
+    int32_t nth;            /* index among devices with the same two */
+};
+
 /* ---- Streams ---- */
 
 /* queue.c has their protocol. Locks, in this order:
@@ -169,13 +178,14 @@ struct hip_function {
 /* State that all contexts of a GPU in this process share, with native streams
  * for work that must not queue behind a kernel that waits. */
 struct hip_gpu {
-    atomic_uint num_users; /* open backends */
-    atomic_bool tried;     /* whether it was tested that copies pass kernels
+    atomic_uint num_users;   /* open backends */
+    atomic_bool tried;       /* whether it was tested that copies pass kernels
                             * that wait */
-    atomic_bool prepared;  /* memory for more streams was allocated */
-    atomic_bool shares;    /* IPC handles can be made */
-    hipStream_t fill;      /* fills new memory; may find no free compute unit */
-    hipStream_t copy;      /* copies single words */
+    atomic_bool prepared;    /* memory for more streams was allocated */
+    atomic_bool shares;      /* IPC handles can be made */
+    atomic_uint num_streams; /* streams of all contexts beside the next two */
+    hipStream_t fill; /* fills new memory; may find no free compute unit */
+    hipStream_t copy; /* copies single words */
 };
 
 /* Memory outside of heaps that kernels can access. Other memory than the GPU's
@@ -196,7 +206,7 @@ struct hip_backend {
 #if IRIS_HIP_NVIDIA
     hipCtx_t context; /* the device's primary context */
 #endif
-    char pci[HIP_PCI_BYTES];
+    struct hip_identity self;
     struct iris_device_info info;
     struct iris_heap_region heap;
     struct hip_memory heap_memory; /* memory or addresses, as returned by the
@@ -295,8 +305,13 @@ void iris_i_hip_set_environment(void);
 hipError_t iris_i_hip_give_first_work(const struct hip_backend *hip,
                                       hipStream_t native);
 
-/* Makes the GPU allocate the memory that streams need, and warns if the kernels
- * of the contexts cannot all run at once. */
+/* A stream of this context beside the shared ones, before it is made: an error
+ * if it could not run beside the others. The second function undoes it. */
+iris_status_t iris_i_hip_take_queue(const struct hip_backend *hip);
+void iris_i_hip_return_queue(const struct hip_backend *hip);
+
+/* Makes the GPU allocate the memory that streams need, and warns if the runtime
+ * began too early. */
 void iris_i_hip_prepare(const struct hip_backend *hip);
 
 /* Loads all of a module's functions now. */
@@ -304,6 +319,12 @@ void iris_i_hip_load_functions(hipModule_t module);
 
 /* The GPU of a stream; unchanged if the runtime does not tell. */
 hipError_t iris_i_hip_stream_device(hipStream_t native, int *device_p);
+
+/* The identity of a device, and the device of an identity: an error if
+ * this process does not see it. */
+hipError_t iris_i_hip_identify(int device, struct hip_identity *identity_p);
+hipError_t iris_i_hip_find_device(const struct hip_identity *identity,
+                                  int *device_p);
 
 /* Whether it is known that kernels cannot access the byte: it is host memory that
  * the runtime does not know. Errors other than for that say nothing. *what_p is
@@ -350,8 +371,8 @@ void iris_i_hip_free_later(const struct hip_backend *hip,
  * any. May wait for other contexts' kernels. */
 bool iris_i_hip_free_deferred(int device, const void *at, size_t bytes);
 
-/* For an allocation that failed: frees the GPU's deferred memory if it has
- * `bytes` bytes. Less would not help, and another rank's kernel may wait for this rank. */
+/* For an allocation that failed: frees the GPU's deferred memory if that is as
+ * large. Less would not help, and another rank's kernel may wait for this rank. */
 bool iris_i_hip_make_room(int device, size_t bytes);
 
 /* A context begins to use a rank thread's heap by its owner's pointer, or

@@ -7,21 +7,146 @@
 
 #include "backend_hip/internal.h"
 
+#include <dirent.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
+
+/* In the format of HIP_VERSION; 0: unknown. CUDA lacks the quirks that
+ * depend on it. */
+static int runtime_version(void)
+{
+    int version = 0;
+
+    return IRIS_HIP_NVIDIA                                ? INT_MAX
+           : hipRuntimeGetVersion(&version) == hipSuccess ? version
+                                                          : 0;
+}
+
+/* CUDA 13.0: the most streams that run at once, regardless of the environment. */
+#define MOST_QUEUES 32
+/* The streams that all contexts share. */
+#define SERVICES 2
+
+/* ---- Variables and queues ---- */
+
+#if IRIS_HIP_FAKE
+#define DRIVER "/dev/full" /* a test opens it */
+#else
+#define DRIVER "/dev/kfd"
+#endif
+
+/* HIP: it had begun before this library could set variables. */
+static bool is_late;
+
+/* Whether the process has the driver open: then HIP has read its variables. */
+static bool has_begun(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    const struct dirent *entry;
+    char target[sizeof DRIVER];
+    bool found = false;
+
+    while (folder != NULL && !found && (entry = readdir(folder)) != NULL) {
+        found = readlinkat(dirfd(folder), entry->d_name, target,
+                           sizeof target) == sizeof DRIVER - 1 &&
+                memcmp(target, DRIVER, sizeof DRIVER - 1) == 0;
+    }
+    if (folder != NULL) {
+        (void)closedir(folder);
+    }
+    return found;
+}
+
+static void set_variables(void)
+{
+    is_late = !IRIS_HIP_NVIDIA && has_begun();
+    if (is_late) {
+        return;
+    }
+    (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+    (void)setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+    (void)setenv("GPU_MAX_HW_QUEUES", "24", 0);
+    (void)setenv("DEBUG_HIP_DYNAMIC_QUEUES", "0", 0);
+}
 
 /* CUDA 13.0: streams of many rank threads on one GPU must not share hardware
  * queues: there, a kernel that waits would delay the one that it waits for. 32
- * is the maximum. HIP: the same. Loading a kernel must not wait for a running
- * one either. This setting has no effect if the program has already begun to
- * use CUDA. */
+ * is the maximum. HIP: the same, and MI300 has 24. Since 7.2 HIP moves streams
+ * between queues, perhaps to one where such a kernel waits (rocm-systems #1958,
+ * #9249). Loading a kernel must not wait for a running one either. */
 void iris_i_hip_set_environment(void)
 {
-    (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
-    (void)setenv("GPU_MAX_HW_QUEUES", "16", 0);
-    (void)setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    (void)pthread_once(&once, set_variables);
+}
+
+/* The streams of this process that run at once on a GPU. */
+#define QUEUES_VARIABLE \
+    (IRIS_HIP_NVIDIA ? "CUDA_DEVICE_MAX_CONNECTIONS" : "GPU_MAX_HW_QUEUES")
+
+static unsigned long count_queues(void)
+{
+    const char *text = getenv(QUEUES_VARIABLE);
+    unsigned long queues = text == NULL ? 4 : strtoul(text, NULL, 10);
+
+    return IRIS_HIP_NVIDIA && queues > MOST_QUEUES ? MOST_QUEUES : queues;
+}
+
+static void warn_if_late(const struct hip_backend *hip)
+{
+    const char *dynamic = getenv("DEBUG_HIP_DYNAMIC_QUEUES");
+
+    if (is_late && (getenv(QUEUES_VARIABLE) == NULL || dynamic == NULL ||
+                    strcmp(dynamic, "0") != 0)) {
+        iris_i_warning(
+            NULL,
+            "rank %d, GPU %d: HIP began before Iris, with %lu hardware queues, "
+            "and may move streams between them: a kernel may be queued behind "
+            "one that waits for it; set GPU_MAX_HW_QUEUES=24 "
+            "DEBUG_HIP_DYNAMIC_QUEUES=0 before the program starts",
+            hip->params.rank, hip->device, count_queues());
+    }
+}
+
+/* HIP: streams beyond the number of queues share one. On MI300X, threads that
+ * enqueue there at the same time corrupt it (rocm-systems #7195, #10377). */
+iris_status_t iris_i_hip_take_queue(const struct hip_backend *hip)
+{
+    unsigned long queues = count_queues();
+    unsigned streams = atomic_fetch_add(&hip->gpu->num_streams, 1) + SERVICES;
+
+    if (streams < queues) {
+        return IRIS_OK;
+    }
+    if (!IRIS_HIP_NVIDIA && hip->gpu->num_users > 1) {
+        iris_i_hip_return_queue(hip);
+        return iris_i_hip_refuse(
+            hip, IRIS_ERR_LIMIT,
+            "%u streams of this process use all %lu hardware queues "
+            "(GPU_MAX_HW_QUEUES): rank threads that share a queue may hang; "
+            "destroy streams, raise GPU_MAX_HW_QUEUES before the program "
+            "starts, or use processes (IRIS_SPAWN=processes)",
+            streams, queues);
+    }
+    if (streams == queues) {
+        iris_i_warning(NULL,
+                       "rank %d makes stream %u of this process on GPU %d, "
+                       "which runs %lu streams at once (%s): kernels that wait "
+                       "for each other may hang; use processes "
+                       "(IRIS_SPAWN=processes)",
+                       hip->params.rank, streams + 1, hip->device, queues,
+                       QUEUES_VARIABLE);
+    }
+    return IRIS_OK;
+}
+
+void iris_i_hip_return_queue(const struct hip_backend *hip)
+{
+    atomic_fetch_sub(&hip->gpu->num_streams, 1);
 }
 
 /* ---- Streams and graphs ---- */
@@ -46,10 +171,6 @@ hipError_t iris_i_hip_give_first_work(const struct hip_backend *hip,
  * calls wait for that: forever, if a kernel waits for a rank whose thread is in
  * such a call. The memory stays when streams are destroyed. */
 #define NUM_STREAMS 256
-/* CUDA 13.0: the most streams that run at once, regardless of the environment.
- * Each context has at least one stream, and there are the two shared ones. */
-#define MOST_QUEUES 32
-
 /* The same for about 4000 kernels and copies in graphs. */
 #define NUM_NODES 16384
 
@@ -105,27 +226,13 @@ static void make_streams(const struct hip_backend *hip)
 
 void iris_i_hip_prepare(const struct hip_backend *hip)
 {
-    const char *variable =
-        IRIS_HIP_NVIDIA ? "CUDA_DEVICE_MAX_CONNECTIONS" : "GPU_MAX_HW_QUEUES";
-    const char *text = getenv(variable);
-    unsigned long queues = text == NULL ? 0 : strtoul(text, NULL, 10);
-
     /* Before a second context's kernels can wait for the first's. Behind a
      * kernel that cannot be ended, this would never return. */
     if (HIP_QUEUE_WAITS && hip->num_contexts == 2 && !hip->gpu->prepared &&
         !iris_i_hip_any_stuck()) {
         make_streams(hip);
     }
-    queues = IRIS_HIP_NVIDIA && queues > MOST_QUEUES ? MOST_QUEUES : queues;
-    if (hip->num_contexts + 1 == queues) {
-        iris_i_warning(NULL,
-                       "rank %d is context %u of this process on GPU %d, which "
-                       "runs %lu streams at once (%s): kernels that wait for "
-                       "each other may hang; use processes "
-                       "(IRIS_SPAWN=processes)",
-                       hip->params.rank, hip->num_contexts, hip->device, queues,
-                       variable);
-    }
+    warn_if_late(hip);
 }
 
 #if !IRIS_HIP_NVIDIA
@@ -142,6 +249,58 @@ hipError_t iris_i_hip_stream_device(hipStream_t native, int *device_p)
     }
 #endif
     return hipStreamGetDevice(native, device_p);
+}
+
+/* ---- Devices ---- */
+
+static hipError_t read_identity(int device, struct hip_identity *identity)
+{
+    memset(identity, 0, sizeof *identity);
+#if !IRIS_HIP_NVIDIA
+    hipUUID uuid;
+
+    if (hipDeviceGetUuid(&uuid, device) == hipSuccess) {
+        memcpy(identity->uuid, &uuid, sizeof identity->uuid);
+    }
+#endif
+    return hipDeviceGetPCIBusId(identity->pci, HIP_PCI_BYTES, device);
+}
+
+hipError_t iris_i_hip_identify(int device, struct hip_identity *identity_p)
+{
+    struct hip_identity own, other;
+    hipError_t error = read_identity(device, &own);
+    int32_t nth = 0;
+
+    for (int i = 0; i < device && error == hipSuccess; i++) {
+        error = read_identity(i, &other);
+        nth += memcmp(&own, &other, sizeof own) == 0;
+    }
+    own.nth = nth;
+    if (error == hipSuccess) {
+        *identity_p = own;
+    }
+    return error;
+}
+
+hipError_t iris_i_hip_find_device(const struct hip_identity *identity,
+                                  int *device_p)
+{
+    int32_t before = identity->nth;
+    struct hip_identity one;
+    int count = 0;
+    hipError_t error = hipGetDeviceCount(&count);
+
+    for (int device = 0; device < count && error == hipSuccess; device++) {
+        error = read_identity(device, &one);
+        one.nth = identity->nth;
+        if (error == hipSuccess && memcmp(&one, identity, sizeof one) == 0 &&
+            before-- == 0) {
+            *device_p = device;
+            return hipSuccess;
+        }
+    }
+    return error == hipSuccess ? hipErrorInvalidDevice : error;
 }
 
 /* ---- Code ---- */
@@ -257,9 +416,10 @@ int64_t iris_i_hip_clock_khz(const struct hip_backend *hip)
     return khz > 0 ? khz : is_mi200(hip) ? 25000 : 100000;
 }
 
-/* HIP before 7 has no uncached type, and later versions refuse to tell its
- * granularity (rocm-systems pull request 847), so a piece is made as a test.
- * NVIDIA's caches keep no data that other devices change. Kernels of MI200 that
+/* HIP before 7 has no uncached type. Later versions accept it and make ordinary
+ * memory, up to April 2026 (rocm-systems #4476), so only the version tells. Some
+ * refuse to tell the granularity (#847), so a piece is made as a test. NVIDIA's
+ * caches keep no data that other devices change. Kernels of MI200 that
  * wait for each other in ordinary memory hang: they do not see a peer's writes
  * there (openxla/xla #48069). */
 iris_status_t iris_i_hip_choose_type(struct hip_backend *hip,
@@ -273,14 +433,17 @@ iris_status_t iris_i_hip_choose_type(struct hip_backend *hip,
     }
     hip->vmem.uncached = true;
     prop.type = hipMemAllocationTypeUncached;
-    error = hipMemCreate(&handle, hip->vmem.granularity, &prop, 0);
+    error = runtime_version() < 71400000
+                ? hipErrorNotSupported
+                : hipMemCreate(&handle, hip->vmem.granularity, &prop, 0);
     if (error == hipSuccess) {
         (void)hipMemRelease(handle);
     } else if (error == hipErrorOutOfMemory ||
                strcmp(hip->params.memory, "uncached") == 0) {
         return iris_i_hip_fail(hip, error,
-                               "no uncached vmem; leave out IRIS_HIP_MEMORY, "
-                               "or use IRIS_ALLOCATOR=pool");
+                               "no uncached vmem, which HIP has since 7.14; "
+                               "leave out IRIS_HIP_MEMORY, or use "
+                               "IRIS_ALLOCATOR=pool");
     } else if (hip->params.num_ranks > 1 && is_mi200(hip)) {
         return iris_i_hip_refuse(
             hip, IRIS_ERR_DEVICE,
@@ -289,11 +452,12 @@ iris_status_t iris_i_hip_choose_type(struct hip_backend *hip,
             "(IRIS_HIP_MEMORY=fine tries it all the same)");
     } else {
         hip->vmem.uncached = false;
-        iris_i_warning(NULL,
-                       "rank %d, GPU %d: this HIP has no uncached vmem; if "
-                       "values from other GPUs come late or never, use "
-                       "IRIS_ALLOCATOR=pool",
-                       hip->params.rank, hip->device);
+        iris_i_warning(
+            NULL,
+            "rank %d, GPU %d: this HIP has no uncached vmem "
+            "(7.14 has it); if values from other GPUs come late or never, use "
+            "IRIS_ALLOCATOR=pool",
+            hip->params.rank, hip->device);
     }
     return IRIS_OK;
 }
@@ -363,16 +527,6 @@ bool iris_i_hip_is_device(const hipPointerAttribute_t *what)
 #else
     return what->memoryType == hipMemoryTypeDevice;
 #endif
-}
-
-/* In the format of HIP_VERSION; 0: unknown. CUDA lacks the following quirks. */
-static int runtime_version(void)
-{
-    int version = 0;
-
-    return IRIS_HIP_NVIDIA                                ? INT_MAX
-           : hipRuntimeGetVersion(&version) == hipSuccess ? version
-                                                          : 0;
 }
 
 /* HIP before 7.1 took the address of a descriptor to import. Since then it

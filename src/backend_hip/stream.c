@@ -268,6 +268,7 @@ static void destroy_stream(struct hip_stream *stream) IRIS_UNCHECKED
     }
     if (stream->owned) {
         destroy_native(&stream->native);
+        iris_i_hip_return_queue(stream->hip);
     }
     pthread_mutex_destroy(&stream->lock);
     free(stream);
@@ -306,12 +307,16 @@ iris_status_t iris_i_hip_stream_create(struct iris_backend *backend,
     struct hip_backend *hip = (struct hip_backend *)backend;
     HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
     hipStream_t native = NULL;
-    iris_status_t status =
-        iris_i_hip_fail(hip, create_native(hip, &native), "no stream");
+    iris_status_t status = iris_i_hip_take_queue(hip);
 
+    if (status != IRIS_OK) {
+        return status;
+    }
+    status = iris_i_hip_fail(hip, create_native(hip, &native), "no stream");
     status = status ? status : create_stream(hip, native, true, stream_p);
     if (status != IRIS_OK) {
         destroy_native(&native);
+        iris_i_hip_return_queue(hip);
     }
     return status;
 }
@@ -359,19 +364,42 @@ static void *get_native(struct iris_stream *stream)
 struct native_call {
     iris_native_call_t function;
     void *what;
+    int apart;
 };
+
+/* Whether a stream of this backend captures, or one that the runtime's default
+ * stream would wait for. */
+static bool any_captures(struct hip_backend *hip)
+{
+    hipStreamCaptureStatus status;
+    bool found =
+        hipStreamIsCapturing(NULL, &status) == hipErrorStreamCaptureImplicit;
+
+    pthread_mutex_lock(&hip->streams_lock);
+    for (struct hip_stream *one = hip->streams; one != NULL && !found;
+         one = one->next) {
+        found = iris_i_hip_capturing(one);
+    }
+    pthread_mutex_unlock(&hip->streams_lock);
+    return found;
+}
 
 static iris_status_t do_call(struct hip_stream *stream, void *what)
 {
     const struct native_call *call = what;
 
-    return call->function(stream->native, call->what);
+    return call->apart && any_captures(stream->hip)
+               ? iris_i_hip_fail_captured(
+                     stream->hip,
+                     "the first product, which opens the GPU's library,")
+               : call->function(stream->native, call->what);
 }
 
 static iris_status_t enqueue_call(struct iris_stream *stream,
-                                  iris_native_call_t function, void *what)
+                                  iris_native_call_t function, void *what,
+                                  int apart)
 {
-    struct native_call call = {function, what};
+    struct native_call call = {function, what, apart};
 
     return enqueue_calls(stream, 1, do_call, &call);
 }

@@ -730,6 +730,7 @@ iris_status_t iris_i_context_open(const struct iris_settings *settings,
 {
     iris_t *iris = make_context(bootstrap, settings);
     struct iris_control_parts parts = IRIS_CONTROL_NO_PARTS;
+    const char *heap;
 
     if (iris == NULL) {
         return IRIS_ERR_NO_MEMORY;
@@ -748,9 +749,11 @@ iris_status_t iris_i_context_open(const struct iris_settings *settings,
         free(iris);
         return status;
     }
+    heap = iris_i_device(iris)->heap;
     iris_i_debug(&iris->log,
-                 "ready: backend %s, heap %zu bytes at %p, bootstrap %s",
+                 "ready: backend %s, heap %zu bytes of %s at %p, bootstrap %s",
                  iris->placement.name, iris_i_heap_bytes(&iris->heap.memory),
+                 heap[0] == '\0' ? "host memory" : heap,
                  (void *)iris_i_heap_base(&iris->heap.memory), bootstrap->how);
     iris_i_enlist(iris);
     life_ops->begun(iris);

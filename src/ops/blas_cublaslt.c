@@ -102,6 +102,7 @@ static const struct iris_lt_dialect dialect = {
     .name = "cuBLASLt",
     .prefix = "cublasLt",
     .places = {names, variables, patterns},
+    .num_handles = 1,
     .algorithm_bytes = ALGORITHM_BYTES,
     .type_f32 = TYPE_F32,
     .type_f16 = TYPE_F16,

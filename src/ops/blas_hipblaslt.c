@@ -68,6 +68,9 @@ static const struct iris_lt_dialect dialect = {
     .name = "hipBLASLt",
     .prefix = "hipblasLt",
     .places = {names, variables, patterns},
+    /* Products of two streams by one handle wait for each other
+     * (rocm-libraries #10951). */
+    .num_handles = 8,
     .algorithm_bytes = ALGORITHM_BYTES,
     .type_f32 = TYPE_F32,
     .type_f16 = TYPE_F16,
@@ -101,6 +104,7 @@ static iris_status_t open_hipblaslt(int threads, void **state_p, char *why)
 static const struct iris_blas blas = {
     .name = "hipblaslt",
     .on_gpu = 1,
+    .opens_apart = 1, /* rocm-libraries #11838 */
     .describe = iris_i_lt_describe,
     .open = open_hipblaslt,
     .close = iris_i_lt_close,

@@ -258,6 +258,9 @@ void iris_i_blas_no_multiply(void *state, const struct iris_blas_f32 *what)
  * several streams, and launches of graphs, would share it.
  */
 
+/* The most handles of a context. */
+#define MOST_HANDLES 8
+
 /* Number of algorithms that are kept; the oldest is replaced first. */
 #define KEPT 64
 
@@ -308,8 +311,10 @@ struct chosen {
 struct iris_lt {
     const struct iris_lt_dialect *dialect;
     struct functions call;
-    void *handle;
+    void *handles[MOST_HANDLES];
     pthread_mutex_t lock;
+    const void *users[MOST_HANDLES] IRIS_GUARDED_BY(lock); /* streams */
+    unsigned next_user IRIS_GUARDED_BY(lock);
     struct chosen chosen[KEPT] IRIS_GUARDED_BY(lock);
     unsigned next IRIS_GUARDED_BY(lock);
 };
@@ -374,6 +379,47 @@ static iris_status_t bind_library(struct iris_lt *lt, void *library, char *why)
     return IRIS_OK;
 }
 
+static void destroy_handles(const struct iris_lt *lt)
+{
+    for (int i = 0; i < MOST_HANDLES; i++) {
+        if (lt->handles[i] != NULL) {
+            (void)lt->call.destroy(lt->handles[i]);
+        }
+    }
+}
+
+/* All at once: later, a stream may be capturing, and then hipBLASLt ends the
+ * process (rocm-libraries #11838). */
+static iris_status_t create_handles(struct iris_lt *lt, char *why)
+{
+    iris_status_t status = IRIS_OK;
+
+    for (int i = 0; i < lt->dialect->num_handles && status == IRIS_OK; i++) {
+        status =
+            check_call(lt, lt->call.create(&lt->handles[i]), "Create", why);
+    }
+    if (status != IRIS_OK) {
+        destroy_handles(lt);
+    }
+    return status;
+}
+
+/* A stream's own handle, or that of the stream that has had one for longest. The
+ * lock is held. */
+static void *find_handle(struct iris_lt *lt, const void *stream)
+    IRIS_REQUIRES(lt->lock)
+{
+    unsigned count = (unsigned)lt->dialect->num_handles;
+
+    for (unsigned i = 0; i < count && i < lt->next_user; i++) {
+        if (lt->users[i] == stream) {
+            return lt->handles[i];
+        }
+    }
+    lt->users[lt->next_user % count] = stream;
+    return lt->handles[lt->next_user++ % count];
+}
+
 /* The library stays loaded: it may have started threads that never end. */
 iris_status_t iris_i_lt_open(const struct iris_lt_dialect *dialect,
                              void **state_p, char *why)
@@ -393,7 +439,7 @@ iris_status_t iris_i_lt_open(const struct iris_lt_dialect *dialect,
     lt->dialect = dialect;
     status = bind_library(lt, library, why);
     if (status == IRIS_OK) {
-        status = check_call(lt, lt->call.create(&lt->handle), "Create", why);
+        status = create_handles(lt, why);
     }
     if (status != IRIS_OK) {
         free(lt);
@@ -408,7 +454,7 @@ void iris_i_lt_close(void *state)
 {
     struct iris_lt *lt = state;
 
-    (void)lt->call.destroy(lt->handle);
+    destroy_handles(lt);
     pthread_mutex_destroy(&lt->lock);
     free(lt);
 }
@@ -571,12 +617,12 @@ static iris_status_t ask_library(const struct iris_lt *lt,
     const char *bytes = (const char *)result;
     size_t workspace = 0;
     int num = 0, state = 0;
-    iris_status_t status =
-        check_call(lt,
-                   lt->call.heuristic(lt->handle, made->desc, made->layouts[0],
-                                      made->layouts[1], made->layouts[2],
-                                      made->layouts[2], pref, 1, result, &num),
-                   "MatmulAlgoGetHeuristic", why);
+    iris_status_t status = check_call(
+        lt,
+        lt->call.heuristic(lt->handles[0], made->desc, made->layouts[0],
+                           made->layouts[1], made->layouts[2], made->layouts[2],
+                           pref, 1, result, &num),
+        "MatmulAlgoGetHeuristic", why);
 
     memcpy(&workspace, bytes + dialect->algorithm_bytes, sizeof workspace);
     memcpy(&state, bytes + dialect->algorithm_bytes + sizeof workspace,
@@ -648,12 +694,13 @@ static iris_status_t find_algorithm(struct iris_lt *lt,
 static int enqueue_product(const struct iris_lt *lt,
                            const struct iris_blas_product *what,
                            const struct descriptors *made,
-                           const struct chosen *chosen, void *stream)
+                           const struct chosen *chosen, void *handle,
+                           void *stream)
 {
     const float alpha = 1, beta = what->adds ? 1 : 0;
 
     return lt->call.matmul(
-        lt->handle, made->desc, &alpha, what->b.data, made->layouts[0],
+        handle, made->desc, &alpha, what->b.data, made->layouts[0],
         what->a.data, made->layouts[1], &beta, what->out, made->layouts[2],
         what->out, made->layouts[2], chosen->algorithm, NULL, 0, stream);
 }
@@ -666,6 +713,7 @@ iris_status_t iris_i_lt_product(void *state,
     struct iris_blas_operands operands;
     struct descriptors made = {0};
     struct chosen chosen;
+    void *handle;
     int ret = 0;
     iris_status_t status = make_operands(what, &operands, why);
 
@@ -674,6 +722,7 @@ iris_status_t iris_i_lt_product(void *state,
     }
     pthread_mutex_lock(&lt->lock);
     status = find_algorithm(lt, what, &operands, &chosen, why);
+    handle = find_handle(lt, stream);
     pthread_mutex_unlock(&lt->lock);
     if (status == IRIS_OK && !chosen.is_supported) {
         snprintf(why, IRIS_BLAS_WHY_BYTES,
@@ -682,7 +731,7 @@ iris_status_t iris_i_lt_product(void *state,
     }
     status = status ? status : create_made(lt, what, &operands, &made, why);
     if (status == IRIS_OK) {
-        ret = enqueue_product(lt, what, &made, &chosen, stream);
+        ret = enqueue_product(lt, what, &made, &chosen, handle, stream);
         status = check_call(lt, ret, "Matmul", why);
     }
     destroy_made(lt, &made);

@@ -169,6 +169,7 @@ struct iris_blas_f32 {
 struct iris_blas {
     const char *name; /* its name in settings */
     int on_gpu;       /* 1: product is called, else multiply */
+    int opens_apart;  /* 1: open may end the process while a stream captures */
 
     /* Writes the library's name and version for users: at most
      * IRIS_BLAS_WHY_BYTES. */
@@ -333,6 +334,10 @@ struct iris_lt_dialect {
     const char *prefix; /* prefix of functions */
     struct iris_blas_places places;
 
+    /* Of a context. 1: streams may share it; else each stream has its own, as
+     * far as they go. */
+    int num_handles;
+
     /* The result of a heuristic has three parts: an algorithm, a size_t with
      * the bytes of workspace, and a status. */
     size_t algorithm_bytes;
@@ -364,7 +369,7 @@ struct iris_lt_dialect {
     int num_statuses;
 };
 
-/* Slots of struct iris_blas. A state is a handle and the chosen algorithms.
+/* Slots of struct iris_blas. A state is handles and the chosen algorithms.
  * Only open() uses the dialect. */
 iris_status_t iris_i_lt_open(const struct iris_lt_dialect *dialect,
                              void **state_p, char *why);

@@ -624,6 +624,8 @@ static iris_status_t prepare_operation(iris_t *iris, struct iris_ops_call *call,
 {
     iris_status_t status =
         iris_i_enter_output(iris, call->name, workspace_p, "workspace_p");
+    const struct iris_blas *blas;
+    void *state;
     uint64_t fp;
 
     if (status != IRIS_OK) {
@@ -633,6 +635,8 @@ static iris_status_t prepare_operation(iris_t *iris, struct iris_ops_call *call,
     if (call->a != NULL || call->b != NULL || call->out != NULL) {
         status = iris_i_ops_check(iris, call, options);
     }
+    /* Later a stream may capture, and then some libraries cannot be opened. */
+    status = status ? status : iris_i_ops_blas(iris, &blas, &state);
     status = make_workspace(iris, call, status, workspace_p);
     iris_i_fp_leave(fp);
     return status;

@@ -195,8 +195,9 @@ static iris_status_t open_on_gpu(iris_t *iris, struct opening *opening)
     iris_status_t status =
         iris_i_stream_resolve(iris_i_queue(iris), NULL, &stream);
 
-    status =
-        status ? status : iris_i_queue_call(stream, open_for_context, opening);
+    status = status ? status
+                    : iris_i_queue_call(stream, open_for_context, opening,
+                                        opening->blas->opens_apart);
     if (status != IRIS_OK && opening->why[0] == '\0') {
         snprintf(opening->why, sizeof opening->why, "%.500s",
                  iris_last_error());
@@ -252,27 +253,32 @@ static int shares_gpu(const iris_t *iris)
     return 0;
 }
 
-/* The device's library, if it works. */
-static void choose_any(iris_t *iris, struct choice *choice)
+/* The device's library, if it works. IRIS_ERR_STATE: not during a capture. */
+static iris_status_t choose_any(iris_t *iris, struct choice *choice)
 {
     enum iris_memory_kind memory = iris_i_device(iris)->memory;
     char why[IRIS_BLAS_WHY_BYTES];
+    iris_status_t status = IRIS_OK;
 
     if (memory != IRIS_MEMORY_HOST && shares_gpu(iris)) {
         iris_i_debug(iris_i_log(iris),
                      "products of matrices take the library's own loop: other "
                      "rank threads use this GPU, and a vendor's library could "
                      "hang there; IRIS_BLAS=<name> uses it all the same");
-        return;
+        return IRIS_OK;
     }
-    for (size_t i = 0; i < NUM_ENTRIES; i++) {
-        if (entries[i].memory == memory &&
-            try_entry(iris, &entries[i], choice, why, sizeof why) != IRIS_OK) {
+    for (size_t i = 0; i < NUM_ENTRIES && status != IRIS_ERR_STATE; i++) {
+        if (entries[i].memory != memory) {
+            continue;
+        }
+        status = try_entry(iris, &entries[i], choice, why, sizeof why);
+        if (status != IRIS_OK && status != IRIS_ERR_STATE) {
             iris_i_debug(iris_i_log(iris), "no products of matrices by %s: %s",
                          entries[i].name, why);
             say_missing(iris, entries[i].name, why);
         }
     }
+    return status == IRIS_ERR_STATE ? status : IRIS_OK;
 }
 
 /* Sets the choice. While bounds are checked, no library is used: accesses by a
@@ -281,23 +287,22 @@ static iris_status_t choose_library(iris_t *iris, struct choice *choice)
 {
     const char *wanted = iris_i_settings(iris)->blas.text;
     char why[IRIS_BLAS_WHY_BYTES] = "";
+    iris_status_t status = IRIS_OK;
 
     if (iris->bounds != NULL || strcmp(wanted, "none") == 0) {
         return IRIS_OK;
     }
     if (strcmp(wanted, "auto") == 0) {
-        choose_any(iris, choice);
-        return IRIS_OK;
+        status = choose_any(iris, choice);
     }
     for (size_t i = 0; i < NUM_ENTRIES; i++) {
         if (strcmp(wanted, entries[i].name) == 0) {
-            return try_entry(iris, &entries[i], choice, why, sizeof why) ==
-                           IRIS_OK
-                       ? IRIS_OK
-                       : refuse_library(iris, wanted, why);
+            status = try_entry(iris, &entries[i], choice, why, sizeof why);
         }
     }
-    return IRIS_OK;
+    return status == IRIS_OK          ? IRIS_OK
+           : status == IRIS_ERR_STATE ? iris_i_fail_on(iris_i_log(iris), status)
+                                      : refuse_library(iris, wanted, why);
 }
 
 static void close_choice(struct iris_extension *extension)
@@ -796,7 +801,7 @@ static iris_status_t enqueue_on_gpu(iris_t *iris,
     if (status != IRIS_OK) {
         return status;
     }
-    status = iris_i_queue_call(resolved, call_library, &call);
+    status = iris_i_queue_call(resolved, call_library, &call, 0);
     if (status == IRIS_ERR_UNSUPPORTED) {
         say_own(iris, &call);
         return launch_plain(iris, &plain, stream);

@@ -229,6 +229,29 @@ function check_waits(    i) {
                 "a wait acquires nothing")
 }
 
+# One piece of a message. Lanes put it, and the leader says where it is, releases,
+# and says that it has arrived; or lanes read it, and the leader says so.
+function check_pairs(    i, wide, words) {
+    met++
+    wide = "^store global_store_dwordx4$"
+    words = announcement
+    check_waits()
+    rule("meet", leads("^invalidate ", wide, "^barrier "),
+        "lanes move a piece before the leader has waited for it")
+    if (gpu == "gfx90a") # whose words look like data
+        return
+    rule("data", !leads(wide, words, nothing), "nobody hears of a piece")
+    rule("data", leads(wide, words, "^barrier "),
+        "a piece is told of before all lanes have moved it")
+    rule("data", !leads(release, words, "^barrier "),
+        "nobody hears of a piece that is released")
+    for (i = 1; i <= count; i++)
+        if (events[i] ~ words && !reaches(i, release, "^(barrier|end) "))
+            events[i] = "store last"
+    rule("data", escapes(wide, "^store last$", "^barrier ", release),
+        "a piece is told of before it is released")
+}
+
 # A lock is taken by an update that acquires; the others, which add, do not.
 function check_locks(    i, found) {
     for (i = 1; i <= count; i++)
@@ -302,10 +325,26 @@ function check_steps(    packet) {
         "a kernel goes on before all lanes have what they received")
 }
 
+# Lanes combine other units than they have sent, and out may be in.
+function check_batch(    packet) {
+    packet = "^store global_store_dwordx4" tail(store_bits["SYSTEM"])
+    workgroups++
+    rule("steps", !leads(packet, "^store global_store_dwordx2$", nothing),
+        "no sum of a batch is stored")
+    rule("steps", leads(packet, "^store global_store_dwordx2$", "^barrier "),
+        "sums of a batch are stored before all lanes have sent")
+    rule("steps", number_of("^load packet$") < 8,
+        "a batch has fewer than 8 packets under way")
+}
+
 # Ahead of any update of 4 bytes, which takes the place, stands a look at how
 # many there are.
-function check_records() {
+function check_records(    i) {
     recorded++
+    for (i = 1; i <= count; i++)
+        rule("records", events[i] ~ /^atomic global_atomic_add$/ &&
+            reaches(i, "^store ", "^branch "),
+            "a record is written whether or not there is room")
     # Polls of packets are no records.
     rule("records", kernel !~ /_once_/ &&
         !next_of("^atomic global_atomic_add$", 0), "no record takes a place")
@@ -340,11 +379,17 @@ function contracts(    part) {
 function check_ccl(    heard) {
     collectives++
     check_collective()
+    if (kernel ~ /_(send|receive)_pairs$/) {
+        check_pairs()
+        return
+    }
     check_clear()
     if (is_packets())
         check_packets()
     if (kernel ~ /wg_packet$/)
         check_steps()
+    if (kernel ~ /batch_packet$/)
+        check_batch()
     if (kernel !~ meets)
         return
     met++

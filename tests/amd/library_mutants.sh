@@ -118,6 +118,29 @@ for gpu in gfx942 gfx950; do
 done
 gpu=gfx942
 
+# Messages between two members.
+mutant "a piece that arrives before it is released" data kernels/ccl_pairs.h \
+    '/iris_d_pair_send\(iris/,/^}/ s/iris_d_release_ahead\(\);//'
+mutant "a piece that is taken before that is released" data kernels/ccl_pairs.h \
+    '/^iris_d_pair_receive\(/,/^}/ s/iris_d_release_ahead\(\);//'
+mutant "a piece that arrives before all lanes have put it" data kernels/ccl_pairs.h \
+    '/iris_d_pair_send\(iris/,/^}/ { /iris_d_pair_put/,/leader/ s/iris_wg_barrier\(wg\);// }'
+mutant "a piece that is taken before all lanes have it" data kernels/ccl_pairs.h \
+    '/iris_d_pair_bytes\(wg, to, piece, bytes\);/,/leader/ s/iris_wg_barrier\(wg\);//'
+mutant "a piece that lanes move before their leader has waited" meet \
+    kernels/ccl_channel.h '/ iris_d_pair_wait\(/,/^}/ s/iris_wg_barrier\(wg\);//'
+mutant "a piece that is told of at agent scope" scopes kernels/ccl_channel.h \
+    '/void iris_d_pair_tell\(/,/^}/ s/IRIS_D_AHEAD, IRIS_SCOPE_SYSTEM/IRIS_D_AHEAD, IRIS_SCOPE_AGENT/'
+
+# Lanes with several packets each.
+mutant "a batch whose sums are stored before all lanes have sent" steps \
+    kernels/ccl_batch.h \
+    '/iris_d_ccl_send_batches\(wg, step, args->exchange\);/,/fold/ s/iris_wg_barrier\(wg\);//'
+mutant "a batch that does not look whether its packets have come" packets \
+    kernels/ccl_batch.h 's/missing = half != NULL \? half : missing;/(void)half;/'
+mutant "a batch that looks at one packet" steps kernels/ccl_batch.h \
+    's/k < polled->slots && u < polled->range.units$/p == 0/'
+
 # Without an order.
 mutant "a ring that passes on relaxed" data kernels/ccl_loose.h \
     "$(within iris_d_ccl_pass 's/IRIS_RELEASE/IRIS_RELAXED/')"
@@ -161,3 +184,7 @@ mutant "records whose number is read at workgroup scope" records watch/record.h 
     "$(within iris_d_record_slot 's/SCOPE_AGENT/SCOPE_WG/')"
 mutant "records that take a place at system scope" records watch/record.h \
     "$(within iris_d_record_slot 's/SCOPE_AGENT/SCOPE_SYSTEM/')"
+mutant "records of a full buffer" records watch/record.h \
+    's/if \(slot >= iris_d_trace_word\(dev, IRIS_CONTEXT_TRACE_MAX_EVENTS\)\) \{/if (0) {/'
+mutant "records whose number wraps around" records watch/record.h \
+    's/if \(iris_d_record_full\(.*/if (0) {/'

@@ -66,6 +66,24 @@ NARROW(iris_k_ccl_unordered, struct iris_ccl_reduce_args,
        (args.kind = IRIS_D_KIND_f32, args.op = IRIS_REDUCE_SUM))
 #endif
 
+#ifdef AMD_NARROW_ccl_pairs /* a piece that is sent, and one that is received */
+#include <iris/device/kernels/ccl_pairs.h>
+IRIS_KERNEL(iris_k_ccl_send_pairs, struct iris_ccl_pairs_args)
+{
+    iris_d_ccl_t ccl = iris_d_ccl_of(&args->start, 0);
+
+    iris_d_pair_send(wg, &ccl, args, 0, 0);
+}
+IRIS_KERNEL(iris_k_ccl_receive_pairs, struct iris_ccl_pairs_args)
+{
+    iris_d_ccl_t ccl = iris_d_ccl_of(&args->start, 0);
+
+    iris_d_pair_receive(wg, &ccl, args, 0, 0);
+}
+NARROW(iris_k_ccl_send_pairs, struct iris_ccl_pairs_args, (void)0)
+NARROW(iris_k_ccl_receive_pairs, struct iris_ccl_pairs_args, (void)0)
+#endif
+
 #ifdef AMD_NARROW_fill
 #include <iris/device/kernels/fill.h>
 NARROW(iris_k_fill, struct iris_fill_args, (void)0)
@@ -102,6 +120,24 @@ IRIS_KERNEL(iris_k_ccl_wg_packet, struct amd_wg_args)
     iris_wg_ccl_end(wg, &ccl);
 }
 NARROW(iris_k_ccl_wg_packet, struct amd_wg_args, (void)0)
+#endif
+
+#ifdef AMD_NARROW_ccl_batch /* with IRIS_MAX_LANES at most 256 */
+#include <iris/device/wg_ccl.h>
+_Static_assert(IRIS_CCL_WG_BATCHES, "lanes with several packets each");
+IRIS_KERNEL(iris_k_ccl_batch_packet, struct iris_ccl_packet_args)
+{
+    iris_d_ccl_step_t step;
+
+    step.ccl = iris_d_ccl_begin(wg, &args->start);
+    iris_d_ccl_step_init(&step, args, NULL);
+    iris_d_ccl_next_piece(&step, args, 0);
+    iris_d_ccl_exchange_batches(wg, &step, args);
+    iris_d_ccl_end(wg, &step.ccl);
+}
+NARROW(iris_k_ccl_batch_packet, struct iris_ccl_packet_args,
+       (args.kind = IRIS_D_KIND_f32, args.op = IRIS_REDUCE_SUM,
+        args.exchange = IRIS_CCL_REDUCE_ONE))
 #endif
 
 #endif /* AMD_NARROW_H */

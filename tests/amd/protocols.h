@@ -64,6 +64,29 @@ ROW(u64, uint64_t, )
 IRIS_WORD_TYPES(ROW, )
 #endif
 #undef ROW
+
+/* code_set_<how>: several signals. Their number is a constant, since a wait for
+ * none of them acquires nothing. */
+#define SET 3
+#define ROW(how, call)                                                         \
+    IRIS_KERNEL(code_set_##how, struct protocol_args)                          \
+    {                                                                          \
+        iris_dev_t dev = iris_dev_init(args->context);                         \
+        uint32_t lane = iris_d_lane();                                         \
+        const uint64_t *set = args->signal + lane;                             \
+        size_t indices[SET];                                                   \
+        if (call) {                                                            \
+            AFTER;                                                             \
+        }                                                                      \
+        (void)indices;                                                         \
+    }
+ROW(any, iris_wait_until_any(dev, set, SET, NULL, args->cmp, args->value) < SET)
+ROW(some, iris_wait_until_some(dev, set, SET, NULL, args->cmp, args->value,
+                               indices) > 0)
+ROW(all, (iris_wait_until_all(dev, set, SET, NULL, args->cmp, args->value), 1))
+ROW(test_any, iris_test_any(dev, set, SET, NULL, args->cmp, args->value) < SET)
+ROW(test_all, iris_test_all(dev, set, SET, NULL, args->cmp, args->value))
+#undef ROW
 #endif
 
 #ifdef AMD_signals

@@ -234,6 +234,26 @@ function check_test() {
     check_first_poll()
 }
 
+# code_set_<how>: several signals, of which one or all are waited for or tested.
+# Ways that differ by how many hold join, so not every way to the data leads over
+# an acquire; but each look has one behind it that comes before the next look.
+function check_set(how,    i) {
+    waited_for++
+    check_system("waits")
+    rule("waits", leads("start", "^load ", poll),
+        "the first look is not of system scope")
+    for (i = 1; i <= count; i++)
+        rule("waits", events[i] ~ /^load global_load_dwordx2/ &&
+            reaches(i, data_load, "^sleep |" poll) &&
+            !(events[i] ~ poll && reaches(i, acquire, poll "|" data_load)),
+            "a look that holds acquires nothing")
+    if (how ~ /^test/)
+        return
+    rule("waits", !next_of("^sleep ", 0), "does not rest between looks")
+    rule("waits", leads("^sleep ", "^(sleep|invalidate|barrier) ", poll),
+        "no poll of system scope between looks")
+}
+
 function check_first_poll() {
     rule("waits", leads("start", "^load ", poll),
         "the first look is not of system scope")
@@ -369,6 +389,8 @@ function check_kernel(    part, name) {
         check_wait()
     else if (name ~ /^code_test_/)
         check_test()
+    else if (name ~ /^code_set_/)
+        check_set(substr(name, length("code_set_") + 1))
     else if (name ~ /^code_ranks|^iris_k_barrier$/)
         check_rank_barrier()
     else if (name ~ /^iris_k_signal/)

@@ -90,6 +90,24 @@ static TEST(ranks_that_would_share_a_gpu_are_refused)
            "this node shows 2", "IRIS_BACKEND=sim IRIS_SIM_DEVICE=gpu");
 }
 
+/* Partitions of two GPUs. */
+static TEST(partitions_with_one_address_are_devices_of_their_own)
+{
+    static const char *const quirks[] = {"", "one-uuid"};
+    static const char *const spawns[] = {"threads", "processes"};
+    int shared = 0;
+
+    setenv("FAKEHIP_PARTITIONS", "2", 1);
+    for (int i = 0; i < 4; i++) {
+        setenv("FAKEHIP_QUIRKS", quirks[i / 2], 1);
+        setenv("IRIS_SPAWN", spawns[i % 2], 1);
+        harness_run(4, own_gpu, &shared);
+    }
+    setenv("FAKEHIP_NO_PEER", "1-2", 1);
+    REFUSE(4, IRIS_ERR_UNREACHABLE, "GPU 1 (0000:10:00.0) of rank 1",
+           "GPU 2 (0000:11:00.0) of rank 2", "no peer access between them");
+}
+
 static TEST(gpus_that_cannot_reach_each_other_are_named)
 {
     setenv("FAKEHIP_NO_PEER", "5-6,1-2", 1);
@@ -160,7 +178,7 @@ static TEST(a_peer_call_that_fails_is_an_error)
         const char *list;
         iris_status_t status;
     } rows[] = {
-        {"hipDeviceGetByPCIBusId:1:101", IRIS_ERR_DEVICE},
+        {"hipDeviceGetPCIBusId:4:101", IRIS_ERR_DEVICE},
         {"hipDeviceCanAccessPeer:1:101", IRIS_ERR_UNREACHABLE},
         {"hipDeviceEnablePeerAccess:1:217", IRIS_ERR_UNREACHABLE},
         {"hipDeviceEnablePeerAccess:2:700", IRIS_ERR_UNREACHABLE},

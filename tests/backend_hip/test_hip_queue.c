@@ -322,22 +322,62 @@ static TEST(memory_that_runs_out_says_so_while_others_wait)
 }
 
 /* With two streams that all contexts share. */
-static TEST(more_contexts_than_queues_are_warned_of)
+static int streams_body(iris_t *iris, void *arg)
+{
+    const int *wanted = arg;
+    iris_stream_t *streams[4];
+    int count = 0;
+    iris_status_t status = IRIS_OK;
+
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    while (status == IRIS_OK && count < *wanted) {
+        status = iris_stream_create(iris, &streams[count]);
+        count += status == IRIS_OK;
+    }
+    if (status != IRIS_OK) {
+        CHECK_STATUS(status, IRIS_ERR_LIMIT);
+        CHECK_MESSAGE("4 streams of this process use all 4 hardware queues "
+                      "(GPU_MAX_HW_QUEUES)");
+        CHECK_MESSAGE("IRIS_SPAWN=processes");
+    }
+    CHECK_EQUAL(status != IRIS_OK, iris_num_ranks(iris) == 2 && *wanted > 0);
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    while (count > 0) {
+        iris_stream_destroy(iris, streams[--count]);
+    }
+    return iris_barrier(iris, NULL, NULL);
+}
+
+static TEST(rank_threads_get_no_more_streams_than_queues)
+{
+    int none = 0, two = 2;
+
+    share_one_gpu();
+    setenv("GPU_MAX_HW_QUEUES", "4", 1);
+    setenv("FAKEHIP_QUIRKS", "shared-queues", 1);
+    harness_run(2, streams_body, &none);
+    harness_run(2, streams_body, &two);
+    harness_run(2, streams_body, &two); /* those are given back */
+    setenv("IRIS_SPAWN", "processes", 1);
+    harness_run(3, streams_body, &none);
+}
+
+static TEST(one_rank_is_warned_of_streams_that_share_queues)
 {
     struct harness_capture capture;
+    int one = 1, four = 4;
 
     share_one_gpu();
     setenv("GPU_MAX_HW_QUEUES", "4", 1);
     harness_capture(&capture);
-    harness_run(2, nothing_body, NULL);
+    harness_run(1, streams_body, &one);
     assert_null(strstr(harness_captured(&capture), "streams at once"));
     free(capture.text);
     harness_capture(&capture);
-    harness_run(3, nothing_body, NULL);
+    harness_run(1, streams_body, &four);
     assert_non_null(strstr(harness_captured(&capture),
-                           "is context 3 of this process on GPU 0, which runs "
-                           "4 streams at once (GPU_MAX_HW_QUEUES)"));
-    assert_non_null(strstr(capture.text, "IRIS_SPAWN=processes"));
+                           "makes stream 5 of this process on GPU 0, which "
+                           "runs 4 streams at once (GPU_MAX_HW_QUEUES)"));
     free(capture.text);
 }
 

@@ -149,6 +149,24 @@ static TEST(what_fails_now_and_then_is_tried_again)
     without();
 }
 
+/* Nobody asked for vmem, so only memory that is uncached replaces the pool. */
+static TEST(cached_memory_does_not_replace_what_cannot_be_shared)
+{
+    static const char *const why[] = {
+        "cannot share its heap with other processes (hipIpcGetMemHandle)",
+        NULL};
+
+    setenv("IRIS_HEAP_SIZE", "512M", 1);
+    run("no-ipc,no-uncached", IRIS_ERR_DEVICE, why);
+    setenv("FAKEHIP_VERSION", "70200000", 1);
+    run("no-ipc", IRIS_ERR_DEVICE, why);
+    setenv("IRIS_HIP_MEMORY", "fine", 1);
+    run_well("no-ipc");
+    unsetenv("IRIS_HIP_MEMORY");
+    unsetenv("FAKEHIP_VERSION");
+    without();
+}
+
 static TEST(memory_that_a_runtime_lacks_is_replaced_or_refused)
 {
     static const char *const refused[] = {"no uncached vmem",
@@ -158,6 +176,9 @@ static TEST(memory_that_a_runtime_lacks_is_replaced_or_refused)
     run_well("no-uncached-granularity");
     setenv("IRIS_HIP_MEMORY", "uncached", 1);
     run("no-uncached", IRIS_ERR_DEVICE, refused);
+    setenv("FAKEHIP_VERSION", "70200000", 1);
+    run("", IRIS_ERR_DEVICE, refused);
+    unsetenv("FAKEHIP_VERSION");
     with("pool");
     run_well("");
     setenv("IRIS_HIP_MEMORY", "fine", 1);
@@ -171,19 +192,35 @@ static TEST(memory_that_a_runtime_lacks_is_replaced_or_refused)
 /* Behind the others, which would find what is captured as left behind. */
 static TEST(memory_that_is_not_uncached_is_warned_of)
 {
+    static const struct {
+        const char *quirks;
+        const char *version;
+        int warns;
+    } rows[] = {{"no-uncached", "71400000", 1},
+                {"no-uncached-granularity", "71400000", 0},
+                {"", "71300000", 1}, /* accepts the type and drops it */
+                {"", "71400000", 0}};
     struct harness_capture capture;
     const char *text;
 
     with("vmem");
-    for (int i = 0; i < 2; i++) {
-        setenv("FAKEHIP_QUIRKS",
-               i == 0 ? "no-uncached" : "no-uncached-granularity", 1);
+    setenv("IRIS_LOG_LEVEL", "debug", 1);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        setenv("FAKEHIP_QUIRKS", rows[i].quirks, 1);
+        setenv("FAKEHIP_VERSION", rows[i].version, 1);
         harness_capture(&capture);
         harness_run(RANKS, thread_body, NULL);
         text = strstr(harness_captured(&capture), "has no uncached vmem");
-        assert_int_equal(text != NULL, i == 0);
+        assert_int_equal(text != NULL, rows[i].warns);
+        text = strstr(capture.text,
+                      rows[i].warns ? "bytes of ordinary memory, which GPUs "
+                                      "cache, vmem"
+                                    : "bytes of uncached memory, vmem");
+        assert_non_null(text);
         free(capture.text);
     }
+    unsetenv("IRIS_LOG_LEVEL");
+    unsetenv("FAKEHIP_VERSION");
     unsetenv("FAKEHIP_QUIRKS");
     without();
 }

@@ -8,6 +8,7 @@
 #define EMU_CASES_H
 
 #include <iris/device.h>
+#include <iris/device/core/float8.h>
 #include <iris/device/kernels/barrier.h>
 #include <iris/device/kernels/signal.h>
 
@@ -169,6 +170,32 @@ EMU(halves, f32, float,
     ((uint32_t *)args->more)[i] = h.bits | (uint32_t)g.bits << 16;
     h.bits = (uint16_t)b[i], g.bits = (uint16_t)(b[i] >> 16);
     l[2 * i] = iris_f16_to_f32(h), l[2 * i + 1] = iris_bf16_to_f32(g))
+
+/* 8-bit floats: from any float, to float, and sums of all pairs from pair `value`
+ * on, times 1 or, with `hint`, 0.3. The sign of a NaN that an addition makes is
+ * left open. */
+#define F8_SUM(T)                                                              \
+    a##T.bits = (uint8_t)pair, b##T.bits = (uint8_t)(pair >> 8);               \
+    a##T = iris_##T##_from_f32((iris_##T##_to_f32(a##T) +                      \
+                                iris_##T##_to_f32(b##T)) * scale);             \
+    a##T.bits = iris_##T##_to_f32(a##T) != iris_##T##_to_f32(a##T) ? 0x7f      \
+                                                                   : a##T.bits
+EMU(eights, f32, float,
+    uint32_t *b = (uint32_t *)args->heap;
+    uint8_t *m = (uint8_t *)args->more;
+    iris_f8e4m3_t h = iris_f8e4m3_from_f32(iris_d_value_f32(b[i]));
+    iris_f8e5m2_t g = iris_f8e5m2_from_f32(iris_d_value_f32(b[i]));
+    m[2 * i] = h.bits, m[2 * i + 1] = g.bits;
+    h.bits = g.bits = (uint8_t)i;
+    l[2 * i] = iris_f8e4m3_to_f32(h), l[2 * i + 1] = iris_f8e5m2_to_f32(g))
+EMU(eightsums, f32, float,
+    uint8_t *m = (uint8_t *)args->more;
+    uint32_t pair = (uint32_t)(args->value + i);
+    float scale = hint == 0 ? 1.0f : 0.3f;
+    iris_f8e4m3_t af8e4m3, bf8e4m3;
+    iris_f8e5m2_t af8e5m2, bf8e5m2;
+    F8_SUM(f8e4m3); F8_SUM(f8e5m2);
+    m[2 * i] = af8e4m3.bits, m[2 * i + 1] = af8e5m2.bits)
 /* clang-format on */
 
 /* Bulk copies of args->count bytes between pointers of any alignment. */

@@ -17,6 +17,7 @@ TYPES = {  # name: bytes, exponent bits of a float or 0
     "i8": (1, 0), "u8": (1, 0), "i16": (2, 0), "u16": (2, 0),
     "i32": (4, 0), "u32": (4, 0), "i64": (8, 0), "u64": (8, 0),
     "f16": (2, 5), "bf16": (2, 8), "f32": (4, 8), "f64": (8, 11)}
+F8 = {"f8e4m3": (1, 4), "f8e5m2": (1, 5)}  # which few kernels take
 WORDS = ["i32", "u32", "i64", "u64"]
 
 # Where things are: on a heap, and in a rank's own memory.
@@ -128,7 +129,7 @@ def encoded(name, number):
 def some(name, rng, count, sums):
     """Bits of any numbers: of floats all that are finite and not 0, some of
     them denormal, and infinity where no sum of two is a NaN."""
-    size, exponent = TYPES[name]
+    size, exponent = (TYPES | F8)[name]
     width = 8 * size
     values = [rng.getrandbits(width) for _ in range(count)]
     if not exponent:
@@ -314,6 +315,32 @@ def workgroups():
                    value=i)
 
 
+def eights():
+    """8-bit floats: from each number that one has, each halfway between two and
+    the floats beside these, and from what is no number; all to float; and the
+    sums of all pairs."""
+    numbers = set()
+    for name, bias in (("f8e4m3", 7), ("f8e5m2", 15)):
+        digits = 7 - F8[name][1]
+        exact = [(m | (1 << digits if e else 0)) * 2.0 ** (max(e, 1) - bias - digits)
+                 for e in range(1 << F8[name][1]) for m in range(1 << digits)]
+        exact.append(2 * exact[-1] - exact[-2])
+        for low, high in zip(exact, exact[1:]):
+            for number in (low, (low + high) / 2):
+                bits = int.from_bytes(struct.pack("<f", number), "little")
+                numbers |= {bits + beside for beside in (0, 1, -1)
+                            if bits + beside >= 0}
+    numbers |= {1, 0x7fffff, 0x7f7fffff, 0x7f800000, 0x7f800001, 0x7fc00000}
+    numbers = sorted(numbers)
+    for sign in (0, 1):
+        yield Case("conversions of 8-bit floats", "emu_eights_f32",
+                   count=len(numbers)).put(
+                       None, HEAP_AT, [n | sign << 31 for n in numbers], 4)
+    for first, hint in itertools.product(range(0, 1 << 16, 4096), (0, 1)):
+        yield Case("sums of 8-bit floats", "emu_eightsums_f32", count=4096,
+                   value=first, hint=hint)
+
+
 def tiles():
     """By matrix instructions sums of whole numbers, which all orders add to the
     same; in order any numbers. One is left out: in it the emulator ends by a
@@ -454,7 +481,7 @@ class Ended(Case):
 
 
 def cases():
-    return [*accesses(), *atomics(), *waits(), *workgroups(), *tiles(), *two_ranks(),
+    return [*accesses(), *atomics(), *waits(), *workgroups(), *eights(), *tiles(), *two_ranks(),
             *(Ended(stop) for stop in (0, 1) for _ in range(RANKS)),
             *library_barrier(), *library_signal(), *library_signal_add(),
             *library_wait()]

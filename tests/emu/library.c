@@ -134,7 +134,7 @@ const struct emu_name emu_members[] = {
 #define VALUE(name) {#name, (size_t)name, 0}
 #define KIND(name, T, arg) VALUE(IRIS_D_KIND_##name),
 const struct emu_name emu_values[] = {
-    IRIS_TYPES(KIND, )
+    IRIS_TYPES(KIND, ) VALUE(IRIS_D_KIND_f8e4m3), VALUE(IRIS_D_KIND_f8e5m2),
     VALUE(IRIS_REDUCE_SUM), VALUE(IRIS_REDUCE_PRODUCT), VALUE(IRIS_REDUCE_MIN),
     VALUE(IRIS_REDUCE_MAX), VALUE(IRIS_REDUCE_BAND), VALUE(IRIS_REDUCE_BOR),
     VALUE(IRIS_REDUCE_BXOR), VALUE(IRIS_REDUCE_AVG),

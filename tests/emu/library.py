@@ -7,7 +7,8 @@ import random
 import struct
 
 import cases
-from cases import HEAP_AT, LANES, LOCAL_AT, MORE_AT, TYPES, Case, encoded, some
+from cases import (F8, HEAP_AT, LANES, LOCAL_AT, MORE_AT, TYPES, Case, encoded,
+                   some)
 from ranks import HEAP, OWN_WORDS, RANKS, TAIL_WORDS
 
 GROUP_NAME = "kernels of the library: "
@@ -222,8 +223,8 @@ class Collective(Packed):
         rng = random.Random(str(self))
         for rank in range(RANKS):
             self.put(rank, HEAP_AT,
-                     some(name, rng, 0x2000 // TYPES[name][0], False),
-                     TYPES[name][0])
+                     some(name, rng, 0x2000 // (TYPES | F8)[name][0], False),
+                     (TYPES | F8)[name][0])
 
     def spaces(self):
         return [SPACE]
@@ -369,7 +370,8 @@ def packets():
     exchanges = "REDUCE_ONE REDUCE_TWO REDUCE_PARTS GATHER SWAP SPREAD".split()
     for exchange, (name, bytes_, piece, at) in itertools.product(exchanges, (
             ("f32", 4, 8, 0), ("f16", 102, 104, 0), ("f64", 512, 512, 0),
-            ("u8", 37, 40, 1), ("i32", 700, 256, 4))):
+            ("u8", 37, 40, 1), ("i32", 700, 256, 4), ("f8e4m3", 101, 104, 1),
+            ("f8e5m2", 700, 256, 0))):
         yield collective("iris_k_ccl_packet", "iris_ccl_packet_args", name, {
             "kind": f"IRIS_D_KIND_{name}", "op": "IRIS_REDUCE_SUM",
             "exchange": f"IRIS_CCL_{exchange}", "bytes": bytes_,
@@ -412,8 +414,8 @@ class OfWorkgroups(Collective):
 def of_workgroups():
     """Fewer elements than lanes, and more than a step takes."""
     for name in ("reduce_f32", "oneshot_bf16", "oneshot_i64", "twoshot_f32",
-                 "twoshot_f16", "ring_f32", "atomic_f32", "scatter_f32"):
-        size = TYPES[name.split("_")[1]][0]
+                 "oneshot_f8e5m2", "twoshot_f8e4m3", "twoshot_f16", "ring_f32", "atomic_f32", "scatter_f32"):
+        size = (TYPES | F8)[name.split("_")[1]][0]
         for bytes_, grid, block in ((size, 1, 64), (488, 2, 128)):
             case = OfWorkgroups(name, {"count": bytes_ // size}, grid=grid,
                                 block=block)

@@ -49,6 +49,10 @@ WG_CCL(reduce_f32, iris_wg_all_reduce(
     wg, &ccl, p, q, args->count, IRIS_DTYPE_F32, IRIS_REDUCE_SUM))
 WG_CCL(oneshot_bf16, iris_wg_all_reduce_one_shot(
     wg, &ccl, p, q, args->count, IRIS_DTYPE_BF16, IRIS_REDUCE_AVG))
+WG_CCL(oneshot_f8e5m2, iris_wg_all_reduce_one_shot(
+    wg, &ccl, p, q, args->count, IRIS_DTYPE_F8E5M2, IRIS_REDUCE_SUM))
+WG_CCL(twoshot_f8e4m3, iris_wg_all_reduce_two_shot(
+    wg, &ccl, p, q, args->count, IRIS_DTYPE_F8E4M3, IRIS_REDUCE_SUM))
 WG_CCL(oneshot_i64, iris_wg_all_reduce_one_shot(
     wg, &ccl, p, q, args->count, IRIS_DTYPE_I64, IRIS_REDUCE_MIN))
 WG_CCL(twoshot_f32, iris_wg_all_reduce_two_shot(

@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "fakeblas.h"
+#include "fakehip/fakehip.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 /* The values and sizes are as the libraries' headers have them. */
 #ifdef FAKEBLAS_HIP
 #define CALL(name) hipblasLt##name
+#define ONE_STREAM 1 /* that may use a handle */
 enum {
     COMPUTE_32F = 2,
     OP_N = 111,
@@ -32,6 +34,7 @@ enum {
 };
 #else
 #define CALL(name) cublasLt##name
+#define ONE_STREAM 0
 enum {
     COMPUTE_32F = 68,
     OP_N = 0,
@@ -56,6 +59,10 @@ struct layout {
     uint64_t rows;
     uint64_t cols;
     int64_t ld;
+};
+
+struct handle {
+    void *stream; /* of its first product */
 };
 
 struct desc {
@@ -107,7 +114,13 @@ static int drop(void *object)
 FAKEBLAS_EXPORT int CALL(Create)(void **handle);
 int CALL(Create)(void **handle)
 {
-    return make("Create", handle, 1);
+    struct fakehip_counts counts;
+
+    fakehip_count(&counts);
+    if (ONE_STREAM && counts.captures > 0) {
+        exit(EXIT_FAILURE); /* as hipBLASLt does */
+    }
+    return make("Create", handle, sizeof(struct handle));
 }
 
 FAKEBLAS_EXPORT int CALL(Destroy)(void *handle);
@@ -276,6 +289,15 @@ int CALL(MatmulAlgoGetHeuristic)(void *handle, void *desc, void *a, void *b,
     return 0;
 }
 
+/* hipBLASLt: products of two streams by one handle deadlock. */
+static int may_use(struct handle *handle, void *stream)
+{
+    if (handle->stream == NULL) {
+        handle->stream = stream;
+    }
+    return !ONE_STREAM || handle->stream == stream;
+}
+
 FAKEBLAS_EXPORT int
     CALL(Matmul)(void *handle, void *desc, const float *alpha, const void *a,
                  void *a_layout, const void *b, void *b_layout,
@@ -316,8 +338,8 @@ int CALL(Matmul)(void *handle, void *desc, const float *alpha, const void *a,
     if (status != 0) {
         return status;
     }
-    if (handle == NULL || !is_valid(how, la, lb, ld) ||
-        algorithm->data[0] == 0 ||
+    if (handle == NULL || !may_use(handle, stream) ||
+        !is_valid(how, la, lb, ld) || algorithm->data[0] == 0 ||
         algorithm->data[0] > (uint64_t)fakeblas.heuristics) {
         return INVALID;
     }

@@ -371,36 +371,39 @@ FAKE_EXPORT hipError_t hipDeviceGetName(char *name, int bytes,
     return fake_leave(error);
 }
 
+/* The number in the node of a device, and the partitions of a GPU. */
+static int number_of(int device)
+{
+    return device + (int)fake_setting("FAKEHIP_FIRST", 0);
+}
+
+static int partitions(void)
+{
+    return (int)fake_setting("FAKEHIP_PARTITIONS", 1);
+}
+
 FAKE_EXPORT hipError_t hipDeviceGetPCIBusId(char *text, int bytes, int device)
 {
     hipError_t error = enter_for(__func__, device);
 
     if (error == hipSuccess) {
-        snprintf(
-            text, (size_t)bytes, "0000:%02x:00.0",
-            (unsigned)(FIRST_BUS + device + fake_setting("FAKEHIP_FIRST", 0)));
+        snprintf(text, (size_t)bytes, "0000:%02x:00.0",
+                 (unsigned)(FIRST_BUS + number_of(device) / partitions()));
     }
     return fake_leave(error);
 }
 
-FAKE_EXPORT hipError_t hipDeviceGetByPCIBusId(int *device_p, const char *text)
+FAKE_EXPORT hipError_t hipDeviceGetUuid(hipUUID *uuid_p, hipDevice_t device)
 {
-    hipError_t error = fake_enter(__func__);
-    unsigned bus;
-    int device;
+    hipError_t error = enter_for(__func__, device);
+    int one = fake_quirk("one-uuid") ? partitions() : 1;
 
-    if (error != hipSuccess) {
-        return error;
+    if (error == hipSuccess) {
+        memset(uuid_p, 0, sizeof *uuid_p);
+        snprintf(uuid_p->bytes, sizeof uuid_p->bytes, "%08x",
+                 (unsigned)(0x5eed0000 + number_of(device) / one));
     }
-    if (sscanf(text, "0000:%x:00.0", &bus) != 1) {
-        return fake_leave(hipErrorInvalidValue);
-    }
-    device = (int)(bus - FIRST_BUS - fake_setting("FAKEHIP_FIRST", 0));
-    if (device < 0 || device >= count()) {
-        return fake_leave(hipErrorInvalidDevice);
-    }
-    *device_p = device;
-    return hipSuccess;
+    return fake_leave(error);
 }
 
 /* ---- Peers ---- */

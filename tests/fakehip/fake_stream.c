@@ -214,6 +214,13 @@ struct fake_op *fake_op_copy(const struct fake_op *op, const void *args)
     return copy;
 }
 
+/* Whether a copy goes ahead of the fill that came before it. */
+static bool is_overtaken(const struct fake_op *fill, const struct fake_op *op)
+{
+    return fill->kind == FAKE_FILL && fill->next == NULL && fill->begun == 0 &&
+           op->kind == FAKE_COPY && fake_quirk("copy-before-fill");
+}
+
 static hipError_t push(hipStream_t stream, struct fake_op *op)
 {
     static uint64_t pushed;
@@ -228,9 +235,10 @@ static hipError_t push(hipStream_t stream, struct fake_op *op)
         free(op);
         return hipErrorOutOfMemory;
     }
-    while (*link != NULL) {
+    while (*link != NULL && !is_overtaken(*link, op)) {
         link = &(*link)->next;
     }
+    op->next = *link;
     *link = op;
     op->number = ++pushed;
     op->queued = (op->kind == FAKE_COPY || op->kind == FAKE_COPY_ROWS) &&
@@ -263,6 +271,10 @@ hipError_t fake_enqueue(hipStream_t handle, const struct fake_op *op,
            stream->held >= ROOM && !op->takes_no_room) {
         pthread_cond_wait(&fake_progress, &fake_streams_lock);
     }
+    if (error == hipSuccess && stream->shares_queue &&
+        fake_quirk("shared-queues")) {
+        error = hipErrorLaunchFailure;
+    }
     if (error == hipSuccess && op->kind == FAKE_LAUNCH &&
         stream->device != fake_device()) {
         error = hipErrorInvalidHandle;
@@ -279,12 +291,30 @@ hipError_t fake_enqueue(hipStream_t handle, const struct fake_op *op,
 
 /* ---- Streams ---- */
 
+/* Beyond the number of queues, a stream shares one. */
+static bool shares_queue(int device)
+{
+    long long others = 0;
+
+    for (hipStream_t one = streams; one != NULL; one = one->next) {
+        others += one->device == device && !one->hidden;
+    }
+    return others >= fake_setting("GPU_MAX_HW_QUEUES", 4);
+}
+
+/* Queues enough, unless a test says otherwise. */
+__attribute__((constructor)) static void set_queues(void)
+{
+    (void)setenv("GPU_MAX_HW_QUEUES", "1000", 0);
+}
+
 static hipStream_t make(int device)
 {
     hipStream_t stream = calloc(1, sizeof *stream);
 
     if (stream != NULL) {
         stream->device = device;
+        stream->shares_queue = shares_queue(device);
         pthread_cond_init(&stream->work, NULL);
         stream->next = streams;
         streams = stream;
@@ -315,6 +345,7 @@ void fake_count_streams(struct fakehip_counts *counts_p)
     pthread_mutex_lock(&fake_streams_lock);
     for (hipStream_t one = streams; one != NULL; one = one->next) {
         counts_p->streams += one != defaults[one->device] && !one->hidden;
+        counts_p->captures += one->capture != NULL;
     }
     counts_p->graphs = fake_graphs_live;
     pthread_mutex_unlock(&fake_streams_lock);

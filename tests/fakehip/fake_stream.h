@@ -22,6 +22,7 @@ struct ihipStream_t {
     unsigned threads;
     bool quit;
     bool hidden;        /* a graph's own */
+    bool shares_queue;  /* with another */
     hipGraph_t capture; /* NULL: none */
     unsigned lane;      /* of that; 0: it began there */
     bool broken;        /* something came that cannot be captured */

@@ -7,6 +7,7 @@
  *   FAKEHIP_DEVICES  how many GPUs there are (8)
  *   FAKEHIP_FIRST    the number in the node of the first of them (0), as where
  *                    a launcher shows each rank its own
+ *   FAKEHIP_PARTITIONS  devices of one GPU, which have its PCI address (1)
  *   FAKEHIP_PAGEABLE  1: kernels can access all memory of the host
  *   FAKEHIP_CUS      workgroups of a kernel that run at once (4)
  *   FAKEHIP_MEMORY   bytes of each GPU (64 GiB)
@@ -24,6 +25,7 @@
  *   FAKEHIP_QUIRKS   what some HIP runtimes do, by name, with commas; "name:2":
  *                    the first two times in this process
  *     wrong-memory   what a peer's handle maps is other memory
+ *     one-uuid       partitions of a GPU have one UUID, too
  *     no-ipc         hipIpcGetMemHandle() fails
  *     open-fails     hipIpcOpenMemHandle() fails
  *     export-not-ready  hipMemExportToShareableHandle() says so
@@ -36,6 +38,9 @@
  *                    the runtime keeps for the handle
  *     query-before-callback  streams and events are done while a callback at
  *                    the end has yet to run
+ *     copy-before-fill  a copy overtakes the fill that came before it
+ *     shared-queues  streams beyond GPU_MAX_HW_QUEUES corrupt their queue: calls
+ *                    that enqueue there fail
  *     copy-behind-kernel  a copy waits for kernels that came before to other
  *                    streams of the GPU
  *
@@ -79,6 +84,7 @@ struct fakehip_counts {
     int imports;     /* open IPC handles */
     int streams;     /* not the default ones */
     int graphs;      /* as captured, and made ready */
+    int captures;    /* streams that capture */
 };
 
 FAKEHIP_API void fakehip_count(struct fakehip_counts *counts_p);

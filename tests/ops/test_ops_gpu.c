@@ -126,6 +126,55 @@ static TEST(auto_keeps_away_where_rank_threads_share_a_gpu)
     free(level);
 }
 
+/* ---- A library that ends the process if it is opened during a capture ---- */
+
+static int capture_body(iris_t *iris, void *prepared)
+{
+    struct iris_ops_options options;
+    iris_ops_workspace_t *workspace;
+    iris_tensor_t one, out;
+    iris_graph_t *graph;
+    iris_status_t status;
+    float first = 0;
+
+    toolkit_be_a_gpu(iris);
+    iris_ops_options_init(&options);
+    CHECK_OK(iris_ones(iris, IRIS_SHAPE(4, 4), NULL, &one));
+    CHECK_OK(iris_zeros(iris, IRIS_SHAPE(4, 4), NULL, &out));
+    CHECK_OK(iris_all_reduce_preamble(iris, NULL));
+    CHECK_OK(iris_stream_create(iris, &options.stream));
+    if (prepared != NULL) { /* for a call of other sizes */
+        CHECK_OK(iris_matmul_all_gather_preamble(iris, NULL, NULL, NULL, NULL,
+                                                 &workspace));
+    }
+    CHECK_OK(iris_capture_begin(iris, options.stream));
+    status = iris_matmul_all_reduce(iris, &one, &one, &out, &options);
+    if (prepared == NULL) {
+        CHECK_STATUS(status, IRIS_ERR_STATE);
+        CHECK_MESSAGE("the first product");
+        CHECK_MESSAGE("before or after the capture");
+        return iris_capture_end(iris, options.stream, &graph);
+    }
+    CHECK_OK(status);
+    CHECK_OK(iris_capture_end(iris, options.stream, &graph));
+    CHECK_OK(iris_graph_launch(iris, graph, options.stream));
+    CHECK_OK(iris_stream_synchronize(iris, options.stream));
+    CHECK_OK(harness_read(iris, &first, out.data, sizeof first));
+    CHECK(first == 4 * (float)iris_num_ranks(iris));
+    return 0;
+}
+
+static TEST(a_library_is_opened_ahead_of_captures_or_not_at_all)
+{
+    static const char *const names[] = {"hipblaslt", "auto"};
+
+    for (int i = 0; i < 2; i++) {
+        toolkit_use(names[i], harness_folder());
+        harness_run(2, capture_body, NULL);
+        harness_run(2, capture_body, "after a preamble");
+    }
+}
+
 /* ---- Operations ---- */
 
 struct operation {

@@ -9,6 +9,8 @@
 
 #include "support/harness.h"
 
+#include <iris/device.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +29,8 @@ struct game {
     unsigned char *other;            /* the same */
     unsigned char *from_before;      /* MANY * SMALL; the rank before writes */
     unsigned char *host[4];          /* LARGEST bytes each */
+    uint64_t *turns;                 /* symmetric, with the latest turn */
+    uint64_t turn;
     uint64_t round;
     uint64_t random; /* the same on all ranks */
 };
@@ -209,6 +213,61 @@ static int play_fill(struct game *game)
     return 0;
 }
 
+struct move_args {
+    const unsigned char *from;
+    unsigned char *to;
+    size_t bytes;
+};
+
+IRIS_KERNEL(move_bytes, struct move_args)
+{
+    IRIS_LANES (wg, i, args->bytes) {
+        args->to[i] = args->from[i];
+    }
+}
+
+/* Later work of the second stream comes behind earlier work of the first. */
+static int pass_turn(struct game *game, iris_stream_t *first,
+                     iris_stream_t *second)
+{
+    if (first == second) {
+        return 0;
+    }
+    game->turn++;
+    CHECK_OK(iris_signal_on_stream(game->iris, game->turns, game->turn,
+                                   iris_rank(game->iris), first));
+    CHECK_OK(iris_wait_on_stream(game->iris, game->turns, IRIS_CMP_GE,
+                                 game->turn, second));
+    return 0;
+}
+
+/* A fill, a copy from the host over it, and a kernel that reads both: on one
+ * stream, or the copy on another. A copy that a fill overtakes is lost. */
+static int play_copy_after_fill(struct game *game)
+{
+    size_t bytes = any_size(game), half = bytes / 2;
+    iris_stream_t *stream = game->streams[0];
+    iris_stream_t *copies = game->streams[draw(game, 2)];
+    struct move_args args = {game->heap, game->other, bytes};
+    int rank = iris_rank(game->iris);
+    unsigned char *in = game->host[0], *out = game->host[1];
+    iris_t *iris = game->iris;
+
+    pattern(game, rank, 0, in, bytes);
+    CHECK_OK(iris_memset(iris, game->heap, 0x77, bytes, stream));
+    CHECK_EQUAL(pass_turn(game, stream, copies), 0);
+    CHECK_OK(iris_memcpy(iris, game->heap, in, half, copies));
+    CHECK_EQUAL(pass_turn(game, copies, stream), 0);
+    CHECK_OK(iris_launch(iris, move_bytes, 3, 64, &args, sizeof args, stream));
+    CHECK_OK(iris_memcpy(iris, out, game->other, bytes, stream));
+    CHECK_OK(iris_stream_synchronize(iris, stream));
+    CHECK(is_pattern(game, rank, 0, out, half));
+    for (size_t i = half; i < bytes; i++) {
+        CHECK_EQUAL(out[i], 0x77);
+    }
+    return 0;
+}
+
 /* More than the stage has, and less. */
 static int play_large(struct game *game)
 {
@@ -238,6 +297,7 @@ static int open_game(iris_t *iris, struct game *game)
     CHECK_OK(iris_malloc(iris, LARGEST, (void **)&game->heap));
     CHECK_OK(iris_malloc(iris, LARGEST, (void **)&game->other));
     CHECK_OK(iris_malloc(iris, MANY * SMALL, (void **)&game->from_before));
+    CHECK_OK(iris_calloc(iris, 1, sizeof *game->turns, (void **)&game->turns));
     for (int i = 0; i < 4; i++) {
         game->host[i] = malloc(LARGEST);
         CHECK(game->host[i] != NULL);
@@ -248,8 +308,8 @@ static int open_game(iris_t *iris, struct game *game)
 static int game_body(iris_t *iris, void *arg)
 {
     static int (*const plays[])(struct game *) = {
-        play_one_by_one, play_chain, play_fill,
-        play_one_by_one, play_many,  play_chain,
+        play_one_by_one, play_chain, play_fill,  play_copy_after_fill,
+        play_one_by_one, play_many,  play_chain, play_copy_after_fill,
     };
     const size_t *rounds = arg;
     struct game game;
@@ -257,7 +317,7 @@ static int game_body(iris_t *iris, void *arg)
     CHECK_EQUAL(open_game(iris, &game), 0);
     for (size_t i = 0; i < *rounds; i++) {
         game.round++;
-        CHECK_EQUAL(plays[i % 6](&game), 0);
+        CHECK_EQUAL(plays[i % 8](&game), 0);
     }
     game.round++;
     CHECK_EQUAL(play_large(&game), 0);
