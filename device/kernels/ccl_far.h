@@ -159,17 +159,17 @@ IRIS_DEVICE void iris_d_far_give(iris_wg_t wg, iris_dev_t dev,
 /* Ends the kernel, because member m makes a different call. If m is this rank,
  * an earlier kernel ended in the middle of a step. */
 IRIS_CPU_COLD void iris_d_far_differ(iris_wg_t wg, iris_dev_t dev,
-                                     const struct iris_ccl_far_args *args,
+                                     const struct iris_ccl_start *start,
                                      uint64_t step, uint64_t m)
 {
-    struct iris_ccl_space *space = args->start.space;
+    struct iris_ccl_space *space = start->space;
     int rank = (int)iris_i_ccl_members(space)[space->count + (int64_t)m];
     struct iris_dev_mismatch mismatch;
 
     mismatch.rank = dev.rank;
     mismatch.other = rank == dev.rank ? -1 : rank;
     mismatch.count = step;
-    mismatch.own = mismatch.theirs = args->start.what;
+    mismatch.own = mismatch.theirs = start->what;
     if (rank != dev.rank) {
         iris_wg_get(wg, dev,
                     iris_d_far_of(dev, space, iris_d_far_what(space), m),
@@ -193,7 +193,7 @@ IRIS_DEVICE void iris_d_far_await(iris_wg_t wg, iris_dev_t dev,
 
         if (seen >> IRIS_D_FAR_CALL_BITS == step &&
             seen != iris_d_far_word(step, args->start.call)) {
-            iris_d_far_differ(wg, dev, args, step, m);
+            iris_d_far_differ(wg, dev, &args->start, step, m);
         }
     }
 }
@@ -216,6 +216,7 @@ IRIS_DEVICE void iris_d_far_reduce(const struct iris_ccl_far_args *args,
     row.count = (uint32_t)space->count;
     row.op = (iris_reduce_op_t)args->op;
     row.scale = args->scale;
+    row.before = row.sums = NULL;
     for (row.at = 0; row.at < step->bytes; row.at += IRIS_CCL_ROW) {
         size_t left = step->bytes - row.at;
 
@@ -256,17 +257,17 @@ IRIS_DEVICE uint64_t *iris_d_far_epoch(const struct iris_ccl_space *space)
 }
 
 IRIS_DEVICE void iris_d_far_begin(iris_wg_t wg, iris_dev_t dev,
-                                  const struct iris_ccl_far_args *args)
+                                  const struct iris_ccl_start *start)
 {
-    struct iris_ccl_space *space = args->start.space;
+    struct iris_ccl_space *space = start->space;
     uint64_t number = *iris_d_far_epoch(space);
 
     if ((number & IRIS_CCL_BUSY) != 0) {
-        iris_d_far_differ(wg, dev, args, number & ~IRIS_CCL_BUSY,
+        iris_d_far_differ(wg, dev, start, number & ~IRIS_CCL_BUSY,
                           (uint64_t)space->index);
     }
     *iris_d_far_epoch(space) |= IRIS_CCL_BUSY;
-    *iris_d_far_what(space) = args->start.what;
+    *iris_d_far_what(space) = start->what;
 }
 
 IRIS_DEVICE void iris_d_far_end(const struct iris_ccl_space *space)
@@ -362,7 +363,7 @@ IRIS_KERNEL(iris_k_ccl_far, struct iris_ccl_far_args)
     step.reduces = args->reduces;
     step.bytes = args->bytes;
     step.rows = whole ? args->piece / args->bytes : 1;
-    iris_d_far_begin(wg, dev, args);
+    iris_d_far_begin(wg, dev, &args->start);
     for (step.row = 0; step.row < rows; step.row += step.rows) {
         if (whole) {
             iris_d_far_step(wg, dev, args, step);
