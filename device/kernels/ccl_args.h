@@ -177,8 +177,8 @@ IRIS_HOST_DEVICE int64_t iris_i_ccl_line(int64_t bytes)
  * pieces, and the pieces taken for each word that says so. */
 enum {
     IRIS_CCL_RAIL_WORDS = 32,
-    IRIS_CCL_RAIL_PIECES = 8,
-    IRIS_CCL_RAIL_TOLD = 4,
+    IRIS_CCL_RAIL_PIECES = 4,
+    IRIS_CCL_RAIL_TOLD = 2,
 };
 
 /* Computes the offsets, pair_bytes and average from the seven numbers before

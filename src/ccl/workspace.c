@@ -230,7 +230,7 @@ static struct iris_ccl_space lay_out(const struct iris_ccl *ccl,
 
     most = ccl->stages && each < most ? each : most;
     space.stage_bytes = stage_bytes(ccl, &space);
-    space.rail_bytes = far ? space.slot_bytes / 2 : 0;
+    space.rail_bytes = far ? space.slot_bytes * 2 : 0;
     iris_i_ccl_lay_out(&space);
     while (space.slot_bytes > (int64_t)SLOT_BYTES_MIN &&
            (size_t)space.bytes > most) {
