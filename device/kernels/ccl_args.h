@@ -36,7 +36,7 @@
  *                  pieces: enum iris_ccl_pair_word
  *   rings[w][i][p]  member i's last piece of parity p for workgroup w
  *   slots[p][i]    packets of member i, from its last step of parity p
- *   rails[i]       of groups of several nodes: words, then pieces, of member i
+ *   rails[i]       words, then pieces, of member i, if there are several nodes
  *                  (ccl_levels.h)
  *
  * A packet carries 8 bytes of data in two words of 8 bytes. Half of each word
@@ -74,7 +74,7 @@ struct iris_ccl_space {
     int64_t slot_bytes;  /* data of one slot; its packets take twice that */
     int64_t stage_bytes; /* bytes of one stage; 0: no stages */
     int64_t pair_wgs;    /* most workgroups that move pieces between a pair */
-    int64_t rail_bytes;  /* of a piece between nodes and inside them
+    int64_t rail_bytes;  /* the most bytes of a piece between nodes
                           * (ccl_levels.h); 0: one node has all members */
     int64_t pair_bytes;  /* of one piece */
     int64_t average;     /* the bits of 1 / count, a double, for AVG */

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Collectives of ranks of several nodes by level: the members of a node work
- * together in shared memory, and each of them sends over the network only what
- * is its own. CPUs only so far.
+ * Collectives of ranks of several nodes by level. The members of a node work
+ * together in shared memory, and each of them sends its own part over the
+ * network. CPUs only so far.
  *
  * The members with one place in their nodes are a rail. A node with fewer
  * members than the largest one has several rails to a member, so nodes may be
  * uneven: rail j goes through member j modulo the node's number.
  *
  * GATHER (all_gather). Each member sends its piece to one member of each other
- * node, on its rail, and to the members of its own node. What arrives over the
- * network goes on to the members of this node. So a piece crosses once to each
+ * node, on its rail, and to the members of its own node. The receiver passes it on to the members of
+ * its node. So a piece crosses once to each
  * node, and not once to each of its members.
  *
  * FEW (all_reduce of few bytes). Gathers all input, one message on a rail, and
@@ -23,10 +23,7 @@
  * has the results. They go back in the other direction, and each node's member
  * gives them to the others of its node:
  *
- *     node 0            node 1                node 2
- *     a + b   ------->  (a + b) + c + d  --->  ... + e + f = result
- *       ^                     ^                  |
- *       '---- result ---------'----- result -----'
+ * node 0: a + b; node 1: (a + b) + c + d; node 2: ((a + b) + c + d) + e + f.
  *
  * If the nodes' members follow each other in the group, this is the group's
  * order: the bits are those of one node, because the sums on the way are not
@@ -39,9 +36,9 @@
  * SCATTER (reduce_scatter). Like CHAIN, for each member's part on the rail of
  * that member's place. The last node sends the result to that member only.
  *
- * SPREAD (broadcast). The root gives its pieces to its mates, each of which
- * sends every so many of them to one member of each other node, which gives
- * them to its mates. In the end all members meet by a GATHER of 0 bytes.
+ * SPREAD (broadcast). The root gives its pieces to its mates, which
+ * take turns: each sends its turns' pieces to one member of each other node,
+ * which gives them to its mates. In the end all members meet by a GATHER of 0 bytes.
  *
  * A channel leads from each member to each other, in the receiver's workspace:
  * IRIS_CCL_RAIL_PIECES places for pieces, and counts of the pieces that arrived
@@ -90,7 +87,7 @@ typedef struct iris_d_levels {
     struct iris_ccl_space *space;
     const int64_t *ranks;
     const int64_t *order; /* members by nodes */
-    const int64_t *first; /* of each node, in `order` */
+    const int64_t *first; /* the place of each node in `order` */
     uint64_t self;
     uint64_t mates; /* members of this node */
     uint64_t step;

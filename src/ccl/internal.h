@@ -33,7 +33,7 @@ struct iris_ccl_workspace {
     size_t part_bytes;             /* bytes from one part to the next */
     size_t slot_bytes;
     size_t stage_bytes; /* 0: input off the heap is not staged */
-    size_t rail_bytes;  /* of a piece on the way by levels */
+    size_t rail_bytes;  /* the most bytes of a piece by levels */
     struct iris_ccl_nodes levels;
     int max_cus;        /* workgroups that run at once on every member */
     int best_cus;       /* the number of them that have a processor each */

@@ -681,8 +681,8 @@ static int is_exact(const struct iris_ccl_call *call)
     }
 }
 
-/* Chooses the way by levels for a part of args->bytes of each member. 0: there
- * is none for it. The same on all members. */
+/* Chooses the way by levels for a part of args->bytes of each member. 0: it
+ * goes the general way. The same on all members. */
 static int choose_levels(const struct iris_ccl_call *call,
                          struct iris_ccl_levels_args *args)
 {
