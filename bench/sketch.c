@@ -49,10 +49,15 @@ IRIS_DEVICE iris_d_u64_t *sketch_at(const struct sketch_args *args,
            2 * (slot * MAX_PACKETS + i);
 }
 
-/* Waits for packet i of all peers. Their loads are under way together. */
+/* Waits for packet i of all peers, whose loads are under way together. Nobody ends
+ * the wait of a bare kernel: it ends after this many polls (some seconds) with wrong
+ * values, and the program reports them. */
+#define MOST_POLLS (1u << 24)
+
 IRIS_DEVICE void sketch_receive(const struct sketch_args *args, uint64_t step,
                                 size_t i, uint64_t data[MAX_RANKS][2])
 {
+    uint32_t polls = 0;
     iris_bool_t waits;
 
     do {
@@ -74,7 +79,7 @@ IRIS_DEVICE void sketch_receive(const struct sketch_args *args, uint64_t step,
             (void)sched_yield(); /* the peer may need this core */
         }
 #endif
-    } while (waits);
+    } while (waits && ++polls < MOST_POLLS);
 }
 
 union sketch_word {

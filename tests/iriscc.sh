@@ -23,9 +23,10 @@ expect() { # WHAT COMMAND...
     fi
 }
 
+# In a build with the fake HIP runtime kernels stand in for their GPU code.
 if grep -q choose_fake "$iriscc"; then
-    echo "kernels of this build stand in for their GPU code"
-    exit 77
+    CC=${CC%% -I*}
+    export IRISCC_CC=${CC:-cc} IRISCC_PLATFORM=''
 fi
 [ -x "$iriscc" ] || { echo "no iriscc in $PWD" && exit 77; }
 mkdir -p "$dir/include/iris" && ln -s "$srcdir/device" "$dir/include/iris/device"

@@ -55,7 +55,8 @@ tests/run: %D%/support/run
 	$(AM_V_GEN)sed 's|TESTS_FOLDER|$(abs_top_srcdir)/tests|' $(srcdir)/%D%/support/run >$@ && chmod +x $@
 # Tests see internal names, so they link the convenience library instead.
 $(test_programs): tests/libharness.la libirisi.la
-$(test_objects): CPPFLAGS += -I$(top_srcdir)/tests $(CMOCKA_CFLAGS) -Wno-unused-parameter
+$(test_objects): CPPFLAGS += -I$(top_srcdir)/tests $(CMOCKA_CFLAGS)
+$(test_objects): override CFLAGS += -Wno-unused-parameter
 $(test_programs): LDADD = tests/libharness.la libirisi.la $(CMOCKA_LIBS) -lm
 if FAKE_HIP
 hip_programs = %D%/backend_hip/run %D%/ops/run
@@ -72,7 +73,6 @@ include %D%/python/upstream/local.mk
 prose:
 	$(MAKE) check TESTS="$$(cd $(srcdir) && grep -l '^# inputs:.* prose' $(shell_tests) | tr '\n' ' ')"
 print-tests: ; @echo $(TESTS)
-# Those that launchers run, too.
 print-rank-tests: kinds = rank|matrix
 print-matrix-tests: kinds = matrix
 print-rank-tests print-matrix-tests:

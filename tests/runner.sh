@@ -103,7 +103,7 @@ EOF
 # In one process the second test sees what the first one did.
 expect 1 --together -k "it passes" <<'EOF'
 [       OK ] it_passes
-[  FAILED  ] it_passes
+[  FAILED  ] it_passes_too
 EOF
 expect 77 -k moon <<<"1..0"
 expect 77 -k "left_out" <<<"1..1"

@@ -43,8 +43,9 @@ struct checking {
     int timeout_s;
     const char *mode; /* NULL: all of them */
     char **program;
-    char folder[64];
-    char output[96], schedule[96];
+    char folder[TOOL_FOLDER_BYTES];
+    char output[TOOL_FOLDER_BYTES + 16], schedule[TOOL_FOLDER_BYTES + 16];
+    bool is_broken;           /* runs cannot be made or read */
     struct finding *findings; /* in the order of their first run */
     int num_races, num_failures, num_runs;
 };
@@ -85,17 +86,37 @@ static int wait_for_run(const struct checking *c, pid_t pid)
 {
     static const struct timespec pause = {.tv_nsec = 2000000};
     time_t end = time(NULL) + c->timeout_s;
+    bool is_late = false;
     int status;
 
-    while (waitpid(pid, &status, WNOHANG) == 0) {
-        if (time(NULL) > end || is_interrupted) {
-            kill(-pid, SIGKILL);
-            waitpid(pid, &status, 0);
-            return -1;
-        }
+    setpgid(pid, pid); /* the child may not have done it yet */
+    while (!is_late && waitpid(pid, &status, WNOHANG) == 0) {
         nanosleep(&pause, NULL);
+        is_late = time(NULL) > end || is_interrupted;
+    }
+    kill(-pid, SIGKILL); /* its children, too */
+    if (is_late) {
+        waitpid(pid, &status, 0);
+        return -1;
     }
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* Ends the run's output with a line's end. Fails if the disk is full: then races may
+ * be missing in it. */
+static bool end_output(const struct checking *c)
+{
+    int output = open(c->output, O_WRONLY | O_APPEND);
+    bool is_whole = output >= 0 && write(output, "\n", 1) == 1;
+
+    if (!is_whole) {
+        fprintf(stderr, "%s: %s: %s; the run's output is not whole\n", c->tool,
+                c->output, strerror(errno));
+    }
+    if (output >= 0) {
+        close(output);
+    }
+    return is_whole;
 }
 
 /* ---- Findings ---- */
@@ -205,6 +226,9 @@ static int read_races(struct checking *c, const char *mode, int seed,
         if (!more) {
             break;
         }
+        if (line[0] == '\n') {
+            continue;
+        }
         free(last[num_lines % LAST_LINES]);
         last[num_lines++ % LAST_LINES] = append_text(
             append_text(NULL, strncmp(line, "    ", 4) == 0 ? "" : "    "),
@@ -250,8 +274,17 @@ static bool run_once(struct checking *c, const char *mode, int seed)
     if (pid == 0) {
         become_run(c, mode, seed);
     }
-    status = pid < 0 ? TOOL_FAILED : wait_for_run(c, pid);
+    if (pid < 0) {
+        fprintf(stderr, "%s: no process: %s\n", c->tool, strerror(errno));
+        c->is_broken = true;
+        return false;
+    }
+    status = wait_for_run(c, pid);
     if (is_interrupted || (seed != 0 && is_alone(c))) {
+        return false;
+    }
+    c->is_broken = !end_output(c);
+    if (c->is_broken) {
         return false;
     }
     c->num_runs++;
@@ -282,6 +315,11 @@ static void show_progress(const struct checking *c, const char *mode, int seed)
     }
 }
 
+static bool has_stopped(const struct checking *c)
+{
+    return is_interrupted || c->is_broken;
+}
+
 /* The runs of a check, from `seed` on, and a line about them. */
 static void run_seeds(struct checking *c, const char *mode, int seed)
 {
@@ -289,10 +327,10 @@ static void run_seeds(struct checking *c, const char *mode, int seed)
     struct timespec begin, end;
 
     clock_gettime(CLOCK_MONOTONIC, &begin);
-    for (; seed <= (mode[0] == '\0' ? 0 : c->num_seeds) && !is_interrupted;
+    for (; seed <= (mode[0] == '\0' ? 0 : c->num_seeds) && !has_stopped(c);
          seed++) {
         show_progress(c, mode[0] == '\0' ? "plain" : mode, seed);
-        if (!run_once(c, mode, seed) && !is_interrupted) {
+        if (!run_once(c, mode, seed) && !has_stopped(c)) {
             printf("%s: no seeds, since the program does not start %d ranks by "
                    "iris_spawn()\n",
                    mode, c->num_ranks);
@@ -341,9 +379,7 @@ static int check_all(struct checking *c)
     static const struct sigaction action = {.sa_handler = note_interrupt};
     int status = TOOL_OK;
 
-    snprintf(c->folder, sizeof c->folder, "/tmp/iris-check.XXXXXX");
-    if (mkdtemp(c->folder) == NULL) {
-        fprintf(stderr, "%s: %s: %s\n", c->tool, c->folder, strerror(errno));
+    if (!tool_make_folder(c->tool, c->folder)) {
         return TOOL_FAILED;
     }
     snprintf(c->output, sizeof c->output, "%s/output", c->folder);
@@ -351,10 +387,10 @@ static int check_all(struct checking *c)
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     run_seeds(c, "", 0);
-    if (!is_interrupted) {
+    if (!has_stopped(c)) {
         run_seeds(c, "race", 0);
     }
-    if (!is_interrupted && c->num_seeds != 0) {
+    if (!has_stopped(c) && c->num_seeds != 0) {
         run_seeds(c, "weak", 1);
     }
     print_findings(c);
@@ -370,7 +406,9 @@ static int check_all(struct checking *c)
         c->findings = next;
         status = TOOL_FAILED;
     }
-    return is_interrupted ? 128 + is_interrupted : status;
+    return is_interrupted ? 128 + is_interrupted
+           : c->is_broken ? TOOL_FAILED
+                          : status;
 }
 
 /* ---- Command line ---- */

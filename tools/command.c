@@ -85,6 +85,24 @@ char **tool_rest(struct argp_state *state)
     return rest;
 }
 
+int tool_make_folder(const char *tool, char path[TOOL_FOLDER_BYTES])
+{
+    const char *below = getenv("TMPDIR");
+    int length;
+
+    below = below == NULL || below[0] == '\0' ? "/tmp" : below;
+    length =
+        snprintf(path, TOOL_FOLDER_BYTES, "%s/iris-%s.XXXXXX", below,
+                 strrchr(tool, ' ') == NULL ? tool : strrchr(tool, ' ') + 1);
+    if (length < TOOL_FOLDER_BYTES && mkdtemp(path) != NULL) {
+        return 1;
+    }
+    fprintf(stderr, "%s: %s: %s\n", tool, path,
+            length < TOOL_FOLDER_BYTES ? strerror(errno)
+                                       : "TMPDIR is too long");
+    return 0;
+}
+
 int64_t tool_number(struct argp_state *state, const char *option,
                     const char *text, int64_t least, int64_t most)
 {

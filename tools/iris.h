@@ -56,6 +56,11 @@ int tool_run_part(const struct argp *argp, int argc, char **argv,
 FILE *tool_open(const char *tool, const char *path);
 int tool_close(const char *tool, const char *path, FILE *file);
 
+/* Makes an empty folder below TMPDIR, or /tmp, for the caller to remove. Returns 0
+ * after printing a message. */
+#define TOOL_FOLDER_BYTES 256
+int tool_make_folder(const char *tool, char path[TOOL_FOLDER_BYTES]);
+
 /* The value of the option, a whole number from `least` to `most`. Ends the
  * program with TOOL_USAGE if it is another. */
 int64_t tool_number(struct argp_state *state, const char *option,

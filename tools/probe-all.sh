@@ -383,7 +383,7 @@ clean_environment
 info=$(IRIS_BACKEND=hip timeout -k 5 60 "$iris" info --json)
 platform=amd
 [[ $info != *'"runtime": "CUDA'* ]] || platform=nvidia
-gpus=$(sed -nE '/"name": "hip"/,$ s/.*"num_devices": ([0-9]+).*/\1/p' <<<"$info" | head -n 1)
+gpus=$(sed -nE 's/.*"name": "hip".*"num_devices": ([0-9]+).*/\1/p' <<<"$info")
 [ "${gpus:-0}" != 0 ] || die "there is no GPU; iris info says why"
 [ "${limit_gpus:-0}" -le "$gpus" ] || die "--gpus=$limit_gpus, but this machine has $gpus"
 gpus=${limit_gpus:-$gpus}

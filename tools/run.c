@@ -246,26 +246,29 @@ static bool has_ranks(const char *tool, int wanted, const char *path)
 /* Runs the program with ranks that are threads, and with a schedule. */
 static int check_threads(const char *tool, int wanted, char **program)
 {
-    char folder[] = "/tmp/iris-check.XXXXXX", path[64];
+    char folder[TOOL_FOLDER_BYTES] = "", path[TOOL_FOLDER_BYTES + 16];
     const char *given = getenv("IRIS_SCHEDULE");
     int status;
 
     unsetenv("IRIS_RANK");
     set_number("IRIS_NUM_RANKS", wanted);
     setenv("IRIS_SPAWN", "threads", 1);
-    if (mkdtemp(folder) == NULL) {
-        fprintf(stderr, "%s: %s: %s\n", tool, folder, strerror(errno));
-        return TOOL_FAILED;
+    if (given == NULL) {
+        if (!tool_make_folder(tool, folder)) {
+            return TOOL_FAILED;
+        }
+        snprintf(path, sizeof path, "%s/schedule", folder);
+        setenv("IRIS_SCHEDULE", path, 1);
     }
-    snprintf(path, sizeof path, "%s/schedule", folder);
-    setenv("IRIS_SCHEDULE", path, 0);
     num_ranks = 1;
     status = run_ranks(tool, program, true);
     if (!has_ranks(tool, wanted, given == NULL ? path : given)) {
         status = status == 0 ? TOOL_FAILED : status;
     }
-    (void)unlink(path);
-    (void)rmdir(folder);
+    if (given == NULL) {
+        (void)unlink(path);
+        (void)rmdir(folder);
+    }
     return status;
 }
 

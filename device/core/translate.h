@@ -126,7 +126,11 @@ IRIS_DEVICE void *iris_d_translate(iris_dev_t dev, const void *ptr, int rank)
     uintptr_t base = (uintptr_t)iris_d_load_constant(&dev.heap_bases[known]);
     uintptr_t offset = (uintptr_t)ptr - dev.heap_base;
 
+#if IRIS_ON_CPU /* the base is 0 if the heap is not mapped here */
+    return (void *)(base + offset);
+#else
     return (char *)iris_d_global(base) + offset;
+#endif
 }
 
 #if IRIS_D_WATCHED

@@ -211,10 +211,14 @@ IRIS_DEVICE void iris_d_pair_keep(iris_wg_t wg, const iris_d_ccl_t *ccl,
     const struct iris_ccl_route *route = &args->routes[0];
     iris_d_message_t message =
         iris_d_message(wg, ccl, args, route->in_bytes, 0);
-    const char *from =
-        (const char *)args->in + route->in_at + message.share.begin;
-    char *to = (char *)args->out + route->out_at + message.share.begin;
+    const char *from;
+    char *to;
 
+    if (message.share.bytes == 0) {
+        return; /* the buffers may be NULL */
+    }
+    from = (const char *)args->in + route->in_at + message.share.begin;
+    to = (char *)args->out + route->out_at + message.share.begin;
     if (from != to) {
         iris_d_pair_bytes(wg, to, from, message.share.bytes);
     }

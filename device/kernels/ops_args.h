@@ -11,8 +11,9 @@
 /* The most parts that a call asks for, and so the most chunks of a share. */
 #define IRIS_OPS_CHUNKS_MOST 8
 
-/* The words that one rank sets on another in a call: one for each chunk, and
- * one for the end. */
+/* The words that one rank sets on another in a call: one for each chunk, and one
+ * for the end. iris_matmul_all_reduce has at most half as many chunks of a share, and
+ * a word more for the sum of each. */
 #define IRIS_OPS_WORDS_MOST (IRIS_OPS_CHUNKS_MOST + 1)
 
 /* The words of one rank for another rank, which sets them. They are 0 between

@@ -119,7 +119,6 @@ struct iris_ccl_options {
 };
 
 /** Sets every field to NULL or 0. Local, cannot fail.
- *  @param options  the struct to set
  *  @param options  the struct to set */
 #define iris_ccl_options_init(options) \
     iris_ccl_options_init_sized((options), sizeof *(options))

@@ -128,7 +128,7 @@ typedef struct iris_context iris_t;
       "", "file such as trace.json: every rank records its operations and "    \
           "writes them there at its end; empty: no trace")                     \
     X(ops_chunks, CHOICE, "IRIS_OPS_CHUNKS", "auto",                           \
-      "auto 1 2 3 4 5 6 7 8", "chunks of rows that a fused operation "         \
+      "auto 1 2 3 4 5 6 7 8", "parts of a product that a fused operation "     \
           "overlaps, unless the call sets the number; auto: the library "      \
           "chooses")                                                           \
     X(transport, CHOICE, "IRIS_TRANSPORT", "auto",                             \
@@ -194,7 +194,6 @@ struct iris_config {
 #undef IRIS_CONFIG_FLAG
 
 /** Marks every field as not set. Local, cannot fail.
- *  @param config  the struct to set
  *  @param config  the struct to set */
 #define iris_config_init(config) \
     iris_config_init_sized((config), sizeof *(config))

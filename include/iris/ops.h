@@ -44,7 +44,6 @@ struct iris_ops_options {
 };
 
 /** Sets the defaults. Local, cannot fail.
- *  @param options  the struct to set
  *  @param options  the struct to set */
 #define iris_ops_options_init(options) \
     iris_ops_options_init_sized((options), sizeof *(options))

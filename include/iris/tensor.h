@@ -97,8 +97,7 @@ typedef struct iris_value {
 /** A generator of random numbers: <iris/random.h>. */
 typedef struct iris_generator iris_generator_t;
 
-/** iris_tensor_options.dtype: the function's rule chooses the dtype.
- *  @param options  the struct to set */
+/** iris_tensor_options.dtype: the function's rule chooses the dtype. */
 #define IRIS_DTYPE_DEFAULT (-1)
 
 /** Options of creation calls. NULL in place of a pointer to them means the

@@ -23,6 +23,7 @@ matches waits in memory, so that later ones of its source can arrive.
 import atexit
 import collections
 import ctypes
+import os
 import threading
 import weakref
 from typing import Any, Callable, Deque, Dict, List, Optional
@@ -100,14 +101,26 @@ class Message:
         self.error = error
         self._done.set()
         while self._callbacks:
-            self._callbacks.pop()()
+            try:
+                callback = self._callbacks.pop()
+            except IndexError:  # when_done() has taken it.
+                return
+            callback()
 
     def when_done(self, callback: Callable[[], None]) -> None:
         """Calls a function at the end, or now if it has come."""
         self._callbacks.append(callback)
-        if self.is_done() and callback in self._callbacks:
-            self._callbacks.remove(callback)
+        if self.is_done():
+            try:
+                self._callbacks.remove(callback)
+            except ValueError:  # end() has taken it.
+                return
             callback()
+
+    def __repr__(self) -> str:
+        kind = "a receive from" if self.elements is None else "a message with"
+        peer = "any rank" if self.peer is None else f"rank {self.peer}"
+        return f"{kind} {peer} of the group, tag {self.tag},"
 
     def begin(self, elements: Any) -> None:
         """Sets the elements that are to be sent, or that arrive."""
@@ -186,6 +199,9 @@ class Messages:
                 self._receives.append(message)
                 self._wake()
         return message
+
+    def forget(self) -> None:
+        """Messages are under way at once, so none waits for a batch."""
 
     def stop(self, error: Optional[BaseException] = None) -> None:
         """Ends the thread. What is pending ends with an error."""
@@ -439,6 +455,10 @@ class Exchange:
         queue.append(message)
         return message
 
+    def forget(self) -> None:
+        """Drops the messages that run() would exchange."""
+        self._sends, self._receives = [], []
+
     def run(self) -> None:
         """In round d each rank sends to the d-th rank after it and receives
         from the d-th before it. Every message of a rank meets its peer in one
@@ -488,6 +508,10 @@ def _serve(reference: "weakref.ref[Messages]") -> None:
             messages.fail(error)
             return
         del messages
+
+
+# A forked child has no such thread, and the threads' locks may be held.
+os.register_at_fork(after_in_child=_running.clear)
 
 
 @atexit.register

@@ -12,13 +12,12 @@ Names and arguments are torch's. empty() is collective over all ranks here,
 because every rank's heap has the same layout. rendezvous() is local.
 
 After the bytes of a tensor come its signal pad, for the program, and numbers of
-the library: for each channel and rank the signals that arrived, and those that
-this rank has waited for.
+the library: for each channel and rank the signals that arrived.
 """
 
 import math
 import time
-from typing import Any, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence
 
 import torch
 import torch.distributed as dist
@@ -32,6 +31,10 @@ CHANNELS = 16
 
 _ALIGNMENT = 16
 _WORD = 8
+
+#: What this rank has waited for, by the first byte of a memory: all handles of
+#: one memory share it.
+_waited_for: Dict[int, List[List[int]]] = {}
 
 _context: Optional[Iris] = None
 _pad_bytes: Optional[int] = None
@@ -63,7 +66,8 @@ def set_signal_pad_size(size: int) -> None:
 
 
 def get_backend(device: Any) -> Optional[str]:
-    """The name of what allocates on a device. None: nothing does."""
+    """The name of what allocates on a device. None: nothing does. Collective
+    if it is the first call of the module."""
     ours = context().get_device().type
     return "IRIS" if torch.device(device).type == ours else None
 
@@ -80,6 +84,9 @@ def empty(*size: Any, dtype: Any = None, device: Any = None) -> torch.Tensor:
     count = rounded + get_signal_pad_size() + _words_bytes(owner)
     whole = owner.empty(count, dtype=torch.uint8)
     whole[rounded:] = 0
+    _waited_for[whole.untyped_storage().data_ptr()] = [
+        [0] * owner.get_num_ranks() for _ in range(2 * CHANNELS)
+    ]
     owner.barrier()
     made: torch.Tensor = whole[:bytes].view(kind).view(size)
     return made
@@ -94,9 +101,9 @@ def rendezvous(tensor: torch.Tensor, group: Any) -> "SymmetricMemory":
 
 
 def _words_bytes(owner: Iris) -> int:
-    """The bytes of the numbers behind a pad: for signals and for barriers, of
-    each channel and rank, arrived and waited for."""
-    return 4 * CHANNELS * owner.get_num_ranks() * _WORD
+    """The bytes of the numbers of signals behind a pad: for signals and for
+    barriers, of each channel and rank."""
+    return 2 * CHANNELS * owner.get_num_ranks() * _WORD
 
 
 class SymmetricMemory:
@@ -129,10 +136,9 @@ class SymmetricMemory:
         self.rank = ranks.index(owner.get_rank())
         self.world_size = len(ranks)
         self.signal_pad_size = get_signal_pad_size()
-        shape = (2, 2 * CHANNELS, owner.get_num_ranks())
-        numbers = self._whole[-words:].view(torch.int64).view(shape)
-        self._arrived, self._waited_for = numbers
-        self._counts = self._waited_for.tolist()
+        shape = (2 * CHANNELS, owner.get_num_ranks())
+        self._arrived = self._whole[-words:].view(torch.int64).view(shape)
+        self._counts = _waited_for[storage.data_ptr()]
 
     def _pointers(self, offset: int) -> List[int]:
         bases = self._owner.address_map(self._whole).peer_bases.tolist()
@@ -245,7 +251,6 @@ class SymmetricMemory:
             self._poll(word, wanted, timeout_ms, rank)
         self._owner.wait(word, wanted)
         self._counts[row][source] = wanted
-        self._waited_for[row, source] = wanted
 
     def _poll(
         self, word: torch.Tensor, wanted: int, timeout_ms: int, rank: int

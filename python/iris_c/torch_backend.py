@@ -76,8 +76,9 @@ class _Pending(torch._C._distributed_c10d.Work):
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
         """Waits for the messages. Raises the error of the first that failed."""
         limit = timeout or self._timeout
+        end = time.monotonic() + limit.total_seconds()
         for message in self._messages:
-            if not message.wait(limit.total_seconds()):
+            if not message.wait(max(end - time.monotonic(), 0)):
                 raise DeadlineError(
                     f"{message} is not complete after {limit}; check that the"
                     " peer makes the matching call"
@@ -373,13 +374,22 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
 
     def send(self, tensors: List[Any], dst: int, tag: int) -> Any:
         """Sends to a rank that receives. Messages of one tag match in order."""
-        send = self._messages.send
-        return self._begin([send(tensor, dst, tag) for tensor in tensors])
+        return self._add(self._messages.send, tensors, dst, tag)
 
     def recv(self, tensors: List[Any], src: Optional[int], tag: int) -> Any:
         """Receives from a rank that sends."""
-        receive = self._messages.receive
-        return self._begin([receive(tensor, src, tag) for tensor in tensors])
+        return self._add(self._messages.receive, tensors, src, tag)
+
+    def _add(
+        self, call: Any, tensors: List[Any], peer: Optional[int], tag: int
+    ) -> Any:
+        try:
+            messages = [call(tensor, peer, tag) for tensor in tensors]
+        except Exception:  # Torch does not end the batch.
+            self._batch = None
+            self._messages.forget()
+            raise
+        return self._begin(messages)
 
     def recv_anysource(self, tensors: List[Any], tag: int) -> Any:
         """Receives from the first rank that sends."""
@@ -472,6 +482,10 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
         self, opts: Any, wait_all_ranks: bool = False
     ) -> None:
         """A barrier at which rank 0 names the ranks that do not come in time."""
+        if isinstance(self._messages, Exchange):
+            raise NotImplementedError(
+                "monitored_barrier of iris on GPUs; use barrier()"
+            )
         none = torch.empty(0)
         limit = opts.timeout.total_seconds() if opts.timeout else None
         if self.rank() != 0:
@@ -546,7 +560,9 @@ def _timeout_of(options: Any) -> Optional[timedelta]:
     """The timeout of a program's options. This backend has no other option."""
     if options is None:
         return None
-    if type(options).__name__ != "Options":
+    distributed = torch._C._distributed_c10d
+    ours = getattr(distributed.Backend, "Options", None)
+    if type(options) is not (ours or distributed.ProcessGroup.Options):
         raise TypeError(
             f"options {options!r}: iris takes a timeout only; pass"
             " timeout= and no options"

@@ -103,8 +103,9 @@ bool iris_i_hip_free_deferred(int device, const void *at, size_t bytes)
 
 bool iris_i_hip_make_room(int device, size_t bytes)
 {
-    size_t found = 0;
+    size_t found = 0, free_bytes = 0, total_bytes = 0;
 
+    (void)hipMemGetInfo(&free_bytes, &total_bytes);
     pthread_mutex_lock(&deferred_lock);
     for (const struct deferred *one = deferred; one != NULL; one = one->next) {
         if ((one->memory.kind == HIP_DEVICE || one->memory.kind == HIP_RANGE) &&
@@ -113,7 +114,8 @@ bool iris_i_hip_make_room(int device, size_t bytes)
         }
     }
     pthread_mutex_unlock(&deferred_lock);
-    return found >= bytes && iris_i_hip_free_deferred(device, NULL, 0);
+    return found != 0 && found + free_bytes >= bytes &&
+           iris_i_hip_free_deferred(device, NULL, 0);
 }
 
 /* A forked child does not have its parent's memory and contexts. */

@@ -350,8 +350,8 @@ void iris_i_hip_free_later(const struct hip_backend *hip,
  * any. May wait for other contexts' kernels. */
 bool iris_i_hip_free_deferred(int device, const void *at, size_t bytes);
 
-/* For an allocation that failed: frees the GPU's deferred memory if it has so many
- * bytes. Less would not help, and another rank's kernel may wait for this rank. */
+/* For an allocation that failed: frees the GPU's deferred memory if it has
+ * `bytes` bytes. Less would not help, and another rank's kernel may wait for this rank. */
 bool iris_i_hip_make_room(int device, size_t bytes);
 
 /* A context begins to use a rank thread's heap by its owner's pointer, or

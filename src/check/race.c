@@ -796,8 +796,11 @@ static bool place_event(const struct iris_race *race,
         return true;
     }
     event->target_rank = iris_i_heap_owner(memory, event->address, &offset);
+    if (event->target_rank < 0) {
+        return false;
+    }
     event->address = (const char *)memory->bases[rank] + offset;
-    return event->target_rank >= 0;
+    return true;
 }
 
 void iris_cpu_plain(const struct iris_cpu_event *access)
@@ -812,7 +815,6 @@ void iris_cpu_plain(const struct iris_cpu_event *access)
     event.kernel = "";
     if (!place_event(race, &event)) {
         if (cpu == NULL && !event.after) {
-            event.address = access->address;
             iris_i_order_lock(race->order.shared);
             observe_outside(race, &event);
             iris_i_order_unlock(race->order.shared);

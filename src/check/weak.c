@@ -155,8 +155,10 @@ static void prune_cell(struct iris_weak_machine *machine,
         cell->writes[--kept] = *write;
     }
     cell->num_writes -= kept;
-    memmove(cell->writes, cell->writes + kept,
-            cell->num_writes * sizeof *cell->writes);
+    if (kept != 0) {
+        memmove(cell->writes, cell->writes + kept,
+                cell->num_writes * sizeof *cell->writes);
+    }
     for (unsigned i = 0; i < cell->num_looks; i++) {
         if (!is_old_time(machine, cell->looks[i].time)) {
             cell->looks[looks++] = cell->looks[i];

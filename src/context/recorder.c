@@ -152,18 +152,16 @@ static void record_event(void *self, const struct iris_host_event *event)
 
 /* ---- Waits in kernels ---- */
 
-/* A word of 4 or 8 bytes, in the format of reports. */
-static int64_t read_word(uintptr_t at, const struct iris_wait_note *note)
+/* A word of 4 or 8 bytes, in the format of reports. A rank may write it by any
+ * means meanwhile, so this is no atomic, which a sanitizer would pair with those. */
+__attribute__((no_sanitize_thread)) static int64_t
+read_word(uintptr_t at, const struct iris_wait_note *note)
 {
-    uint32_t small;
-
     if (note->bytes == sizeof(uint64_t)) {
-        return atomic_load_explicit((const _Atomic int64_t *)at,
-                                    memory_order_relaxed);
+        return *(const volatile int64_t *)at;
     }
-    small = atomic_load_explicit((const _Atomic uint32_t *)at,
-                                 memory_order_relaxed);
-    return note->is_unsigned ? (int64_t)small : (int32_t)small;
+    return note->is_unsigned ? (int64_t) * (const volatile uint32_t *)at
+                             : *(const volatile int32_t *)at;
 }
 
 /* Finds the peers whose word at the same offset satisfies the wait. The awaited

@@ -427,7 +427,11 @@ static iris_status_t find_out(const struct iris_settings *settings,
     if (iris_i_bootstrap_env_applies(settings)) {
         return iris_i_bootstrap_env(settings, bootstrap_p);
     }
-    if (settings->num_ranks.number > 1) {
+    /* With IRIS_SPAWN=threads it is for an iris_spawn() that may come; iris check
+     * sets both, and counts the ranks itself. */
+    if (settings->num_ranks.number > 1 &&
+        (settings->spawn.origin == IRIS_ORIGIN_DEFAULT ||
+         settings->spawn.number != IRIS_CHOICE_SPAWN_THREADS)) {
         return iris_i_fail(
             NULL, IRIS_ERR_INVALID,
             "IRIS_NUM_RANKS=%lld, but iris_init() makes one rank "

@@ -900,9 +900,6 @@ void iris_i_links_close(struct iris_links *links);
  * link is CUT. */
 void iris_i_links_turn(struct iris_links *links);
 
-/* NULL: there is no link to the rank. */
-struct iris_link *iris_i_link_find(const struct iris_links *links, int rank);
-
 /* Closes the connection if there is one. ENDED, LOST: abandons the session. */
 void iris_i_link_leave(struct iris_links *links, struct iris_link *link,
                        enum iris_link_state next);

@@ -118,7 +118,8 @@ static int flush_all(struct iris_hub *hub) IRIS_REQUIRES(hub->lock)
 
         while (iris_i_link_send(link)) {
         }
-        is_left |= has_left(link) || link->errno_value != 0 || link->is_full;
+        is_left |= link->state <= IRIS_LINK_JOINED &&
+                   (has_left(link) || link->errno_value != 0 || link->is_full);
     }
     return is_left;
 }
@@ -593,6 +594,7 @@ static void note_lost(void *arg, struct iris_link *link,
         hub->failed = loss == IRIS_LINK_FULL     ? IRIS_ERR_LIMIT
                       : loss == IRIS_LINK_SILENT ? IRIS_ERR_PEER_LOST
                                                  : IRIS_ERR_BOOTSTRAP;
+        hub->failed_rank = link->rank;
         memcpy(hub->why, reason, sizeof hub->why);
     }
     if (loss != IRIS_LINK_GONE && !atomic_load(&hub->drained)) {
@@ -803,21 +805,36 @@ static iris_status_t fail_late_leader(const struct iris_wait *wait)
                        name, hub->rank, why);
 }
 
+/* Why the leader's link was lost, if it was the first one. */
+static iris_status_t read_loss(struct iris_hub *hub, int leader,
+                               char why[IRIS_REASON_BYTES])
+{
+    iris_status_t status;
+
+    pthread_mutex_lock(&hub->lock);
+    status = hub->failed_rank == leader ? hub->failed : IRIS_OK;
+    memcpy(why, hub->why, sizeof hub->why);
+    pthread_mutex_unlock(&hub->lock);
+    return status;
+}
+
 /* One that gives up tells the reason first. Rank 0 knows of ranks that died on
  * their way here, and tells the others. */
 static iris_status_t check_leaders(void *arg)
 {
     const struct opening *opening = arg;
-    const struct iris_hub *hub = opening->hub;
+    struct iris_hub *hub = opening->hub;
+    char why[sizeof hub->why];
     iris_status_t status;
 
     for (int i = 0; i < hub->links.count; i++) {
         int leader = hub->links.all[i].rank;
 
         if (has_ended(hub, leader)) {
-            if (hub->failed != IRIS_OK) {
-                return iris_i_fail(hub->log, hub->failed, "rank %d: %s", leader,
-                                   hub->why);
+            status = read_loss(hub, leader, why);
+            if (status != IRIS_OK) {
+                return iris_i_fail(hub->log, status, "rank %d: %s", leader,
+                                   why);
             }
             status = iris_i_peers_check(opening->control, leader);
             return status == IRIS_OK ? fail_gone(hub, leader) : status;
@@ -965,6 +982,7 @@ iris_status_t iris_i_hub_open(struct iris_control *control,
     parts->fds = (struct iris_control_fds)IRIS_CONTROL_NO_FDS;
     if (status == IRIS_OK) {
         status = start_threads(hub);
+        wake_receiver(hub); /* it connects to the other leaders */
     }
     if (status != IRIS_OK) {
         iris_i_hub_free(hub);

@@ -282,6 +282,7 @@ struct iris_hub {
     atomic_int num_here;  /* leaders that have connected, so far */
     iris_status_t failed; /* IRIS_OK, or the first loss of a link, if it is no
                            * rank's death */
+    int failed_rank;      /* the leader behind it */
     char why[IRIS_REASON_BYTES];
     atomic_int closing;
     atomic_int drained;         /* nothing more will be put into the links */

@@ -70,7 +70,7 @@ static int watch_socket(const struct iris_links *links, int sock, int how,
     return epoll_ctl(links->poll, how, sock, &event) == 0;
 }
 
-struct iris_link *iris_i_link_find(const struct iris_links *links, int rank)
+static struct iris_link *find_link(const struct iris_links *links, int rank)
 {
     for (int i = 0; i < links->count; i++) {
         if (links->all[i].rank == rank) {
@@ -229,7 +229,7 @@ static const char *admit_link(void *arg, const struct iris_proof_claims *theirs,
         return "is of another version of Iris";
     }
     memcpy(&claims, theirs->data, sizeof claims);
-    link = iris_i_link_find(links, claims.rank);
+    link = find_link(links, claims.rank);
     why = find_objection(links, &claims, link);
     if (why != NULL) {
         return why;
@@ -252,7 +252,7 @@ static void welcome_rank(struct iris_links *links,
     struct iris_link *link;
 
     memcpy(&claims, entry->claims.data, sizeof claims);
-    link = iris_i_link_find(links, claims.rank);
+    link = find_link(links, claims.rank);
     if (link->number != claims.number + 1 || link->state != IRIS_LINK_CUT) {
         close(entry->sock);
         return;
@@ -318,7 +318,8 @@ static void fail_try(struct iris_links *links, struct iris_link *link)
 
     if (dial->error != 0) {
         link->num_refused += dial->error == ECONNREFUSED;
-    } else if (links->owner.is_patient) {
+    } else if (links->owner.is_patient ||
+               (link->has_come && loss == IRIS_LINK_FULL)) {
         iris_i_debug(links->log, "rank %d %s", link->rank,
                      iris_i_proof_reason(&dial->proof));
     } else {

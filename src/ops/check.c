@@ -373,7 +373,9 @@ static int may_overlap(iris_t *iris, const struct iris_ops_call *call,
                          variant == IRIS_CCL_SPINLOCK ||
                          variant == IRIS_CCL_RING;
 
-    return !iris_i_group_is_far(iris, call->group) &&
+    /* Tiles count rows and columns in 32 bits. */
+    return !iris_i_group_is_far(iris, call->group) && call->m <= UINT32_MAX &&
+           call->n <= UINT32_MAX &&
            !(call->op == IRIS_OPS_MATMUL_ALL_REDUCE && adds_otherwise);
 }
 

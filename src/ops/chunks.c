@@ -27,6 +27,9 @@
 #define SUM_ALONE 2
 #define CLOSE_LANES 64
 
+_Static_assert(2 * ((IRIS_OPS_CHUNKS_MOST + 1) / 2) + 1 <= IRIS_OPS_WORDS_MOST,
+               "a call of two members has a word for each chunk and sum");
+
 /* The call and its state. Each of its streams first follows the call's own
  * stream, which follows all of them at the end, also after a failure, so that a
  * capture can end.
@@ -197,7 +200,9 @@ static iris_status_t fail_members(const struct iris_ops_way *way,
     snprintf(message, sizeof message, "%s", iris_last_error());
     for (int w = 0; w < way->words; w++) {
         for (int64_t m = 0; m < call->members; m++) {
-            if (m != call->index && !way->sent[w * call->members + m]) {
+            /* Its own, too. The next call's meeting finds them, if the others
+             * go on to send. */
+            if (!way->sent[w * call->members + m]) {
                 (void)signal_member(way, m, w, status, call->transport);
             }
         }

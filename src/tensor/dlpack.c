@@ -273,7 +273,7 @@ static iris_status_t read_tensor(const iris_t *iris, const char *call,
                            "shape is NULL; pass their sizes",
                            call, from->ndim);
     }
-    for (int i = 0; i < from->ndim && i < IRIS_TENSOR_DIMS_MAX; i++) {
+    for (int i = 0; shape.ndim <= IRIS_TENSOR_DIMS_MAX && i < shape.ndim; i++) {
         shape.sizes[i] = from->shape[i];
     }
     status = iris_i_shape_check(&argument, &shape, (iris_dtype_t)dtype);

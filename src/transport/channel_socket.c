@@ -323,9 +323,7 @@ static void socket_close(struct iris_channel *channel)
         if (session->sock >= 0) {
             (void)iris_i_session_put_end(session);
             (void)iris_i_session_send(session);
-            close(session->sock);
         }
-        iris_i_session_close(session);
     }
     iris_i_links_close(&s->links);
     if (s->base.bell >= 0) {

@@ -25,22 +25,22 @@ union space {
 
 static void init_ccl(union space *space, size_t size)
 {
-    iris_ccl_options_init_sized(&space->ccl, size);
+    iris_ccl_options_init_sized((void *)space, size);
 }
 
 static void init_config(union space *space, size_t size)
 {
-    iris_config_init_sized(&space->config, size);
+    iris_config_init_sized((void *)space, size);
 }
 
 static void init_ops(union space *space, size_t size)
 {
-    iris_ops_options_init_sized(&space->ops, size);
+    iris_ops_options_init_sized((void *)space, size);
 }
 
 static void init_tensor(union space *space, size_t size)
 {
-    iris_tensor_options_init_sized(&space->tensor, size);
+    iris_tensor_options_init_sized((void *)space, size);
 }
 
 static iris_status_t take_ccl(iris_t *iris, union space *space)

@@ -106,13 +106,12 @@ IRIS_KERNEL(access, struct args)
 static int use_local(iris_t *iris, const struct args *args)
 {
     volatile int32_t local[16] = {1};
-    void *whole = (void *)local;
+    void *here = (void *)local, *there = &args->data[32];
     int is_put = args->bug == 9;
+    iris_stream_t *on = args->other;
     iris_status_t status =
-        is_put ? iris_put_on_stream(iris, &args->data[32], whole, 64, 1, /* bug 9 */
-                                    args->other)
-               : iris_get_on_stream(iris, whole, &args->data[32], 64, 1, /* bug 10 */
-                                    args->other);
+        is_put ? iris_put_on_stream(iris, there, here, 64, 1, on)  /* bug 9 */
+               : iris_get_on_stream(iris, here, there, 64, 1, on); /* bug 10 */
 
     if (status == IRIS_OK && !args->wrong) {
         status = iris_stream_synchronize(iris, args->other);

@@ -30,6 +30,7 @@ int main(void)
 }
 END
 cd "$dir" || exit 1
+mkdir tmp && export TMPDIR=$dir/tmp
 
 expect() { # STATUS ARGUMENT...
     local status=$1
@@ -84,5 +85,19 @@ has "no race in this run; .*iris check"
 [ "$(wc -l <out)" = 1 ] || { echo "FAILED: not one line" && cat out && failed=1; }
 IRIS_SEED=1 "$build/iris" check -n 2 -- ./talk right >out 2>&1
 [ -s out ] && echo "FAILED: with a seed it says something" && cat out && failed=1
-[ -z "$(find /tmp -maxdepth 1 -name 'iris-check.*' -newer talk)" ] || failed=1
+[ -z "$(ls "$TMPDIR")" ] || { echo "FAILED: left: $(ls "$TMPDIR")" && failed=1; }
+
+# Output that a full disk cuts off may lack races: that is no clean run.
+# shellcheck disable=SC2016 # the inner shell's own
+full='mount -t tmpfs -o size=16k tmpfs "$TMPDIR" && "$@"'
+if unshare -rm sh -c "$full" sh true 2>/dev/null; then
+    unshare -rm sh -c "$full" sh "$build/iris" check -n 1 -s 0 -- \
+        sh -c 'head -c 100000 /dev/zero; exit 0' >out 2>err </dev/null
+    [ $? = 1 ] && grep -q "output is not whole" err ||
+        { echo "FAILED: a full disk" && cat out err && failed=1; }
+else
+    echo "left out: a full disk, without namespaces"
+fi
+TMPDIR=/dev/null "$build/iris" check -n 1 -- true >out 2>&1
+[ $? = 1 ] && grep -q "Not a directory" out || { echo "FAILED: no folder" && cat out && failed=1; }
 exit $failed

@@ -56,9 +56,9 @@ IRIS_KERNEL(write_word, struct deadline_args)
 {
     iris_dev_t dev = iris_dev_init(args->context);
 
-    /* A report may read the word meanwhile. */
+    /* Waits and reports may read the word meanwhile. */
     if (iris_wg_leader(wg)) {
-        iris_store(dev, args->word, 42, dev.rank);
+        iris_signal_set(dev, args->word, 42, dev.rank);
     }
 }
 

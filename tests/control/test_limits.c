@@ -160,4 +160,4 @@ static TEST(a_periodic_signal_disturbs_nothing)
     in_child(allocate_under_fire, NULL);
 }
 
-TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, unit);
+TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, unit, killed);

@@ -23,12 +23,12 @@ for turn in range(20):
     handle.barrier(channel=1)
     equal(total, torch.full((3, 5), float(sum(range(n)) + n * turn)))
 
-# A ring of puts and signals, also by a second handle of the same tensor.
+# A ring of puts and signals, by two handles of the same tensor in turns.
+name = getattr(dist.group.WORLD, "group_name", dist.group.WORLD)
+handles = [handle, symm_mem.rendezvous(x, name)]
 right, left = (me + 1) % n, (me - 1) % n
 for turn in range(20):
-    if turn == 10:
-        name = getattr(dist.group.WORLD, "group_name", dist.group.WORLD)
-        handle = symm_mem.rendezvous(x, name)
+    handle = handles[turn % 2]
     there = handle.get_remote_tensor(right, (3, 5), torch.float32)
     there.fill_(100 * turn + me)
     handle.put_signal(right, channel=3)

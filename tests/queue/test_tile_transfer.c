@@ -54,8 +54,8 @@ static const struct lie lies[] = {
 static iris_tile_t tile_at(char *base, const struct lie *lie, uint32_t rows,
                            uint32_t cols, uint32_t elem)
 {
-    iris_tile_t tile = iris_tile(base + (size_t)lie->first * elem, rows, cols,
-                                 lie->row_stride, elem);
+    uintptr_t at = (uintptr_t)base + (size_t)lie->first * elem; /* or of NULL */
+    iris_tile_t tile = iris_tile((void *)at, rows, cols, lie->row_stride, elem);
 
     tile.col_stride = lie->col_stride;
     return tile;

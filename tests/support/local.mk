@@ -5,7 +5,8 @@ tests_libharness_la_SOURCES = %D%/amo_verbs.h %D%/device_api.h %D%/float8.h %D%/
 	%D%/harness.c %D%/harness.h %D%/leaks.c %D%/leaks.h %D%/matrix.h \
 	%D%/mounts.c %D%/mounts.h \
 	%D%/procs.c %D%/procs.h %D%/runner.c %D%/runner.h %D%/wait_kernel.h
-tests_libharness_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests $(CMOCKA_CFLAGS) -Wno-unused-parameter
+tests_libharness_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests $(CMOCKA_CFLAGS)
+tests_libharness_la_CFLAGS = $(AM_CFLAGS) -Wno-unused-parameter
 if FAKE_HIP
 include tests/fakeblas/local.mk
 tests_libharness_la_SOURCES += %D%/hip_job.c %D%/hip_job.h

@@ -129,10 +129,12 @@ static pid_t start(const struct harness_file *file, FILE *output)
 
     fflush(NULL);
     pid = fork();
+    if (pid < 0) {
+        perror("run: no process for a test");
+        exit(1);
+    }
     if (pid != 0) {
-        if (pid > 0) {
-            setpgid(pid, pid); /* whichever of the two is first */
-        }
+        setpgid(pid, pid); /* whichever of the two is first */
         running = pid;
         return pid;
     }
@@ -175,6 +177,7 @@ static int await_end(pid_t pid, int seconds, int *state_p)
         }
         (void)sigtimedwait(&child, NULL, &left);
     }
+    kill(-pid, SIGKILL); /* what it has left behind */
     running = 0;
     return !is_late;
 }
@@ -259,14 +262,17 @@ static void run_one(const struct harness_file *file, int number)
     const char *failure;
     int state = 0, is_late, is_skipped;
 
+    if (output == NULL) {
+        perror("run: no file for a test's output");
+        exit(1);
+    }
     snprintf(name, sizeof name, "%s",
              number >= 0 ? orders->names[number] : "all of it");
     orders->mode = number >= 0 ? RUN_ONE : LIST;
     orders->wanted = number;
     orders->num_tests = 0;
     orders->state = NOT_STARTED;
-    is_late = output == NULL ||
-              !await_end(start(file, output), seconds_of_a_test(), &state);
+    is_late = !await_end(start(file, output), seconds_of_a_test(), &state);
     failure = find_failure(state, is_late, text);
     is_skipped =
         failure == NULL && (orders->state == SKIPPED ||
@@ -275,9 +281,7 @@ static void run_one(const struct harness_file *file, int number)
         report(stem, name, failure, is_skipped, output);
     }
     free(stem);
-    if (output != NULL) {
-        fclose(output);
-    }
+    fclose(output);
 }
 
 static int list_file(const struct harness_file *file)

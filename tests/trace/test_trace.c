@@ -55,15 +55,16 @@ static const int expected_ops[] = {PHASE, IRIS_OP_LOAD, IRIS_OP_STORE,
 #define NUM_EVENTS (1 + LANES + LANES + 1 + 1)
 #define NUM_BYTES ((2 * LANES + 1) * 8)
 
-/* On the CPU the loop's loads are one event, and so are its stores. */
-static size_t loop_events(iris_t *iris)
+/* On the CPU the loop's loads are one event, and so are its stores. If the
+ * machine pauses the loop, they are more. */
+static size_t least_events(iris_t *iris)
 {
-    return harness_on_gpu(iris) ? LANES : 1;
+    return 1 + 2 * (size_t)(harness_on_gpu(iris) ? LANES : 1) + 1 + 1;
 }
 
-static size_t num_events(iris_t *iris)
+static int may_be(iris_t *iris, uint64_t events)
 {
-    return 1 + 2 * loop_events(iris) + 1 + 1;
+    return events >= least_events(iris) && events <= NUM_EVENTS;
 }
 
 static int run_exchange(iris_t *iris, void *memory)
@@ -116,16 +117,17 @@ static RANK_TEST(nothing_is_recorded_unless_enabled, ALL_RANKS)
     return 0;
 }
 
-static int check_columns(iris_t *iris, const int64_t *words)
+static int check_columns(iris_t *iris, const int64_t *words, size_t all)
 {
     int32_t id[NUM_EVENTS], cur[NUM_EVENTS], target[NUM_EVENTS];
     int32_t payload[NUM_EVENTS];
     int64_t begin[NUM_EVENTS], end[NUM_EVENTS], address[NUM_EVENTS];
     int partner =
         (iris_rank(iris) + iris_num_ranks(iris) / 2) % iris_num_ranks(iris);
-    const size_t loop = loop_events(iris), all = num_events(iris);
-    const size_t expected_counts[] = {1, loop, loop + 1, 1};
-    size_t count, bytes = 0;
+    const size_t loop = harness_on_gpu(iris) ? LANES : 1;
+    const size_t least[] = {1, loop, loop + 1, 1},
+                 most[] = {1, LANES, LANES + 1, 1};
+    size_t count, sum = 0, bytes = 0;
 
     CHECK(read_column(iris, words, 0, 4, id) == 0);
     CHECK(read_column(iris, words, 4, 4, cur) == 0);
@@ -139,8 +141,10 @@ static int check_columns(iris_t *iris, const int64_t *words)
         for (size_t i = 0; i < all; i++) {
             count += id[i] == expected_ops[k];
         }
-        CHECK_EQUAL(count, expected_counts[k]);
+        CHECK(count >= least[k] && count <= most[k]);
+        sum += count;
     }
+    CHECK_EQUAL(sum, all);
     for (size_t i = 0; i < all; i++) {
         CHECK_EQUAL(cur[i], iris_rank(iris));
         CHECK(begin[i] > 0 && end[i] >= begin[i]);
@@ -171,11 +175,11 @@ static RANK_TEST(columns_have_what_upstreams_have, ALL_RANKS)
         harness_read(iris, &counters[0], (const void *)(uintptr_t)words[2], 4));
     CHECK_OK(
         harness_read(iris, &counters[1], (const void *)(uintptr_t)words[3], 4));
-    CHECK_EQUAL(counters[0], num_events(iris));
-    CHECK_EQUAL(counters[1], num_events(iris));
-    CHECK(check_columns(iris, words) == 0);
+    CHECK(may_be(iris, counters[0]));
+    CHECK_EQUAL(counters[1], counters[0]);
+    CHECK(check_columns(iris, words, counters[0]) == 0);
     CHECK_OK(iris_trace_counts(iris, &counts));
-    CHECK_EQUAL(counts.device_events, num_events(iris));
+    CHECK_EQUAL(counts.device_events, counters[0]);
     CHECK_EQUAL(counts.dropped, 0);
     CHECK_OK(iris_trace_reset(iris));
     CHECK_OK(iris_trace_counts(iris, &counts));
@@ -199,7 +203,7 @@ static RANK_TEST(what_finds_no_space_is_counted, RANKS)
     CHECK(run_exchange(iris, memory) == 0);
     CHECK_OK(iris_trace_counts(iris, &counts));
     CHECK_EQUAL(counts.device_events, 3);
-    CHECK_EQUAL(counts.dropped, num_events(iris) - 3);
+    CHECK(may_be(iris, counts.dropped + 3));
     /* The first events stay, and behind the third element of a column nothing
      * is written. */
     CHECK_OK(
@@ -217,7 +221,7 @@ static RANK_TEST(what_finds_no_space_is_counted, RANKS)
     CHECK_OK(iris_barrier(iris, NULL, NULL));
     CHECK(run_exchange(iris, memory) == 0);
     CHECK_OK(iris_trace_counts(iris, &counts));
-    CHECK_EQUAL(counts.device_events, num_events(iris));
+    CHECK(may_be(iris, counts.device_events));
     CHECK_EQUAL(counts.dropped, 0);
     return 0;
 }

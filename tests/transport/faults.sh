@@ -130,14 +130,16 @@ by_mpi() { # ARGUMENTS...
         "$tmp/job" "$@" >"$tmp/out" 2>&1 &
     pids+=($!)
 }
-# A rank that stops before the end does not prolong the others' deadline of 2 s.
+# A rank that stops before the end does not prolong the others' deadline of 2 s. The
+# thread of MPI has a second more. A wait with a time limit of its own would end after
+# 7 s at the earliest.
 end_by_mpi() {
     local ret pid
     IRIS_TIMEOUT_MS=2000 FAULT_STOP=finalize by_mpi 1 1
     for _ in 1 2; do
         timeout 30 sh -c 'until [ $(grep -c "^finalize: " "$1") = 2 ]; do sleep 0.05; done' sh "$tmp/out"
     done
-    [ "$(grep -c "^finalize: .* after [23] s" "$tmp/out")" = 2 ]
+    [ "$(grep -c "^finalize: .* after [2-5] s" "$tmp/out")" = 2 ]
     ret=$?
     pid=$(sed -n 's/^rank 0 is pid //p' "$tmp/out")
     kill -9 "$pid" && kill "${pids[@]}" && wait "${pids[@]}"
