@@ -390,9 +390,8 @@ struct iris_ccl_far_args {
     int32_t root; /* not -1: only this member's in is read or, in a
                    * reduction, only its out is written */
     int32_t reduces;
-    int32_t kind;     /* enum iris_d_kind */
-    int32_t op;       /* iris_reduce_op_t */
-    int32_t two_shot; /* 1: long rows of a reduction to all go by shares */
+    int32_t kind; /* enum iris_d_kind */
+    int32_t op;   /* iris_reduce_op_t */
     int32_t
         own_rows; /* 1: member m gets only its rows of `in`, and writes them */
     int32_t striding; /* 1: rows go to members by turns */
@@ -403,7 +402,8 @@ struct iris_ccl_far_args {
 enum iris_ccl_levels {
     IRIS_CCL_LEVELS_GATHER,  /* all_gather */
     IRIS_CCL_LEVELS_SPREAD,  /* broadcast */
-    IRIS_CCL_LEVELS_FEW,     /* all_reduce: gathers all input first */
+    IRIS_CCL_LEVELS_FEW,     /* all_reduce: gathers all input */
+    IRIS_CCL_LEVELS_SWAP,    /* all_to_all of few bytes */
     IRIS_CCL_LEVELS_CHAIN,   /* all_reduce: sums go from node to node */
     IRIS_CCL_LEVELS_SCATTER, /* reduce_scatter: in the same way */
 };

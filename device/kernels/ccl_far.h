@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Collectives of ranks that do not all map each other's heaps: every member
- * sends its part to each of the others, piece by piece. An all_reduce of long
- * rows sends a share to each, and the shares' sums to all. CPUs only.
+ * sends its part to each of the others, piece by piece. For calls that cannot go by
+ * level (ccl_levels.h). CPUs only.
  */
 #ifndef IRIS_DEVICE_KERNELS_CCL_FAR_H
 #define IRIS_DEVICE_KERNELS_CCL_FAR_H
@@ -23,9 +23,6 @@ IRIS_DEVICE uint64_t iris_d_far_word(uint64_t step, uint32_t call)
     return step << IRIS_D_FAR_CALL_BITS |
            (call & ((1u << IRIS_D_FAR_CALL_BITS) - 1));
 }
-
-/* The least bytes that a share of an all_reduce is worth a second step for. */
-enum { IRIS_D_FAR_SHARE = 4096 };
 
 /* A step of a call, and the pieces that it moves: `bytes` of each of some rows
  * of each part. */
@@ -301,77 +298,31 @@ IRIS_DEVICE void iris_d_far_step(iris_wg_t wg, iris_dev_t dev,
     }
 }
 
-/* Each member combines a share of step.bytes, then sends it to all. */
-IRIS_DEVICE void iris_d_far_shares(iris_wg_t wg, iris_dev_t dev,
-                                   const struct iris_ccl_far_args *args,
-                                   iris_d_far_step_t step)
-{
-    char *out = step.out;
-
-    step.in_of_peer = step.bytes;
-    step.out += (uint64_t)args->start.space->index * step.bytes;
-    iris_d_far_step(wg, dev, args, step);
-    step.reduces = 0;
-    step.in = step.out;
-    step.in_pitch = args->out_pitch;
-    step.in_of_peer = 0;
-    step.out = out;
-    step.out_of_peer = step.bytes;
-    iris_d_far_step(wg, dev, args, step);
-}
-
-/* Moves a row that is longer than a piece, or is worth dividing. */
-IRIS_DEVICE void iris_d_far_row(iris_wg_t wg, iris_dev_t dev,
-                                const struct iris_ccl_far_args *args,
-                                iris_d_far_step_t step)
-{
-    uint64_t n = (uint64_t)args->start.space->count, left = args->bytes, moved;
-
-    for (; left > 0; left -= moved) {
-        uint64_t share = args->two_shot ? left / n & ~(uint64_t)15 : 0;
-        iris_bool_t divides = share >= IRIS_D_FAR_SHARE;
-
-        step.bytes = divides ? share : left;
-        step.bytes = step.bytes < args->piece ? step.bytes : args->piece;
-        moved = divides ? n * step.bytes : step.bytes;
-        if (divides) {
-            iris_d_far_shares(wg, dev, args, step);
-        } else {
-            iris_d_far_step(wg, dev, args, step);
-        }
-        step.in += moved;
-        step.out += moved;
-    }
-}
-
-/* One workgroup of one lane. */
+/* One workgroup of one lane. A step moves whole rows, or a piece of one. */
 IRIS_KERNEL(iris_k_ccl_far, struct iris_ccl_far_args)
 {
     iris_dev_t dev = iris_dev_init(args->start.context);
-    uint64_t n = (uint64_t)args->start.space->count;
     uint64_t rows = iris_d_far_rows(args, 0).count; /* no member has more */
-    iris_bool_t whole =
-        args->bytes <= args->piece &&
-        !(args->two_shot && args->bytes / n >= IRIS_D_FAR_SHARE);
     iris_d_far_step_t step;
 
-    step.in = (const char *)args->in;
-    step.out = (char *)args->out;
     step.in_pitch = args->in_pitch;
     step.in_of_peer = args->in_of_peer;
     step.out_of_peer = args->out_of_peer;
     step.reduces = args->reduces;
-    step.bytes = args->bytes;
-    step.rows = whole ? args->piece / args->bytes : 1;
+    step.rows = args->bytes <= args->piece ? args->piece / args->bytes : 1;
     iris_d_far_begin(wg, dev, &args->start);
     for (step.row = 0; step.row < rows; step.row += step.rows) {
-        if (whole) {
+        for (uint64_t at = 0; at < args->bytes; at += step.bytes) {
+            uint64_t left = args->bytes - at;
+
+            step.bytes = left < args->piece ? left : args->piece;
+            step.in = (const char *)args->in + at;
+            step.out = (char *)args->out + at;
             iris_d_far_step(wg, dev, args, step);
-        } else {
-            iris_d_far_row(wg, dev, args, step);
         }
     }
     iris_d_far_end(args->start.space);
+    dev.cpu->posted = 0; /* the members have waited for all of it */
 }
 #endif
 

@@ -9,50 +9,53 @@
  * uneven: rail j goes through member j modulo the node's number.
  *
  * GATHER (all_gather). Each member sends its piece to one member of each other
- * node, on its rail, and to the members of its own node. The receiver passes it on to the members of
- * its node. So a piece crosses once to each
- * node, and not once to each of its members.
+ * node, on its rail, and to its mates, the members of its own node. The receiver
+ * passes it on to its mates. So a piece crosses once to each node.
  *
- * FEW (all_reduce of few bytes). Gathers all input, one message on a rail, and
- * each member combines it in the group's order.
+ * FEW (all_reduce of few bytes, or of floats in a group whose order the chain
+ * would change). Gathers the input of all, and each member combines it in the
+ * group's order.
  *
  * CHAIN (all_reduce of more bytes). A piece of the buffer has a share for each
- * rail. The first node's member of the rail takes the input of its node's
- * members and sends their sums to the second node's member. That one adds the
- * input of its own node to them, member after member, and so on. The last node
- * has the results. They go back in the other direction, and each node's member
- * gives them to the others of its node:
+ * rail. The first node's member of the rail takes the input of its mates and
+ * sends their sums to the second node's member. That one adds the input of its
+ * own node to them, member after member, and so on. The last node has the
+ * results. They go back in the other direction, and each node's member gives
+ * them to its mates:
  *
  * node 0: a + b; node 1: (a + b) + c + d; node 2: ((a + b) + c + d) + e + f.
  *
  * If the nodes' members follow each other in the group, this is the group's
  * order: the bits are those of one node, because the sums on the way are not
  * rounded (16-bit and 8-bit floats travel as f32). Both directions of the
- * network are busy at once, as pieces follow each other. On a rail each node
- * but the first and the last one sends twice its share, where a ring sends
- * 2 (nodes - 1) / nodes of it; with two nodes both send the same. A ring would
- * begin each share at another node, in another order.
+ * network are busy at once. On a rail each node but the first and the last one
+ * sends twice its share, where a ring sends 2 (nodes - 1) / nodes of it. A ring
+ * would begin each share at another node, in another order.
  *
  * SCATTER (reduce_scatter). Like CHAIN, for each member's part on the rail of
  * that member's place. The last node sends the result to that member only.
  *
- * SPREAD (broadcast). The root gives its pieces to its mates, which
- * take turns: each sends its turns' pieces to one member of each other node,
- * which gives them to its mates. In the end all members meet by a GATHER of 0 bytes.
+ * SPREAD (broadcast). The root gives its pieces to its mates, which take turns:
+ * each sends its turns' pieces to one member of each other node, which gives
+ * them to its mates. In the end all members meet by a GATHER of 0 bytes.
+ *
+ * SWAP (all_to_all of few bytes). Each member gives its mates the blocks for
+ * their rails. It sends one message to each other node, on its rail, with its
+ * node's blocks for the member there.
  *
  * A channel leads from each member to each other, in the receiver's workspace:
  * IRIS_CCL_RAIL_PIECES places for pieces, and counts of the pieces that arrived
  * and of those that were taken, which only grow. A word of pieces that arrived
  * has the call's number, too, so a receiver knows a sender that makes another
  * call. The same words serve inside a node, with stores in place of messages,
- * so buffers may be any memory. To be read in place they would have to be on
- * the heap; pieces stay in the processor's caches.
+ * so buffers may be any memory.
  *
  * No member ends a call before it has heard from all others, directly or
- * through others. The call is one step of the workspace, like one of
- * ccl_far.h: a member that waits for long tells the others the step and its
- * call by the words of such steps, and looks for theirs, since a member may
- * make a call that goes another way.
+ * through others, and has taken all pieces for it. So the end of the kernel
+ * waits only for words for which no member waits (`owes`). The call is one step
+ * of the workspace, like one of ccl_far.h: a member that waits for long tells
+ * the others the step and its call by the words of such steps, and looks for
+ * theirs, since a member may make a call that goes another way.
  */
 #ifndef IRIS_DEVICE_KERNELS_CCL_LEVELS_H
 #define IRIS_DEVICE_KERNELS_CCL_LEVELS_H
@@ -61,11 +64,13 @@
 
 #if IRIS_ON_CPU
 /* Words of a channel. The sender of its pieces writes ARRIVED, the receiver of
- * this rank's pieces TAKEN, and this rank the others. */
+ * this rank's pieces TAKEN, and this rank the others: pieces sent, pieces taken,
+ * and of those the ones that it has told. */
 enum {
     IRIS_D_RAIL_ARRIVED = 0,
     IRIS_D_RAIL_SENT = 8,
     IRIS_D_RAIL_GOT = 9,
+    IRIS_D_RAIL_TOLD = 10,
     IRIS_D_RAIL_TAKEN = 16,
 };
 
@@ -92,6 +97,9 @@ typedef struct iris_d_levels {
     uint64_t mates; /* members of this node */
     uint64_t step;
     iris_bool_t told;
+    iris_bool_t owes;    /* it has sent words for which nobody waits */
+    uint64_t *byes;      /* the members' words of their steps */
+    char *own;           /* memory for input and sums */
     iris_d_u64_t *table; /* addresses of pieces to be combined */
 } iris_d_levels_t;
 
@@ -177,13 +185,22 @@ IRIS_DEVICE void iris_d_rail_tell(const iris_d_levels_t *levels, uint64_t *word,
         IRIS_SCOPE_SYSTEM);
 }
 
-/* ---- Members that make different calls ---- */
-
-IRIS_DEVICE uint64_t *iris_d_levels_byes(const iris_d_levels_t *levels)
+/* Tells member m how many of its pieces have been taken. */
+IRIS_DEVICE void iris_d_rail_tell_taken(const iris_d_levels_t *levels,
+                                        uint64_t m)
 {
-    return (uint64_t *)(void *)iris_d_far_at(levels->space,
-                                             levels->space->byes);
+    uint64_t *words = iris_d_rail_words(levels, m);
+    uint64_t got = words[IRIS_D_RAIL_GOT];
+
+    if (words[IRIS_D_RAIL_TOLD] != got) {
+        words[IRIS_D_RAIL_TOLD] = got;
+        iris_d_rail_tell(
+            levels, &iris_d_rail_words(levels, levels->self)[IRIS_D_RAIL_TAKEN],
+            m, got);
+    }
 }
+
+/* ---- Members that make different calls ---- */
 
 /* Tells all others this rank's call, once. */
 IRIS_CPU_COLD void iris_d_levels_tell(iris_d_levels_t *levels)
@@ -193,11 +210,10 @@ IRIS_CPU_COLD void iris_d_levels_tell(iris_d_levels_t *levels)
     for (uint64_t m = 0; m < (uint64_t)levels->space->count && !levels->told;
          m++) {
         if (m != levels->self) {
-            iris_d_rail_tell(levels, &iris_d_levels_byes(levels)[levels->self],
-                             m, word);
+            iris_d_rail_tell(levels, &levels->byes[levels->self], m, word);
         }
     }
-    levels->told = 1;
+    levels->told = levels->owes = 1;
 }
 
 /* Ends the kernel: member m makes another call. */
@@ -212,11 +228,10 @@ IRIS_CPU_COLD void iris_d_levels_differ(iris_d_levels_t *levels, uint64_t m)
 IRIS_CPU_COLD void iris_d_levels_look(iris_d_levels_t *levels)
 {
     uint64_t word = iris_d_far_word(levels->step, levels->args->start.call);
-    uint64_t *byes = iris_d_levels_byes(levels);
 
     for (uint64_t m = 0; m < (uint64_t)levels->space->count; m++) {
         uint64_t seen = iris_d_load(
-            &byes[m], 8, iris_d_order(IRIS_ACQUIRE, IRIS_SCOPE_SYSTEM));
+            &levels->byes[m], 8, iris_d_order(IRIS_ACQUIRE, IRIS_SCOPE_SYSTEM));
 
         if (seen >> IRIS_D_FAR_CALL_BITS == levels->step && seen != word) {
             iris_d_levels_differ(levels, m);
@@ -292,14 +307,16 @@ IRIS_DEVICE_LARGE const char *iris_d_rail_receive(iris_d_levels_t *levels,
     return iris_d_rail_piece(levels, m, got);
 }
 
-IRIS_DEVICE void iris_d_rail_taken(const iris_d_levels_t *levels, uint64_t m)
+/* Gives the piece's place back, by a word of its own if no piece to member m has
+ * said so for a while. */
+IRIS_DEVICE void iris_d_rail_taken(iris_d_levels_t *levels, uint64_t m)
 {
     uint64_t *words = iris_d_rail_words(levels, m);
 
-    if (++words[IRIS_D_RAIL_GOT] % IRIS_CCL_RAIL_TOLD == 0) {
-        iris_d_rail_tell(
-            levels, &iris_d_rail_words(levels, levels->self)[IRIS_D_RAIL_TAKEN],
-            m, words[IRIS_D_RAIL_GOT]);
+    if (++words[IRIS_D_RAIL_GOT] - words[IRIS_D_RAIL_TOLD] ==
+        IRIS_CCL_RAIL_TOLD) {
+        iris_d_rail_tell_taken(levels, m);
+        levels->owes |= iris_d_is_far(levels->dev, (int)levels->ranks[m]);
     }
 }
 
@@ -409,25 +426,24 @@ IRIS_DEVICE void iris_d_levels_fold(const iris_d_levels_t *levels,
     }
 }
 
-/* This rank's memory for input and sums. */
-IRIS_DEVICE char *iris_d_levels_own(const iris_d_levels_t *levels)
-{
-    return iris_d_far_at(levels->space, levels->space->stages);
-}
-
 IRIS_DEVICE void iris_d_levels_few(iris_d_levels_t *levels)
 {
     const struct iris_ccl_levels_args *args = levels->args;
     uint64_t count = (uint64_t)levels->space->count;
-    char *all = iris_d_levels_own(levels);
+    char *all = levels->own;
 
-    iris_d_levels_gather(levels, (const char *)args->in, all, args->bytes,
-                         args->bytes);
     for (uint64_t m = 0; m < count; m++) {
-        levels->table[m] = (uintptr_t)(all + m * args->bytes);
+        levels->table[m] = (uintptr_t)(all + m * args->piece);
     }
-    iris_d_levels_fold(levels, count, args->bytes, NULL, NULL,
-                       (char *)args->out);
+    for (uint64_t at = 0; at < args->bytes; at += args->piece) {
+        uint64_t left = args->bytes - at;
+        size_t bytes = left < args->piece ? left : args->piece;
+
+        iris_d_levels_gather(levels, (const char *)args->in + at, all,
+                             args->piece, bytes);
+        iris_d_levels_fold(levels, count, bytes, NULL, NULL,
+                           (char *)args->out + at);
+    }
 }
 
 /* ---- The chain ---- */
@@ -443,47 +459,30 @@ typedef struct iris_d_levels_part {
     uint64_t to;  /* of SCATTER: the member that gets it, or nobody */
 } iris_d_levels_part_t;
 
-/* That for SCATTER: pieces are of the rail's members of the nodes by turns. If
- * a node has no such member, it is empty. */
-IRIS_DEVICE iris_d_levels_part_t iris_d_levels_part_of(
-    const iris_d_levels_t *levels, uint64_t piece, uint64_t rail)
-{
-    const struct iris_ccl_levels_args *args = levels->args;
-    uint64_t node = piece % args->nodes;
-    iris_d_levels_part_t part;
-    uint64_t left;
-
-    part.rail = rail;
-    part.at = 0;
-    part.bytes = 0;
-    part.to = IRIS_D_LEVELS_NOBODY;
-    part.out = piece / args->nodes * args->piece;
-    if (rail < iris_d_levels_size(levels, node)) {
-        part.to = iris_d_levels_on(levels, node, rail);
-        left = args->bytes - part.out;
-        part.at = part.to * args->bytes + part.out;
-        part.bytes = left < args->piece ? left : args->piece;
-    }
-    return part;
-}
-
+/* Pieces of SCATTER are of the rail's members of the nodes by turns. If a node has
+ * no such member, its piece is empty. */
 IRIS_DEVICE iris_d_levels_part_t
 iris_d_levels_part(const iris_d_levels_t *levels, uint64_t piece, uint64_t rail)
 {
     const struct iris_ccl_levels_args *args = levels->args;
+    iris_bool_t scatters = args->way == IRIS_CCL_LEVELS_SCATTER;
+    uint64_t node = piece % args->nodes, left;
     iris_d_levels_part_t part;
-    uint64_t left;
 
-    if (args->way == IRIS_CCL_LEVELS_SCATTER) {
-        return iris_d_levels_part_of(levels, piece, rail);
-    }
     part.rail = rail;
     part.to = IRIS_D_LEVELS_NOBODY;
-    part.at = (piece * args->rails + rail) * args->piece;
-    part.at = part.at < args->bytes ? part.at : args->bytes;
-    part.out = part.at;
-    left = args->bytes - part.at;
+    part.out = args->piece *
+               (scatters ? piece / args->nodes : piece * args->rails + rail);
+    part.out = part.out < args->bytes ? part.out : args->bytes;
+    part.at = part.out;
+    left = args->bytes - part.out;
     part.bytes = left < args->piece ? left : args->piece;
+    if (scatters && rail < iris_d_levels_size(levels, node)) {
+        part.to = iris_d_levels_on(levels, node, rail);
+        part.at += part.to * args->bytes;
+    } else if (scatters) {
+        part.bytes = 0;
+    }
     return part;
 }
 
@@ -507,7 +506,7 @@ IRIS_DEVICE void iris_d_levels_add(iris_d_levels_t *levels,
 {
     const struct iris_ccl_levels_args *args = levels->args;
     iris_bool_t is_last = args->node + 1 == args->nodes;
-    char *sums = is_last ? NULL : iris_d_levels_own(levels);
+    char *sums = is_last ? NULL : levels->own;
     char *out = (char *)args->out + part.out;
     const char *before = NULL;
     uint64_t prior = 0;
@@ -520,7 +519,7 @@ IRIS_DEVICE void iris_d_levels_add(iris_d_levels_t *levels,
         levels->table[i] = (uintptr_t)from;
     }
     if (args->way == IRIS_CCL_LEVELS_SCATTER && part.to != levels->self) {
-        out = iris_d_levels_own(levels);
+        out = levels->own;
     }
     if (args->node > 0) {
         prior = iris_d_levels_on(levels, args->node - 1, part.rail);
@@ -607,8 +606,7 @@ IRIS_DEVICE void iris_d_levels_back(iris_d_levels_t *levels, uint64_t piece)
 IRIS_DEVICE void iris_d_levels_keep(iris_d_levels_t *levels, uint64_t piece)
 {
     const struct iris_ccl_levels_args *args = levels->args;
-    iris_d_levels_part_t part =
-        iris_d_levels_part_of(levels, piece, args->place);
+    iris_d_levels_part_t part = iris_d_levels_part(levels, piece, args->place);
 
     if (part.to == levels->self && args->node + 1 < args->nodes) {
         iris_d_rail_take(levels,
@@ -634,6 +632,82 @@ IRIS_DEVICE void iris_d_levels_chain(iris_d_levels_t *levels)
         } else if (k >= IRIS_D_RAIL_AHEAD) {
             iris_d_levels_back(levels, k - IRIS_D_RAIL_AHEAD);
         }
+    }
+}
+
+/* ---- Swapping ---- */
+
+/* Each mate's blocks for this rank's rail, in the order of the nodes, go to the
+ * other nodes with its own, one message to each. */
+IRIS_DEVICE void iris_d_levels_pass(iris_d_levels_t *levels, const char *in,
+                                    size_t bytes)
+{
+    uint64_t nodes = levels->args->nodes, place = levels->args->place;
+    char *pack = levels->own;
+
+    for (uint64_t i = 1; i < nodes; i++) {
+        uint64_t node = (levels->args->node + i) % nodes;
+        uint64_t to = iris_d_levels_on(levels, node, place);
+
+        for (uint64_t q = 0; q < levels->mates; q++) {
+            iris_d_copy_bytes(pack + q * bytes,
+                              q == place
+                                  ? in + to * bytes
+                                  : iris_d_ccl_at(levels->table, (uint32_t)q) +
+                                        node * bytes,
+                              bytes);
+        }
+        iris_d_rail_send(levels, to, pack, levels->mates * bytes);
+    }
+}
+
+/* All nodes have the same number of members. Reads all input before it writes
+ * output, which may be in its place. */
+IRIS_DEVICE void iris_d_levels_swap(iris_d_levels_t *levels, const char *in,
+                                    char *out, size_t bytes)
+{
+    uint64_t nodes = levels->args->nodes, place = levels->args->place;
+    uint64_t node = levels->args->node;
+    char *pack = levels->own;
+
+    for (uint64_t i = 1; i < levels->mates; i++) {
+        for (uint64_t k = 0; k < nodes; k++) {
+            iris_d_copy_bytes(
+                pack + k * bytes,
+                in + iris_d_levels_on(levels, k, place + i) * bytes, bytes);
+        }
+        iris_d_rail_send(levels, iris_d_levels_mate(levels, place + i), pack,
+                         nodes * bytes);
+    }
+    for (uint64_t i = 1; i < levels->mates; i++) {
+        levels->table[(place + i) % levels->mates] =
+            (uintptr_t)iris_d_rail_receive(
+                levels, iris_d_levels_mate(levels, place + i));
+    }
+    iris_d_levels_pass(levels, in, bytes);
+    if (out != in) {
+        iris_d_copy_bytes(out + levels->self * bytes, in + levels->self * bytes,
+                          bytes);
+    }
+    for (uint64_t i = 1; i < levels->mates; i++) {
+        uint64_t q = (place + i) % levels->mates;
+        uint64_t m = iris_d_levels_mate(levels, q);
+
+        iris_d_copy_bytes(
+            out + m * bytes,
+            iris_d_ccl_at(levels->table, (uint32_t)q) + node * bytes, bytes);
+        iris_d_rail_taken(levels, m);
+    }
+    for (uint64_t i = 1; i < nodes; i++) {
+        uint64_t from = (node + nodes - i) % nodes;
+        uint64_t m = iris_d_levels_on(levels, from, place);
+        const char *piece = iris_d_rail_receive(levels, m);
+
+        for (uint64_t q = 0; q < levels->mates; q++) {
+            iris_d_copy_bytes(out + iris_d_levels_on(levels, from, q) * bytes,
+                              piece + q * bytes, bytes);
+        }
+        iris_d_rail_taken(levels, m);
     }
 }
 
@@ -719,7 +793,9 @@ IRIS_KERNEL(iris_k_ccl_levels, struct iris_ccl_levels_args)
     levels.first = levels.order + n;
     levels.self = (uint64_t)space->index;
     levels.mates = iris_d_levels_size(&levels, args->node);
-    levels.told = 0;
+    levels.told = levels.owes = 0;
+    levels.byes = (uint64_t *)(void *)iris_d_far_at(space, space->byes);
+    levels.own = iris_d_far_at(space, space->stages);
     levels.table = (iris_d_u64_t *)(void *)iris_d_far_at(space, space->tables);
     iris_d_far_begin(wg, levels.dev, &args->start);
     levels.step = ++*iris_d_far_epoch(space) & ~IRIS_CCL_BUSY;
@@ -728,10 +804,14 @@ IRIS_KERNEL(iris_k_ccl_levels, struct iris_ccl_levels_args)
         iris_d_levels_chain(&levels);
     } else if (args->way == IRIS_CCL_LEVELS_FEW) {
         iris_d_levels_few(&levels);
+    } else if (args->way == IRIS_CCL_LEVELS_SWAP) {
+        iris_d_levels_swap(&levels, (const char *)args->in, (char *)args->out,
+                           args->bytes);
     } else {
         iris_d_levels_move(&levels);
     }
     iris_d_far_end(space);
+    levels.dev.cpu->posted &= levels.owes;
 }
 #endif
 
