@@ -7,6 +7,7 @@ nobase_irisinclude_HEADERS = %D%/layout.h %D%/wg_ccl.h %D%/wg_ccl_tile.h \
 	%D%/core/wait.h %D%/core/word.h %D%/kernels/barrier.h %D%/kernels/ccl_args.h \
 	%D%/kernels/ccl_batch.h %D%/kernels/ccl_channel.h %D%/kernels/ccl_combine.h \
 	%D%/kernels/ccl_exchange.h %D%/kernels/ccl_far.h %D%/kernels/ccl_fold.h \
+	%D%/kernels/ccl_levels.h \
 	%D%/kernels/ccl_loose.h %D%/kernels/ccl_matrix.h %D%/kernels/ccl_meet.h \
 	%D%/kernels/ccl_move.h %D%/kernels/ccl_packet.h %D%/kernels/ccl_pairs.h \
 	%D%/kernels/ccl_reduce.h %D%/kernels/ccl_rows.h %D%/kernels/ccl_share.h \

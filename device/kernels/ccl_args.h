@@ -36,6 +36,8 @@
  *                  pieces: enum iris_ccl_pair_word
  *   rings[w][i][p]  member i's last piece of parity p for workgroup w
  *   slots[p][i]    packets of member i, from its last step of parity p
+ *   rails[i]       words, then pieces, of member i, if there are several nodes
+ *                  (ccl_levels.h)
  *
  * A packet carries 8 bytes of data in two words of 8 bytes. Half of each word
  * is data, the other half is a flag. Data and flag arrive in one store, so no
@@ -72,6 +74,8 @@ struct iris_ccl_space {
     int64_t slot_bytes;  /* data of one slot; its packets take twice that */
     int64_t stage_bytes; /* bytes of one stage; 0: no stages */
     int64_t pair_wgs;    /* most workgroups that move pieces between a pair */
+    int64_t rail_bytes;  /* the most bytes of a piece between nodes
+                          * (ccl_levels.h); 0: one node has all members */
     int64_t pair_bytes;  /* of one piece */
     int64_t average;     /* the bits of 1 / count, a double, for AVG */
     int64_t call;        /* offsets from here, in bytes */
@@ -85,9 +89,11 @@ struct iris_ccl_space {
     int64_t pairs;
     int64_t rings;
     int64_t slots;
+    int64_t rails;
     int64_t bytes; /* of all */
     /* Followed by the addresses at which this rank maps each member's
-     * workspace, and the members' ranks. */
+     * workspace, the members' ranks, the members by nodes, and the place of
+     * each node's first one among these, with one more for the end. */
 };
 
 enum {
@@ -164,7 +170,18 @@ IRIS_HOST_DEVICE int64_t iris_i_ccl_line(int64_t bytes)
     return (bytes + IRIS_CCL_LINE - 1) / IRIS_CCL_LINE * IRIS_CCL_LINE;
 }
 
-/* Computes the offsets, pair_bytes and average from the six numbers before
+/* Words behind the header, for each member, and one more. */
+#define IRIS_CCL_MEMBER_WORDS 4
+
+/* A channel from one member to another on the way by levels: its words, its
+ * pieces, and the pieces taken for each word that says so. */
+enum {
+    IRIS_CCL_RAIL_WORDS = 32,
+    IRIS_CCL_RAIL_PIECES = 4,
+    IRIS_CCL_RAIL_TOLD = 2,
+};
+
+/* Computes the offsets, pair_bytes and average from the seven numbers before
  * them. */
 IRIS_HOST_DEVICE void iris_i_ccl_lay_out(struct iris_ccl_space *space)
 {
@@ -178,7 +195,8 @@ IRIS_HOST_DEVICE void iris_i_ccl_lay_out(struct iris_ccl_space *space)
         space->stage_bytes > 0 ? IRIS_CCL_PAIR_CPU_PARTS : IRIS_CCL_PAIR_PARTS;
 
     space->call =
-        iris_i_ccl_line((int64_t)sizeof *space + 2 * n * (int64_t)sizeof n);
+        iris_i_ccl_line((int64_t)sizeof *space +
+                        (IRIS_CCL_MEMBER_WORDS * n + 1) * (int64_t)sizeof n);
     space->epochs = space->call + iris_i_ccl_line(IRIS_CCL_CALL_WORDS * 8);
     space->hellos = space->epochs + iris_i_ccl_line((2 * wgs + 1) * 8);
     space->tables =
@@ -195,7 +213,12 @@ IRIS_HOST_DEVICE void iris_i_ccl_lay_out(struct iris_ccl_space *space)
         pairs == 0 ? 0 : iris_i_ccl_line(space->slot_bytes / parts / pairs);
     space->rings = space->pairs + pairs * n * IRIS_CCL_PAIR_WORDS * 8;
     space->slots = space->rings + pairs * n * 2 * space->pair_bytes;
-    space->bytes = space->slots + 2 * n * 2 * space->slot_bytes;
+    space->rails = space->slots + 2 * n * 2 * space->slot_bytes;
+    space->bytes =
+        space->rails + (space->rail_bytes == 0
+                            ? 0
+                            : n * (IRIS_CCL_RAIL_WORDS * 8 +
+                                   IRIS_CCL_RAIL_PIECES * space->rail_bytes));
 }
 
 /* The arguments that every kernel starts with. */
@@ -367,12 +390,39 @@ struct iris_ccl_far_args {
     int32_t root; /* not -1: only this member's in is read or, in a
                    * reduction, only its out is written */
     int32_t reduces;
-    int32_t kind;     /* enum iris_d_kind */
-    int32_t op;       /* iris_reduce_op_t */
-    int32_t two_shot; /* 1: long rows of a reduction to all go by shares */
+    int32_t kind; /* enum iris_d_kind */
+    int32_t op;   /* iris_reduce_op_t */
     int32_t
         own_rows; /* 1: member m gets only its rows of `in`, and writes them */
     int32_t striding; /* 1: rows go to members by turns */
+    struct iris_ccl_scale scale;
+};
+
+/* By levels (ccl_levels.h). */
+enum iris_ccl_levels {
+    IRIS_CCL_LEVELS_GATHER,  /* all_gather */
+    IRIS_CCL_LEVELS_SPREAD,  /* broadcast */
+    IRIS_CCL_LEVELS_FEW,     /* all_reduce: gathers all input */
+    IRIS_CCL_LEVELS_SWAP,    /* all_to_all of few bytes */
+    IRIS_CCL_LEVELS_CHAIN,   /* all_reduce: sums go from node to node */
+    IRIS_CCL_LEVELS_SCATTER, /* reduce_scatter: in the same way */
+};
+
+struct iris_ccl_levels_args {
+    struct iris_ccl_start start;
+    const void *in; /* any memory; out as well */
+    void *out;
+    uint64_t bytes; /* bytes of a member's part */
+    uint64_t piece; /* the most of them in a piece */
+    int32_t way;    /* enum iris_ccl_levels */
+    int32_t kind;   /* enum iris_d_kind */
+    int32_t op;     /* iris_reduce_op_t */
+    uint32_t wider; /* bytes of a sum for each byte of an element */
+    uint32_t nodes;
+    uint32_t node;  /* this rank's */
+    uint32_t place; /* this rank's among the members of its node */
+    uint32_t rails; /* the most members of a node */
+    uint32_t root;  /* of a SPREAD */
     struct iris_ccl_scale scale;
 };
 

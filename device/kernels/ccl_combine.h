@@ -49,6 +49,7 @@ IRIS_DEVICE void iris_d_ccl_reduce(const iris_d_ccl_work_t *work,
     row.count = work->ccl.count;
     row.op = work->op;
     row.scale = args->scale;
+    row.before = row.sums = NULL;
     iris_d_ccl_reduce_row(work->kind, row, bytes, own);
     for (uint32_t i = 1; i < work->copies; i++) {
         iris_d_copy_bytes(iris_d_ccl_result(work, i, at), own, bytes);

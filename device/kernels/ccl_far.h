@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Collectives of ranks that do not all map each other's heaps: every member
- * sends its part to each of the others, piece by piece. An all_reduce of long
- * rows sends a share to each, and the shares' sums to all. CPUs only.
+ * sends its part to each of the others, piece by piece. For calls that cannot go by
+ * level (ccl_levels.h). CPUs only.
  */
 #ifndef IRIS_DEVICE_KERNELS_CCL_FAR_H
 #define IRIS_DEVICE_KERNELS_CCL_FAR_H
@@ -23,9 +23,6 @@ IRIS_DEVICE uint64_t iris_d_far_word(uint64_t step, uint32_t call)
     return step << IRIS_D_FAR_CALL_BITS |
            (call & ((1u << IRIS_D_FAR_CALL_BITS) - 1));
 }
-
-/* The least bytes that a share of an all_reduce is worth a second step for. */
-enum { IRIS_D_FAR_SHARE = 4096 };
 
 /* A step of a call, and the pieces that it moves: `bytes` of each of some rows
  * of each part. */
@@ -159,17 +156,17 @@ IRIS_DEVICE void iris_d_far_give(iris_wg_t wg, iris_dev_t dev,
 /* Ends the kernel, because member m makes a different call. If m is this rank,
  * an earlier kernel ended in the middle of a step. */
 IRIS_CPU_COLD void iris_d_far_differ(iris_wg_t wg, iris_dev_t dev,
-                                     const struct iris_ccl_far_args *args,
+                                     const struct iris_ccl_start *start,
                                      uint64_t step, uint64_t m)
 {
-    struct iris_ccl_space *space = args->start.space;
+    struct iris_ccl_space *space = start->space;
     int rank = (int)iris_i_ccl_members(space)[space->count + (int64_t)m];
     struct iris_dev_mismatch mismatch;
 
     mismatch.rank = dev.rank;
     mismatch.other = rank == dev.rank ? -1 : rank;
     mismatch.count = step;
-    mismatch.own = mismatch.theirs = args->start.what;
+    mismatch.own = mismatch.theirs = start->what;
     if (rank != dev.rank) {
         iris_wg_get(wg, dev,
                     iris_d_far_of(dev, space, iris_d_far_what(space), m),
@@ -193,7 +190,7 @@ IRIS_DEVICE void iris_d_far_await(iris_wg_t wg, iris_dev_t dev,
 
         if (seen >> IRIS_D_FAR_CALL_BITS == step &&
             seen != iris_d_far_word(step, args->start.call)) {
-            iris_d_far_differ(wg, dev, args, step, m);
+            iris_d_far_differ(wg, dev, &args->start, step, m);
         }
     }
 }
@@ -216,6 +213,7 @@ IRIS_DEVICE void iris_d_far_reduce(const struct iris_ccl_far_args *args,
     row.count = (uint32_t)space->count;
     row.op = (iris_reduce_op_t)args->op;
     row.scale = args->scale;
+    row.before = row.sums = NULL;
     for (row.at = 0; row.at < step->bytes; row.at += IRIS_CCL_ROW) {
         size_t left = step->bytes - row.at;
 
@@ -256,17 +254,17 @@ IRIS_DEVICE uint64_t *iris_d_far_epoch(const struct iris_ccl_space *space)
 }
 
 IRIS_DEVICE void iris_d_far_begin(iris_wg_t wg, iris_dev_t dev,
-                                  const struct iris_ccl_far_args *args)
+                                  const struct iris_ccl_start *start)
 {
-    struct iris_ccl_space *space = args->start.space;
+    struct iris_ccl_space *space = start->space;
     uint64_t number = *iris_d_far_epoch(space);
 
     if ((number & IRIS_CCL_BUSY) != 0) {
-        iris_d_far_differ(wg, dev, args, number & ~IRIS_CCL_BUSY,
+        iris_d_far_differ(wg, dev, start, number & ~IRIS_CCL_BUSY,
                           (uint64_t)space->index);
     }
     *iris_d_far_epoch(space) |= IRIS_CCL_BUSY;
-    *iris_d_far_what(space) = args->start.what;
+    *iris_d_far_what(space) = start->what;
 }
 
 IRIS_DEVICE void iris_d_far_end(const struct iris_ccl_space *space)
@@ -300,77 +298,31 @@ IRIS_DEVICE void iris_d_far_step(iris_wg_t wg, iris_dev_t dev,
     }
 }
 
-/* Each member combines a share of step.bytes, then sends it to all. */
-IRIS_DEVICE void iris_d_far_shares(iris_wg_t wg, iris_dev_t dev,
-                                   const struct iris_ccl_far_args *args,
-                                   iris_d_far_step_t step)
-{
-    char *out = step.out;
-
-    step.in_of_peer = step.bytes;
-    step.out += (uint64_t)args->start.space->index * step.bytes;
-    iris_d_far_step(wg, dev, args, step);
-    step.reduces = 0;
-    step.in = step.out;
-    step.in_pitch = args->out_pitch;
-    step.in_of_peer = 0;
-    step.out = out;
-    step.out_of_peer = step.bytes;
-    iris_d_far_step(wg, dev, args, step);
-}
-
-/* Moves a row that is longer than a piece, or is worth dividing. */
-IRIS_DEVICE void iris_d_far_row(iris_wg_t wg, iris_dev_t dev,
-                                const struct iris_ccl_far_args *args,
-                                iris_d_far_step_t step)
-{
-    uint64_t n = (uint64_t)args->start.space->count, left = args->bytes, moved;
-
-    for (; left > 0; left -= moved) {
-        uint64_t share = args->two_shot ? left / n & ~(uint64_t)15 : 0;
-        iris_bool_t divides = share >= IRIS_D_FAR_SHARE;
-
-        step.bytes = divides ? share : left;
-        step.bytes = step.bytes < args->piece ? step.bytes : args->piece;
-        moved = divides ? n * step.bytes : step.bytes;
-        if (divides) {
-            iris_d_far_shares(wg, dev, args, step);
-        } else {
-            iris_d_far_step(wg, dev, args, step);
-        }
-        step.in += moved;
-        step.out += moved;
-    }
-}
-
-/* One workgroup of one lane. */
+/* One workgroup of one lane. A step moves whole rows, or a piece of one. */
 IRIS_KERNEL(iris_k_ccl_far, struct iris_ccl_far_args)
 {
     iris_dev_t dev = iris_dev_init(args->start.context);
-    uint64_t n = (uint64_t)args->start.space->count;
     uint64_t rows = iris_d_far_rows(args, 0).count; /* no member has more */
-    iris_bool_t whole =
-        args->bytes <= args->piece &&
-        !(args->two_shot && args->bytes / n >= IRIS_D_FAR_SHARE);
     iris_d_far_step_t step;
 
-    step.in = (const char *)args->in;
-    step.out = (char *)args->out;
     step.in_pitch = args->in_pitch;
     step.in_of_peer = args->in_of_peer;
     step.out_of_peer = args->out_of_peer;
     step.reduces = args->reduces;
-    step.bytes = args->bytes;
-    step.rows = whole ? args->piece / args->bytes : 1;
-    iris_d_far_begin(wg, dev, args);
+    step.rows = args->bytes <= args->piece ? args->piece / args->bytes : 1;
+    iris_d_far_begin(wg, dev, &args->start);
     for (step.row = 0; step.row < rows; step.row += step.rows) {
-        if (whole) {
+        for (uint64_t at = 0; at < args->bytes; at += step.bytes) {
+            uint64_t left = args->bytes - at;
+
+            step.bytes = left < args->piece ? left : args->piece;
+            step.in = (const char *)args->in + at;
+            step.out = (char *)args->out + at;
             iris_d_far_step(wg, dev, args, step);
-        } else {
-            iris_d_far_row(wg, dev, args, step);
         }
     }
     iris_d_far_end(args->start.space);
+    dev.cpu->posted = 0; /* the members have waited for all of it */
 }
 #endif
 

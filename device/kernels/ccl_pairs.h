@@ -354,7 +354,7 @@ IRIS_KERNEL(iris_k_ccl_far_pairs, struct iris_ccl_pairs_args)
 
     meeting.start = args->start;
     meeting.root = -1;
-    iris_d_far_begin(wg, ccl.dev, &meeting);
+    iris_d_far_begin(wg, ccl.dev, &meeting.start);
     if (args->meets) {
         iris_d_far_exchange(wg, ccl.dev, &meeting, &step);
     }

@@ -24,6 +24,8 @@ typedef struct iris_d_ccl_row {
     uint32_t count;
     iris_reduce_op_t op;
     struct iris_ccl_scale scale;
+    const void *before; /* not NULL: sums that these elements are added to */
+    void *sums; /* not NULL: gets the sums, neither scaled nor rounded */
     iris_bool_t avx2;
 } iris_d_ccl_row_t;
 
@@ -171,7 +173,8 @@ IRIS_FLOAT8_TYPES(IRIS_D_ROW, IRIS_D_PLAIN)
 #undef IRIS_D_PLAIN
 #undef IRIS_D_ROW
 
-/* For f32: iris_d_row_f32() combines the rows of two or more members, and
+/* For f32: iris_d_row_f32() combines the rows of two or more members, or of
+ * one with the sums before it or after it, and
  * writes the result after it has read all of them. iris_d_row_avx2_f32() does
  * so with vectors of 32 bytes. */
 #define IRIS_D_AT(row, k) (iris_d_ccl_at((row)->in, k) + (row)->at)
@@ -180,15 +183,22 @@ IRIS_FLOAT8_TYPES(IRIS_D_ROW, IRIS_D_PLAIN)
     {                                                                          \
         IRIS_D_SUM_##name sums[2][IRIS_CCL_ROW / sizeof(c_type)];              \
         IRIS_D_SUM_##name next[IRIS_CCL_ROW / sizeof(c_type)];                 \
-        const IRIS_D_SUM_##name *before = iris_d_widen_row_##name(             \
-            row, (const c_type *)(void *)IRIS_D_AT(row, 0), sums[0]);          \
-        for (uint32_t k = 1; k < row->count; k++) {                            \
+        const IRIS_D_SUM_##name *before =                                      \
+            row->before != NULL                                                \
+                ? (const IRIS_D_SUM_##name *)row->before                       \
+                : iris_d_widen_row_##name(                                     \
+                      row, (const c_type *)(void *)IRIS_D_AT(row, 0), sums[0]);\
+        for (uint32_t k = row->before == NULL; k < row->count; k++) {          \
             iris_d_merge_row_##name(                                           \
                 row->op, sums[k & 1], before,                                  \
                 iris_d_widen_row_##name(                                       \
                     row, (const c_type *)(void *)IRIS_D_AT(row, k), next),     \
                 row->n);                                                       \
             before = sums[k & 1];                                              \
+        }                                                                      \
+        if (row->sums != NULL) {                                               \
+            iris_d_copy_bytes(row->sums, before, row->n * sizeof *before);     \
+            return;                                                            \
         }                                                                      \
         iris_d_scale_row_##name(row, sums[(row->count - 1) & 1]);              \
         iris_d_narrow_row_##name(row, (c_type *)(void *)to,                    \

@@ -214,6 +214,7 @@ iris_d_ccl_stage_reduce(const iris_d_ccl_stage_t *stage,
     row.count = ccl->count;
     row.op = (iris_reduce_op_t)args->op;
     row.scale = args->scale;
+    row.before = row.sums = NULL;
     if (copy != NULL) {
         share = iris_d_ccl_share(ccl->index, ccl->count, piece.bytes);
     } else if (!stage->keeps) {

@@ -7,6 +7,7 @@
 #include "ccl/kernels.h"
 
 #include <iris/device/kernels/ccl_far.h>
+#include <iris/device/kernels/ccl_levels.h>
 #include <iris/device/kernels/ccl_matrix.h>
 #include <iris/device/kernels/ccl_move.h>
 #include <iris/device/kernels/ccl_packet.h>
@@ -70,4 +71,5 @@ const struct iris_kernel *iris_i_ccl_reduce_kernel(int kind, int op,
 const struct iris_kernel *const iris_i_ccl_far_kernel = iris_k_ccl_far;
 const struct iris_kernel *const iris_i_ccl_far_pairs_kernel =
     iris_k_ccl_far_pairs;
+const struct iris_kernel *const iris_i_ccl_levels_kernel = iris_k_ccl_levels;
 #endif

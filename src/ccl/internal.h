@@ -11,6 +11,16 @@
 
 /* ---- workspace.c ---- */
 
+/* The members' nodes (device/kernels/ccl_levels.h). */
+struct iris_ccl_nodes {
+    uint32_t nodes;
+    uint32_t node;  /* this rank's */
+    uint32_t place; /* this rank's among the members of its node */
+    uint32_t rails; /* the most members of a node */
+    int in_order;   /* the members of each node follow each other */
+    int is_even;    /* sums can go from node to node */
+};
+
 /* A group's memory on one rank. */
 struct iris_ccl_workspace {
     struct iris_ccl_workspace *next; /* next in the context's list */
@@ -23,6 +33,8 @@ struct iris_ccl_workspace {
     size_t part_bytes;             /* bytes from one part to the next */
     size_t slot_bytes;
     size_t stage_bytes; /* 0: input off the heap is not staged */
+    size_t rail_bytes;  /* the most bytes of a piece by levels */
+    struct iris_ccl_nodes levels;
     int max_cus;        /* workgroups that run at once on every member */
     int best_cus;       /* the number of them that have a processor each */
     int pair_wgs;       /* the most of them that share a message */

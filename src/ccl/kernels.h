@@ -28,5 +28,6 @@ extern const struct iris_kernel *const iris_i_ccl_pairs_kernel;
 extern const struct iris_kernel *const iris_i_ccl_unordered_kernel;
 extern const struct iris_kernel *const iris_i_ccl_far_kernel; /* CPU only */
 extern const struct iris_kernel *const iris_i_ccl_far_pairs_kernel;
+extern const struct iris_kernel *const iris_i_ccl_levels_kernel;
 
 #endif /* IRIS_SRC_CCL_KERNELS_H */

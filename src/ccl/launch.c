@@ -8,6 +8,7 @@
 #include "ccl/internal.h"
 
 #include <iris/constants.h>
+#include <iris/device/core/value.h>
 
 #include "ccl/kernels.h"
 #include "backend/backend.h"
@@ -648,6 +649,108 @@ iris_status_t iris_i_ccl_launch_meeting(iris_t *iris,
     return launch_kernel(iris, call, kernel, 1, &args);
 }
 
+/* The most bytes of an all_reduce whose input is gathered: one step more takes
+ * longer than to send them to all. Also the most bytes from a node to a member
+ * of another node in an all_to_all that goes by rails. */
+#define FEW_BYTES ((size_t)8192)
+
+/* Bytes of a sum for each byte of an element: sums that travel are not
+ * rounded. */
+static size_t find_widening(const struct iris_ccl_call *call)
+{
+    switch (call->kind) {
+    case IRIS_D_KIND_f16:
+    case IRIS_D_KIND_bf16:
+        return 2;
+    case IRIS_D_KIND_f8e4m3:
+    case IRIS_D_KIND_f8e5m2:
+        return 4;
+    default:
+        return 1;
+    }
+}
+
+/* Whether the operation gives the same bits in any order. */
+static int is_exact(const struct iris_ccl_call *call)
+{
+    switch (call->kind) {
+    case IRIS_D_KIND_f32:
+    case IRIS_D_KIND_f64:
+        return 0;
+    default:
+        return find_widening(call) == 1;
+    }
+}
+
+/* Chooses the way by levels for a part of args->bytes of each member. 0: it
+ * goes the general way. The same on all members. */
+static int choose_levels(const struct iris_ccl_call *call,
+                         struct iris_ccl_levels_args *args)
+{
+    const struct iris_ccl_workspace *workspace = call->workspace;
+    size_t members = (size_t)call->group->members.count, share;
+    int may_chain;
+
+    args->piece = workspace->rail_bytes;
+    if (call->op == IRIS_CCL_ALL_GATHER || call->op == IRIS_CCL_BROADCAST) {
+        args->way = call->op == IRIS_CCL_BROADCAST ? IRIS_CCL_LEVELS_SPREAD
+                                                   : IRIS_CCL_LEVELS_GATHER;
+        return 1;
+    }
+    if (call->op == IRIS_CCL_ALL_TO_ALL) {
+        share = args->rails > args->nodes ? args->rails : args->nodes;
+        args->way = IRIS_CCL_LEVELS_SWAP;
+        return members == (size_t)args->nodes * args->rails &&
+               args->bytes * args->rails <= FEW_BYTES &&
+               args->bytes * share <= args->piece;
+    }
+    if (call->op != IRIS_CCL_ALL_REDUCE &&
+        call->op != IRIS_CCL_REDUCE_SCATTER) {
+        return 0;
+    }
+    may_chain = workspace->levels.is_even &&
+                (workspace->levels.in_order || is_exact(call));
+    args->wider = (uint32_t)find_widening(call);
+    args->way = IRIS_CCL_LEVELS_SCATTER;
+    if (call->op == IRIS_CCL_REDUCE_SCATTER) {
+        args->piece /= args->wider;
+        return may_chain;
+    }
+    if (args->bytes <= FEW_BYTES || !may_chain) {
+        args->way = IRIS_CCL_LEVELS_FEW;
+        share = 2 * workspace->stage_bytes / members;
+        share = share / IRIS_CCL_LINE * IRIS_CCL_LINE;
+    } else {
+        args->way = IRIS_CCL_LEVELS_CHAIN;
+        args->piece /= args->wider;
+        share = (args->bytes + args->rails - 1) / args->rails;
+        share = (share + IRIS_CCL_LINE - 1) / IRIS_CCL_LINE * IRIS_CCL_LINE;
+    }
+    args->piece = share < args->piece ? share : args->piece;
+    return 1;
+}
+
+static struct iris_ccl_levels_args
+make_levels(const struct iris_ccl_call *call,
+            const struct iris_ccl_far_args *args)
+{
+    const struct iris_ccl_nodes *levels = &call->workspace->levels;
+    struct iris_ccl_levels_args by_levels = {.start = args->start,
+                                             .in = args->in,
+                                             .out = args->out,
+                                             .bytes = args->bytes,
+                                             .kind = args->kind,
+                                             .op = args->op,
+                                             .nodes = levels->nodes,
+                                             .node = levels->node,
+                                             .place = levels->place,
+                                             .rails = levels->rails,
+                                             .root = (uint32_t)call->root,
+                                             .scale = args->scale};
+
+    return by_levels;
+}
+
 iris_status_t iris_i_ccl_launch_far(iris_t *iris,
                                     const struct iris_ccl_call *call)
 {
@@ -674,16 +777,35 @@ iris_status_t iris_i_ccl_launch_far(iris_t *iris,
         .kind = call->kind,
         .op = kernel_op(call),
         .scale = kernel_scale(call),
-        .two_shot = call->op == IRIS_CCL_ALL_REDUCE,
         .own_rows = call->options.own_rows,
         .striding = call->options.distribution == IRIS_CCL_STRIDING};
+    struct iris_ccl_levels_args by_levels;
+    iris_status_t status = IRIS_OK;
+    size_t num_calls = 1;
 
     if (args.in_pitch == args.bytes && args.out_pitch == args.bytes &&
         !args.own_rows && call->op != IRIS_CCL_ALL_TO_ALL) {
         args.bytes *= args.rows; /* the rows are next to each other */
         args.rows = 1;
     }
-    return launch_kernel(iris, call, iris_i_ccl_far_kernel, 1, &args);
+    if (call->op == IRIS_CCL_ALL_REDUCE && args.bytes > FEW_BYTES) {
+        num_calls = args.rows; /* one for each long row */
+        args.rows = 1;
+    }
+    by_levels = make_levels(call, &args);
+    if (args.rows > 1 || args.own_rows ||
+        (kind->out_parts && args.out_of_peer != args.bytes) ||
+        (kind->in_parts && args.in_of_peer != args.bytes) ||
+        !choose_levels(call, &by_levels)) {
+        return launch_kernel(iris, call, iris_i_ccl_far_kernel, 1, &args);
+    }
+    for (size_t i = 0; i < num_calls && status == IRIS_OK; i++) {
+        by_levels.in = (const char *)args.in + i * args.in_pitch;
+        by_levels.out = (char *)args.out + i * args.out_pitch;
+        status =
+            launch_kernel(iris, call, iris_i_ccl_levels_kernel, 1, &by_levels);
+    }
+    return status;
 }
 
 iris_status_t iris_i_ccl_launch_alone(iris_t *iris,

@@ -216,7 +216,7 @@ static int64_t stage_bytes(const struct iris_ccl *ccl,
 /* Lays out a workspace with the largest slots that are possible. */
 static struct iris_ccl_space lay_out(const struct iris_ccl *ccl,
                                      const struct iris_group *group,
-                                     uint64_t max_wgs)
+                                     uint64_t max_wgs, int far)
 {
     struct iris_ccl_space space = {
         .count = group->members.count,
@@ -230,11 +230,13 @@ static struct iris_ccl_space lay_out(const struct iris_ccl *ccl,
 
     most = ccl->stages && each < most ? each : most;
     space.stage_bytes = stage_bytes(ccl, &space);
+    space.rail_bytes = far ? space.slot_bytes * 2 : 0;
     iris_i_ccl_lay_out(&space);
     while (space.slot_bytes > (int64_t)SLOT_BYTES_MIN &&
            (size_t)space.bytes > most) {
         space.slot_bytes /= 2;
         space.stage_bytes = stage_bytes(ccl, &space);
+        space.rail_bytes /= 2;
         iris_i_ccl_lay_out(&space);
     }
     iris_i_fp_leave(fp);
@@ -312,6 +314,75 @@ static struct iris_ccl_near near_of(const iris_t *iris,
     return near;
 }
 
+static int find_node(const iris_t *iris, const struct iris_group *group,
+                     int member)
+{
+    return iris_i_heap_node(&iris_i_heap(iris)->memory, group->ranks[member]);
+}
+
+/* Whether sums cannot go from each of these nodes to the next: some pair of
+ * members would have several rails, and less room than it needs. */
+static int are_uneven(const struct iris_ccl_nodes *levels,
+                      const int64_t *firsts)
+{
+    int64_t before = 0;
+
+    for (uint32_t node = 0; node < levels->nodes; node++) {
+        int64_t size = firsts[node + 1] - firsts[node], common = size;
+
+        if (node > 0) { /* the least common multiple of the two sizes */
+            while (common % before != 0) {
+                common += size;
+            }
+            if (common < levels->rails) {
+                return 1;
+            }
+        }
+        before = size;
+    }
+    return 0;
+}
+
+/* Lists the members by nodes, which come in the order of their first
+ * members. */
+static void order_members(const iris_t *iris,
+                          struct iris_ccl_workspace *workspace, int64_t *order,
+                          int64_t *firsts)
+{
+    const struct iris_group *group = workspace->group;
+    struct iris_ccl_nodes *levels = &workspace->levels;
+    int n = group->members.count, placed = 0;
+
+    *levels = (struct iris_ccl_nodes){.in_order = 1};
+    for (int i = 0; i < n; i++) {
+        int node = find_node(iris, group, i), first = 0;
+
+        while (find_node(iris, group, first) != node) {
+            first++;
+        }
+        if (first < i) {
+            continue;
+        }
+        firsts[levels->nodes] = placed;
+        for (int m = i; m < n; m++) {
+            if (find_node(iris, group, m) != node) {
+                continue;
+            }
+            if (m == group->index) {
+                levels->node = levels->nodes;
+                levels->place = (uint32_t)(placed - firsts[levels->nodes]);
+            }
+            levels->in_order &= m == placed;
+            order[placed++] = m;
+        }
+        firsts[++levels->nodes] = placed;
+        if (placed - firsts[levels->nodes - 1] > levels->rails) {
+            levels->rails = (uint32_t)(placed - firsts[levels->nodes - 1]);
+        }
+    }
+    levels->is_even = !are_uneven(levels, firsts);
+}
+
 /* Writes the constants of a part: the layout, and the members' addresses. */
 static iris_status_t write_part(iris_t *iris,
                                 const struct iris_ccl_space *space,
@@ -321,8 +392,9 @@ static iris_status_t write_part(iris_t *iris,
     size_t at = part * workspace->part_bytes;
     struct iris_group *group = workspace->group;
     size_t n = (size_t)group->members.count;
-    size_t bytes = sizeof *space + 2 * n * sizeof(int64_t);
-    struct iris_ccl_space *copy = malloc(bytes);
+    size_t bytes =
+        sizeof *space + (IRIS_CCL_MEMBER_WORDS * n + 1) * sizeof(int64_t);
+    struct iris_ccl_space *copy = calloc(1, bytes);
     iris_status_t status;
 
     if (copy == NULL) {
@@ -335,6 +407,8 @@ static iris_status_t write_part(iris_t *iris,
             (int64_t)(find_posted(group, (int)i).offset + at);
         iris_i_ccl_members(copy)[n + i] = group->ranks[i];
     }
+    order_members(iris, workspace, &iris_i_ccl_members(copy)[2 * n],
+                  &iris_i_ccl_members(copy)[3 * n]);
     if (part == 0) {
         workspace->near = near_of(iris, group, copy);
     }
@@ -400,9 +474,11 @@ static iris_status_t agree_on(iris_t *iris, struct iris_ccl *ccl,
         return status;
     }
     space = of_parts ? lay_out_part(workspace)
-                     : lay_out(ccl, group, (uint64_t)workspace->max_cus);
+                     : lay_out(ccl, group, (uint64_t)workspace->max_cus,
+                               iris_i_group_is_far(iris, group));
     workspace->slot_bytes = (size_t)space.slot_bytes;
     workspace->stage_bytes = (size_t)space.stage_bytes;
+    workspace->rail_bytes = (size_t)space.rail_bytes;
     workspace->part_bytes = (size_t)space.bytes;
     workspace->pair_wgs = (int)space.pair_wgs;
     call.status = take_memory(iris, ccl, workspace);
@@ -574,8 +650,9 @@ iris_status_t iris_i_ccl_set_epoch(iris_t *iris,
                                    struct iris_ccl_workspace *workspace,
                                    uint64_t epoch)
 {
-    struct iris_ccl_space space = lay_out(iris_i_ccl_of(iris), workspace->group,
-                                          (uint64_t)workspace->max_cus);
+    struct iris_ccl_space space = lay_out(
+        iris_i_ccl_of(iris), workspace->group, (uint64_t)workspace->max_cus,
+        iris_i_group_is_far(iris, workspace->group));
     char *device = (char *)workspace->device;
     uint64_t none = 0;
     iris_status_t status = IRIS_OK;

@@ -524,7 +524,7 @@ def traced():
 
 
 # Ranks of other nodes are for kernels of CPUs.
-CPU_ONLY = {"iris_k_ccl_far", "iris_k_ccl_far_pairs"}
+CPU_ONLY = {"iris_k_ccl_far", "iris_k_ccl_far_pairs", "iris_k_ccl_levels"}
 
 
 def every(kernels):
