@@ -149,6 +149,42 @@ iris_cpu_checked(void);
 __attribute__((visibility("default"))) void
 iris_cpu_plain(const struct iris_cpu_event *access);
 
+/* The same for the order of the host's threads. A key is an address, or any other
+ * number. */
+enum iris_cpu_edge {
+    IRIS_CPU_RELEASE, /* the thread's operations so far happen before those
+                           * behind an acquire of the key */
+    IRIS_CPU_PUBLISH, /* the same, and the key forgets earlier releases */
+    IRIS_CPU_ACQUIRE,
+    IRIS_CPU_ACQUIRE_ALL, /* all threads' operations so far happen before this
+                           * thread's next one: nobody knows the releases */
+    IRIS_CPU_BEGIN,       /* a new sequence of operations: acquires */
+    IRIS_CPU_END,         /* its last operation: releases */
+    IRIS_CPU_COUNT,       /* the barrier has `count` members; 0: unknown */
+    IRIS_CPU_ARRIVE,      /* ahead of the barrier; behind it: acquire */
+    IRIS_CPU_MERGE,       /* from now on the threads count as one */
+};
+__attribute__((visibility("default"))) void
+iris_cpu_order(enum iris_cpu_edge edge, const void *key, unsigned count);
+
+/* A sequence of operations of the host. */
+struct iris_cpu_thread {
+    void *checker; /* of its rank; NULL: unknown; it may no longer exist */
+    uint64_t
+        serial; /* serial number of the checker that gave the lane; 0: there is no lane */
+    uint32_t lane;
+    uint32_t number; /* among the threads of its rank; 0: the first */
+    int is_known;    /* its begin was told */
+    const void
+        *reads; /* a volatile read that acquires ahead of the thread's next
+                        * operation, since it has not happened when it is told;
+                        * NULL: none */
+};
+
+/* The calling thread's. */
+__attribute__((visibility("default"))) struct iris_cpu_thread *
+iris_cpu_thread(void);
+
 /* Ends the kernel, with `why` in the message of the stream's next synchronize;
  * returns only outside a kernel (cpu is NULL). */
 __attribute__((visibility("default"), cold)) void

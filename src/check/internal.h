@@ -122,6 +122,8 @@ enum iris_order_state {
 struct iris_order_word {
     atomic_uint lock;
     uint32_t num_writes;
+    uint64_t first; /* the value that was there before any known write */
+    bool has_first;
     uint32_t floor; /* the latest write that a read saw without an acquire */
     bool lost;      /* a write was dropped; `old` has its clock */
     uint64_t lost_values[2]; /* the least one and the greatest one */
@@ -141,6 +143,16 @@ struct iris_order_group {
     struct iris_order_meeting meetings[IRIS_ORDER_MEETINGS];
 };
 
+/* A lock, a barrier and the like, which order threads of a process. */
+#define IRIS_ORDER_SYNCS 8192
+struct iris_order_sync {
+    uint64_t key; /* process and address; 0: free */
+    struct iris_order_clock clock;
+    struct iris_order_clock arriving; /* at a barrier of `count` members */
+    uint32_t arrived;
+    uint32_t count;
+};
+
 /* The property that an edge lacks. */
 enum iris_order_lack {
     IRIS_ORDER_LACKS_NOTHING,
@@ -157,6 +169,7 @@ enum iris_order_lack {
     IRIS_ORDER_LACKS_LATER,   /* the release came before the access */
     IRIS_ORDER_LACKS_STREAM,  /* two streams of one rank, or a stream and the
                               * host */
+    IRIS_ORDER_LACKS_THREADS, /* two threads of one host */
     IRIS_ORDER_LACKS_CREDIT,  /* it overwrites data that another lane still
                               * reads */
     IRIS_ORDER_LACKS_SIGNAL,  /* the signal came from another lane of the
@@ -188,6 +201,7 @@ struct iris_order_shared {
     struct iris_order_word words[IRIS_ORDER_WORDS];
     struct iris_order_group groups[IRIS_ORDER_GROUPS];
     struct iris_order_edge edges[IRIS_ORDER_EDGES];
+    struct iris_order_sync syncs[IRIS_ORDER_SYNCS];
 };
 
 /* A rank's mapping of the shared memory. */
@@ -236,6 +250,8 @@ void iris_i_order_lock(struct iris_order_shared *shared)
     IRIS_ACQUIRES(shared->lock);
 void iris_i_order_unlock(struct iris_order_shared *shared)
     IRIS_RELEASES(shared->lock);
+/* Whether this thread holds one. */
+bool iris_i_order_is_held(void);
 
 /* Takes a spin lock, for a short time. A thread that holds one takes another
  * only in this order: a word's, a granule's, that of races, a lane's, `tables`. It does not take
@@ -297,6 +313,14 @@ static inline uint32_t iris_i_order_now(const struct iris_order *order,
     return own == NULL ? 0 : own->strict;
 }
 void iris_i_order_tick(struct iris_order *order, uint32_t lane);
+
+/* The lane of a thread that has ended is a new thread's, which knows nothing. */
+void iris_i_order_renew(struct iris_order *order, uint32_t lane);
+
+/* The lane acquires the contents of a clock. */
+void iris_i_order_acquire_clock(struct iris_order *order, uint32_t lane,
+                                const struct iris_order_clock *from,
+                                uint32_t why);
 
 /* The number of an edge that lacks something; 0 if it lacks nothing. */
 uint32_t iris_i_order_edge(struct iris_order *order,
@@ -462,7 +486,8 @@ struct iris_order_host {
     struct iris_order *order;
     uint64_t (*group_key)(const void *group);
     const void *default_stream;
-    uint32_t lane;
+    uint32_t
+        lane; /* the lane of the thread that made the latest call or access */
     unsigned depth;                    /* number of nested calls in progress */
     struct iris_order_call call;       /* the outermost one */
     uint64_t calls[IRIS_ORDER_GROUPS]; /* number of calls made */
@@ -623,6 +648,19 @@ struct iris_race_outside {
     struct iris_race_access access;
 };
 
+/* The threads of a rank's host. The arrays are race_thread.c's. */
+#define IRIS_RACE_THREADS 512
+struct iris_race_threads {
+    uint32_t first;         /* lane of the thread that made the checker */
+    bool are_one;           /* they all count as that one */
+    atomic_bool must_merge; /* from the next access on */
+    uint32_t number;        /* number of threads so far */
+    uint32_t num_lanes;
+    /* Lanes of ended threads, first in, first out. */
+    uint32_t first_ended, num_ended;
+    uint16_t ended[IRIS_RACE_THREADS];
+};
+
 struct iris_race {
     uint64_t serial; /* number among the checkers of this process, from 1 */
     const struct iris_heap *heap;
@@ -633,6 +671,7 @@ struct iris_race {
     struct iris_race_shared *shared;
     struct iris_race_sites sites;
     struct iris_order_host host;
+    struct iris_race_threads threads;
     struct iris_race_outside *outside;
     size_t num_outside;
     bool allocates;       /* a nested call allocates: fills that nobody enqueued
@@ -640,6 +679,38 @@ struct iris_race {
     size_t free_bytes;    /* size of the allocation that is being freed */
     atomic_uint num_seen; /* races already considered for printing */
 };
+
+/* ---- race_thread.c ---- */
+
+/* The checker receives accesses by the process; the calling thread is the first of
+ * its host. */
+void iris_i_race_watch_process(struct iris_race *race);
+void iris_i_race_leave_process(struct iris_race *race);
+
+/* The thread makes calls for that rank. */
+void iris_i_race_bind_thread(struct iris_race *race);
+
+/* The checker of a kernel's rank or, outside kernels, of the thread. If there
+ * is only one checker, it also covers threads that have not called Iris. */
+struct iris_race *iris_i_race_checker(const struct iris_cpu_wg *cpu);
+
+/* Under the common lock: the thread's lane, which is the host's from now on; and
+ * its number for reports. */
+uint32_t iris_i_race_lane(struct iris_race *race);
+uint32_t iris_i_race_thread(const struct iris_race *race);
+
+/* The rank's threads count as one from now on. */
+void iris_i_race_merge(struct iris_race *race);
+
+/* All operations of the rank's threads so far happen before the lane's next. */
+void iris_i_race_acquire_all(struct iris_race *race, uint32_t lane);
+
+/* ---- race_interpose.c, of libiris_check.a ---- */
+
+extern atomic_bool iris_i_race_has_threads; /* the program has more than one */
+
+/* Before main(). */
+void iris_i_race_interpose(void);
 
 /* ---- race_report.c ---- */
 

@@ -208,8 +208,16 @@ void iris_i_order_close(struct iris_order *order)
     }
 }
 
+static _Thread_local bool is_held;
+
+bool iris_i_order_is_held(void)
+{
+    return is_held;
+}
+
 void iris_i_order_lock(struct iris_order_shared *shared)
 {
+    is_held = true;
     if (pthread_mutex_lock(&shared->lock) == EOWNERDEAD) {
         pthread_mutex_consistent(&shared->lock);
         shared->blind = true;
@@ -219,6 +227,7 @@ void iris_i_order_lock(struct iris_order_shared *shared)
 void iris_i_order_unlock(struct iris_order_shared *shared)
 {
     pthread_mutex_unlock(&shared->lock);
+    is_held = false;
 }
 
 void iris_i_order_spin(struct iris_order_shared *shared, atomic_uint *lock)
@@ -361,6 +370,30 @@ void iris_i_order_tick(struct iris_order *order, uint32_t lane)
                           iris_i_order_now(order, lane) + 1, 0);
 }
 
+void iris_i_order_renew(struct iris_order *order, uint32_t lane)
+{
+    static const struct iris_order_clock none;
+    struct iris_order_lane *self = &order->shared->lanes[lane];
+    uint32_t now = iris_i_order_now(order, lane);
+
+    iris_i_order_spin_lock(order->shared, &self->lock);
+    clear_clock(order, &self->clock);
+    iris_i_order_join_one(order, &self->clock, lane, now, 0);
+    iris_i_order_spin_unlock(&self->lock);
+    iris_i_order_begin(order, lane, &none);
+}
+
+void iris_i_order_acquire_clock(struct iris_order *order, uint32_t lane,
+                                const struct iris_order_clock *from,
+                                uint32_t why)
+{
+    struct iris_order_lane *self = &order->shared->lanes[lane];
+
+    iris_i_order_spin_lock(order->shared, &self->lock);
+    iris_i_order_join(order, &self->clock, from, why);
+    iris_i_order_spin_unlock(&self->lock);
+}
+
 /* The number of an equal edge, from number `i` on; the number of edges if no
  * edge is equal. */
 static uint32_t find_edge(struct iris_order_shared *shared,
@@ -460,17 +493,6 @@ static bool is_release(iris_sem_t sem)
 static bool is_acquire(iris_sem_t sem)
 {
     return sem == IRIS_ACQUIRE || sem == IRIS_ACQ_REL;
-}
-
-/* The lane acquires the contents of a clock. */
-static void acquire_clock(struct iris_order *order, uint32_t lane,
-                          const struct iris_order_clock *from, uint32_t why)
-{
-    struct iris_order_lane *self = &order->shared->lanes[lane];
-
-    iris_i_order_spin_lock(order->shared, &self->lock);
-    iris_i_order_join(order, &self->clock, from, why);
-    iris_i_order_spin_unlock(&self->lock);
 }
 
 /* Adds a clock to the grant of that rank and scope. If there are too many, the
@@ -589,11 +611,11 @@ void iris_i_order_acquire(struct iris_order *order,
         }
         why = release->releases ? iris_i_order_edge(order, &edge) : 0;
         if (why == 0 && narrow != 0) { /* the loose moments lack that, too */
-            acquire_clock(order, op->lane, &grant->clock, narrow);
+            iris_i_order_acquire_clock(order, op->lane, &grant->clock, narrow);
         }
         narrow = edge.lack == IRIS_ORDER_LACKS_RELEASE_SCOPE ? why : narrow;
         /* Without a release the moments say what they lack. */
-        acquire_clock(order, op->lane, &grant->clock, why);
+        iris_i_order_acquire_clock(order, op->lane, &grant->clock, why);
     }
 }
 
@@ -614,9 +636,9 @@ void iris_i_order_fence(struct iris_order *order,
         &lane->fences[op->scope == IRIS_SCOPE_SYSTEM];
 
     if (is_acquire(op->sem) && op->scope != IRIS_SCOPE_WG) {
-        acquire_clock(order, op->lane, &lane->reads[0], 0);
+        iris_i_order_acquire_clock(order, op->lane, &lane->reads[0], 0);
         if (op->scope == IRIS_SCOPE_SYSTEM) {
-            acquire_clock(order, op->lane, &lane->reads[1], 0);
+            iris_i_order_acquire_clock(order, op->lane, &lane->reads[1], 0);
         }
     }
     if (!is_release(op->sem)) {
@@ -809,7 +831,7 @@ static bool take_writes(struct iris_order *order,
         }
     }
     if (!found && word->lost) {
-        acquire_clock(order, reader->op.lane, &word->old, 0);
+        iris_i_order_acquire_clock(order, reader->op.lane, &word->old, 0);
     }
     return found || word->lost;
 }

@@ -30,6 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 /* ---- The shadow ---- */
 
@@ -375,8 +376,14 @@ static void take_plain(struct iris_race *race,
 static void read_word(struct iris_race *race,
                       const struct iris_order_atomic *atomic, uint64_t seen)
 {
-    if (!iris_i_order_read(&race->order, atomic, seen)) {
+    if (iris_i_order_read(&race->order, atomic, seen)) {
+        return;
+    }
+    if (atomic->rank < race->heap->log->num_ranks) {
         take_plain(race, atomic);
+    } else if (atomic->word->num_writes != (atomic->updates ? 1 : 0) ||
+               atomic->word->first != seen) {
+        iris_i_race_acquire_all(race, atomic->op.lane);
     }
 }
 
@@ -555,12 +562,6 @@ static iris_status_t observe_kernel_event(void *self,
 
 /* ---- Ordinary accesses ---- */
 
-#define MAX_CHECKERS 256
-
-/* Needs no lock: a checker is added before its rank's program runs, and removed
- * after it has ended. */
-static _Atomic(struct iris_race *) checkers[MAX_CHECKERS];
-
 /* The range of heaps, and that of memory on no heap. */
 static struct iris_cpu_range checked[2];
 
@@ -600,15 +601,16 @@ static void add_outside(struct iris_race *race,
         return;
     }
     race->outside = larger;
-    larger[race->num_outside++] =
-        (struct iris_race_outside){.from = from,
-                                   .to = from + event->bytes,
-                                   .id = event->id,
-                                   .stream = event->stream,
-                                   .access = {.site = site,
-                                              .lane = (uint16_t)race->host.lane,
-                                              .mask = 0xff,
-                                              .kind = (uint8_t)kind}};
+    larger[race->num_outside++] = (struct iris_race_outside){
+        .from = from,
+        .to = from + event->bytes,
+        .id = event->id,
+        .stream = event->stream,
+        .access = {.site = site,
+                   .workgroup = iris_i_race_thread(race),
+                   .lane = (uint16_t)race->host.lane,
+                   .mask = 0xff,
+                   .kind = (uint8_t)kind}};
     include_range(&checked[1], from, from + event->bytes);
 }
 
@@ -666,7 +668,7 @@ static void touch_outside(struct iris_race *race, uintptr_t from, uintptr_t to,
     struct iris_order *order = &race->order;
     const struct iris_order_clock *clock =
         &order->shared->lanes[access->lane].clock;
-    bool is_host = access->lane == race->host.lane;
+    bool is_host = order->shared->lanes[access->lane].stream == 0;
     struct iris_race_caught caught = {.count = 0};
 
     for (size_t i = 0; i < race->num_outside && caught.count < IRIS_RACE_CAUGHT;
@@ -709,12 +711,13 @@ static void begin_outside(struct iris_race *race, uint64_t id, uint32_t lane)
 
 /* The host's own access, in a program that `iriscc --check` compiled. */
 static void observe_outside(struct iris_race *race,
-                            const struct iris_cpu_event *event)
+                            const struct iris_cpu_event *event, uint32_t lane)
 {
     const struct iris_race_access access = {
-        .clock = iris_i_order_now(&race->order, race->host.lane),
+        .clock = iris_i_order_now(&race->order, lane),
         .site = iris_i_race_site(race, event),
-        .lane = (uint16_t)race->host.lane,
+        .workgroup = event->workgroup,
+        .lane = (uint16_t)lane,
         .mask = 0xff,
         .kind = event->write ? IRIS_RACE_IS_WRITE : 0,
     };
@@ -725,23 +728,37 @@ static void observe_outside(struct iris_race *race,
     }
 }
 
-/* The checker of the thread's latest call of Iris; it may no longer exist. */
-static _Thread_local struct iris_race *own;
+/* An atomic of the host on no heap, which may order its threads. The word counts
+ * as one of a rank of this process's number. A value that no known write has left
+ * is from code that the compiler did not instrument. */
+static void order_outside(struct iris_race *race,
+                          const struct iris_cpu_event *event, uint32_t lane)
+{
+    const struct iris_order_range range = {
+        0x8000 | (getpid() & 0x7ffe), (uintptr_t)event->address, event->bytes};
+    uint32_t site = iris_i_race_site(race, event);
+    struct iris_order_word *word =
+        iris_i_order_word(&race->order, range.rank, range.offset, true);
 
-static _Thread_local uint64_t num_atomics; /* number of the thread's atomics */
+    if (word == NULL || site == 0) {
+        iris_i_race_merge(race);
+        return;
+    }
+    if (event->after && event->op != IRIS_OP_STORE && !word->has_first) {
+        word->has_first = true;
+        word->first = event->seen;
+    }
+    order_event(race, event, &range, lane, site);
+}
+
+static _Atomic uint64_t num_atomics;
+static _Thread_local uint64_t atomic_id; /* id of the thread's latest */
 
 /* From here to the end, this checker receives accesses by the process, too. */
 static void begin_plain(struct iris_race *race)
 {
     const struct iris_heap_memory *memory = &race->heap->memory;
 
-    for (unsigned i = 0; i < MAX_CHECKERS; i++) {
-        struct iris_race *none = NULL;
-
-        if (atomic_compare_exchange_strong(&checkers[i], &none, race)) {
-            break;
-        }
-    }
     for (int rank = 0; rank < race->heap->log->num_ranks; rank++) {
         uintptr_t base = (uintptr_t)memory->bases[rank];
 
@@ -749,38 +766,7 @@ static void begin_plain(struct iris_race *race)
             include_range(&checked[0], base, base + iris_i_heap_bytes(memory));
         }
     }
-    own = race;
-}
-
-static void end_plain(struct iris_race *race)
-{
-    for (unsigned i = 0; i < MAX_CHECKERS; i++) {
-        struct iris_race *same = race;
-
-        (void)atomic_compare_exchange_strong(&checkers[i], &same, NULL);
-    }
-}
-
-/* The checker of a kernel's rank or, outside kernels, of the thread. If there
- * is only one checker, it also covers threads that have not called Iris. */
-static struct iris_race *find_checker(const struct iris_cpu_wg *cpu)
-{
-    struct iris_race *one = NULL;
-    unsigned count = 0;
-
-    for (unsigned i = 0; i < MAX_CHECKERS; i++) {
-        struct iris_race *race = atomic_load(&checkers[i]);
-
-        if (race == NULL) {
-            continue;
-        }
-        if (cpu != NULL ? race->heap->log->rank == cpu->rank : race == own) {
-            return race;
-        }
-        one = race;
-        count++;
-    }
-    return cpu == NULL && count == 1 ? one : NULL;
+    iris_i_race_watch_process(race);
 }
 
 /* Whether the workgroup is inside an operation of the device API, whose own
@@ -832,34 +818,50 @@ static bool place_event(const struct iris_race *race,
     return true;
 }
 
+/* An access by a thread of the host. */
+static void observe_host_access(struct iris_race *race,
+                                struct iris_cpu_event *event)
+{
+    uint32_t lane;
+
+    iris_i_order_lock(race->order.shared);
+    lane = iris_i_race_lane(race);
+    event->workgroup = iris_i_race_thread(race);
+    if (event->target_rank >= 0) {
+        observe_operation(race, event, lane, 0);
+    } else {
+        if (!event->after) {
+            observe_outside(race, event, lane);
+        }
+        if (event->atomic) {
+            order_outside(race, event, lane);
+        }
+    }
+    iris_i_order_unlock(race->order.shared);
+    iris_i_race_print(race);
+}
+
 void iris_cpu_plain(const struct iris_cpu_event *access)
 {
     struct iris_cpu_wg *cpu = iris_cpu_self();
-    struct iris_race *race = find_checker(cpu);
+    struct iris_race *race = iris_i_race_checker(cpu);
     struct iris_cpu_event event = *access;
 
     if (race == NULL || (cpu != NULL && is_in_operation(cpu))) {
         return;
     }
     event.kernel = "";
-    if (!place_event(race, &event)) {
-        if (cpu == NULL && !event.after) {
-            iris_i_order_lock(race->order.shared);
-            observe_outside(race, &event);
-            iris_i_order_unlock(race->order.shared);
-            iris_i_race_print(race);
+    if (event.atomic) { /* counts down: ids of hooks count up */
+        if (!event.after) {
+            atomic_id = UINT64_MAX - atomic_fetch_add(&num_atomics, 1);
         }
+        event.id = atomic_id;
+    }
+    if (!place_event(race, &event) && cpu != NULL) {
         return;
     }
-    if (event.atomic) { /* counts down: ids of hooks count up */
-        num_atomics += !event.after;
-        event.id = UINT64_MAX - num_atomics;
-    }
     if (cpu == NULL) {
-        iris_i_order_lock(race->order.shared);
-        observe_operation(race, &event, race->host.lane, 0);
-        iris_i_order_unlock(race->order.shared);
-        iris_i_race_print(race);
+        observe_host_access(race, &event);
     } else {
         event.kernel = cpu->kernel;
         event.workgroup = cpu->workgroup;
@@ -890,6 +892,7 @@ static void touch_host_range(struct iris_race *race,
     const struct iris_race_access access = {
         .clock = iris_i_order_now(&race->order, lane),
         .site = site,
+        .workgroup = lane == race->host.lane ? iris_i_race_thread(race) : 0,
         .lane = (uint16_t)lane,
         .kind = (uint8_t)kind,
     };
@@ -1037,6 +1040,12 @@ static void observe_call(struct iris_race *race,
     }
 }
 
+/* By a thread of the program; else, a run of enqueued work. */
+static bool is_call(const struct iris_host_event *event)
+{
+    return event->op != IRIS_HOST_KERNEL && event->op < IRIS_HOST_RUN_COPY;
+}
+
 /* Calls that access memory, or launch kernels that do. */
 static bool has_site(const struct iris_host_event *event)
 {
@@ -1057,8 +1066,8 @@ static void observe_host_event(void *self, const struct iris_host_event *event)
     size_t start = 0, bytes = 0;
     uint32_t site = 0;
 
-    if (event->op != IRIS_HOST_KERNEL && event->op < IRIS_HOST_RUN_COPY) {
-        own = race; /* the thread's accesses outside kernels are its */
+    if (is_call(event)) {
+        iris_i_race_bind_thread(race);
     }
     if (event->op == IRIS_HOST_FREE && !event->after &&
         iris_i_heap_offset(&heap->memory, event->address) <
@@ -1071,6 +1080,9 @@ static void observe_host_event(void *self, const struct iris_host_event *event)
         iris_i_race_caller(&caller);
     }
     iris_i_order_lock(race->order.shared);
+    if (is_call(event)) {
+        (void)iris_i_race_lane(race);
+    }
     if (has_site(event)) {
         site = iris_i_race_host_site(race, event->op, &caller);
     }
@@ -1132,7 +1144,7 @@ void iris_i_race_destroy(struct iris_race *race)
     if (race == NULL) {
         return;
     }
-    end_plain(race);
+    iris_i_race_leave_process(race);
     iris_i_hooks_remove(race->heap->hooks, &race->observer);
     iris_i_order_close_host(&race->host);
     iris_i_race_suppressions_close(&race->suppressions);

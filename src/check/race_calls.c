@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * The functions that code compiled with -fsanitize=thread calls at each access,
- * in place of ThreadSanitizer's own library. They pass accesses to heaps to the
- * race checker. `iriscc --check` links them into the program.
+ * in place of ThreadSanitizer's own library. They pass accesses to heaps, and
+ * atomics that may order threads, to the race checker. `iriscc --check` links them into the program.
  */
 #include "config.h"
+
+#include "check/internal.h"
 
 #include <iris/device/core/atomic.h>
 #include <iris/device/watch/cpu.h>
@@ -52,6 +54,7 @@ static int is_checked(const volatile void *address)
 void __tsan_init(void)
 {
     checked = iris_cpu_checked();
+    iris_i_race_interpose();
 }
 
 /* ---- Plain accesses ---- */
@@ -80,13 +83,39 @@ static void access_plain(const void *address, size_t bytes, int write,
             access_plain(address, bytes, write, SITE()); \
         }                                                \
     }
+static void order_volatile(const void *address, int write)
+{
+    struct iris_cpu_thread *thread = iris_cpu_thread();
+
+    if (!atomic_load(&iris_i_race_has_threads)) {
+        return;
+    }
+    if (write) {
+        iris_cpu_order(IRIS_CPU_RELEASE, address, 0);
+        return;
+    }
+    if (thread->reads != NULL && thread->reads != address) {
+        iris_cpu_order(IRIS_CPU_ACQUIRE, thread->reads, 0);
+    }
+    thread->reads = address;
+}
+
+/* Threads may wait for each other with these. */
+#define VOLATILE(name, bytes, write)                     \
+    void __tsan_volatile_##name(const void *address)     \
+    {                                                    \
+        if (is_checked(address)) {                       \
+            access_plain(address, bytes, write, SITE()); \
+        }                                                \
+        order_volatile(address, write);                  \
+    }
 #define PLAIN_OF(bytes)                     \
     PLAIN(read##bytes, bytes, 0)            \
     PLAIN(write##bytes, bytes, 1)           \
     PLAIN(unaligned_read##bytes, bytes, 0)  \
     PLAIN(unaligned_write##bytes, bytes, 1) \
-    PLAIN(volatile_read##bytes, bytes, 0)   \
-    PLAIN(volatile_write##bytes, bytes, 1)  \
+    VOLATILE(read##bytes, bytes, 0)         \
+    VOLATILE(write##bytes, bytes, 1)        \
     PLAIN(read_write##bytes, bytes, 1)      \
     PLAIN(unaligned_read_write##bytes, bytes, 1)
 PLAIN_OF(1)
@@ -95,6 +124,7 @@ PLAIN_OF(4)
 PLAIN_OF(8)
 PLAIN_OF(16)
 #undef PLAIN_OF
+#undef VOLATILE
 #undef PLAIN
 
 static void access_range(const void *address, size_t bytes, int write,
@@ -199,19 +229,25 @@ static struct iris_cpu_event make_atomic(enum iris_op op, size_t bytes,
     };
 }
 
+/* Atomics on no heap order threads. */
+static int is_told(const volatile void *address)
+{
+    return is_checked(address) || atomic_load(&iris_i_race_has_threads);
+}
+
 static void tell_before(struct iris_cpu_event *event,
                         const volatile void *address, uint64_t value)
 {
     event->address = (const void *)address;
     event->value = value;
-    if (is_checked(address)) {
+    if (is_told(address)) {
         iris_cpu_plain(event);
     }
 }
 
 static void tell_after(struct iris_cpu_event *event, uint64_t seen)
 {
-    if (is_checked(event->address)) {
+    if (is_told(event->address)) {
         event->after = 1;
         event->seen = seen;
         iris_cpu_plain(event);

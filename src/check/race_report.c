@@ -265,7 +265,14 @@ static struct iris_order_edge judge_order(const struct iris_race *race,
         return edge;
     }
     if (lanes[before->lane].rank == lanes[now->lane].rank &&
-        (before->lane == now->lane || /* work that has not begun */
+        before->lane != now->lane && before->clock != 0 &&
+        lanes[before->lane].stream == 0 && lanes[now->lane].stream == 0) {
+        edge.lack = IRIS_ORDER_LACKS_THREADS;
+        return edge;
+    }
+    if (lanes[before->lane].rank == lanes[now->lane].rank &&
+        (before->clock == 0 ||
+         before->lane == now->lane || /* work that has not begun */
          lanes[before->lane].stream != lanes[now->lane].stream)) {
         edge.lack = IRIS_ORDER_LACKS_STREAM;
         return edge;
@@ -364,17 +371,20 @@ static void describe_access(const struct iris_race *race,
 {
     const struct iris_race_shared *shared = race->shared;
     const struct iris_race_site *site = &shared->sites[access->site];
-    char line[IRIS_RACE_LINE_BYTES], deed[80];
+    char line[IRIS_RACE_LINE_BYTES], deed[80], thread[32] = "";
 
+    if (access->workgroup != 0) { /* of the host */
+        snprintf(thread, sizeof thread, ", thread %u", access->workgroup);
+    }
     iris_i_race_line(site, line, sizeof line);
     iris_i_race_deed(site, deed, sizeof deed);
     if (site->host_op >= 0) {
-        snprintf(text, bytes, "%s%s%s of rank %d", line,
+        snprintf(text, bytes, "%s%s%s of rank %d%s", line,
                  line[0] == '\0' ? "" : ": ", deed,
-                 race->order.shared->lanes[access->lane].rank);
+                 race->order.shared->lanes[access->lane].rank, thread);
     } else if (site->kernel[0] == '\0') {
-        snprintf(text, bytes, "%s: %s by rank %d, host", line, deed,
-                 race->order.shared->lanes[access->lane].rank);
+        snprintf(text, bytes, "%s: %s by rank %d, host%s", line, deed,
+                 race->order.shared->lanes[access->lane].rank, thread);
     } else {
         snprintf(text, bytes, "%s: %s by rank %d, kernel %s, workgroup %u",
                  line, deed, race->order.shared->lanes[access->lane].rank,
@@ -449,6 +459,10 @@ static const struct {
         {"stream order", "the streams of a rank are not ordered with each "
                          "other or the host: synchronize the stream of %1, not "
                          "another one, ahead of %2, or use one stream"},
+    [IRIS_ORDER_LACKS_THREADS] =
+        {"order of threads",
+         "threads of rank %W access it in no order: hold one lock at both %1 "
+         "and %2, or join the thread of %1 ahead of %2"},
     [IRIS_ORDER_LACKS_CREDIT] =
         {"credit", "rank %R may still read the place when rank %W writes it: "
                    "let rank %R signal behind the read, and rank %W wait for "
