@@ -269,6 +269,19 @@ IRIS_DEVICE void iris_d_wg_barrier(void)
 #endif
 }
 
+/* Waits until all lanes of the workgroup have completed their earlier reads. On
+ * AMD their stores may still be under way. */
+IRIS_DEVICE void iris_d_wg_read_barrier(void)
+{
+#if IRIS_ON_HIP
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+    __builtin_amdgcn_s_barrier();
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+#elif IRIS_ON_CUDA
+    __syncthreads();
+#endif
+}
+
 /* Returns 0, which the compiler can compute only behind the preceding fence.
  * Added to a loaded value, it keeps the wait for the load behind the fence.
  * ptxas moves arithmetic up past fences, but moves nothing past a read of the

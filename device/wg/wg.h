@@ -35,6 +35,16 @@ IRIS_DEVICE void iris_wg_barrier(iris_wg_t wg)
     IRIS_D_HOOK_CPU(cpu, iris_d_after(cpu, 0, 0));
 }
 
+/** Waits until any lane of the workgroup may overwrite the sources of the puts
+ *  and copies that its lanes have made. Says nothing of arrival: a later release
+ *  by one lane does not cover the other lanes' stores, as it does after
+ *  iris_wg_barrier(). On AMD this call does not wait for stores to peers. */
+IRIS_DEVICE void iris_wg_flush_source(iris_wg_t wg)
+{
+    (void)wg;
+    iris_d_wg_read_barrier();
+}
+
 #if IRIS_ON_CPU
 IRIS_DEVICE void iris_d_wg_bytes(iris_wg_t wg, void *to, const void *from,
                                  size_t bytes)
@@ -247,7 +257,7 @@ IRIS_DEVICE void iris_d_wg_far_copy(iris_dev_t dev, const void *src_ptr,
  * sides are global memory. They may be the same place but may not overlap
  * otherwise. A copy orders nothing, like plain stores. It is complete for the
  * workgroup after iris_wg_barrier(), and for a peer after a release that
- * follows it. */
+ * follows it. Its source may be overwritten after iris_wg_flush_source(). */
 
 /** Copies from this rank's `from_ptr`, used as it is, to where to_rank keeps
  *  `to_ptr`. */

@@ -184,6 +184,16 @@ IRIS_KERNEL(code_bulk_copy, struct protocol_args)
     iris_wg_copy(wg, iris_dev_init(args->context), args->heap, args->data,
                  args->count, args->peer, 0);
 }
+
+IRIS_KERNEL(code_bulk_flush, struct protocol_args)
+{
+    iris_wg_put(wg, iris_dev_init(args->context), args->data, args->heap,
+                args->count, args->peer);
+    iris_wg_flush_source(wg);
+    if (iris_wg_leader(wg)) {
+        args->data[args->count / 2] = 1;
+    }
+}
 #endif
 /* clang-format on */
 

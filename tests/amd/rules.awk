@@ -84,7 +84,10 @@ function rule(name, broken, what) {
 
 # Rules for every kernel -----------------------------------------------------
 
-function check_barriers(    i, waited) {
+# A flush of sources waits for lanes, and not for their stores.
+function check_barriers(    i, waited, flush) {
+    flush = kernel ~ /_flush$/
+    rule("bulk", flush && !next_of("^barrier ", 0), "a flush has no s_barrier")
     for (i = 1; i <= count; i++) {
         if (kinds[i] == "wait")
             waited = 1
@@ -92,7 +95,9 @@ function check_barriers(    i, waited) {
             waited = 0
         else if (kinds[i] == "barrier") {
             barriers++
-            rule("barriers", !waited, "stores may be in flight at s_barrier")
+            rule("barriers", !waited && !flush,
+                "stores may be in flight at s_barrier")
+            rule("bulk", waited && flush, "a flush waits for stores")
         }
     }
 }

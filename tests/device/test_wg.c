@@ -265,6 +265,77 @@ static RANK_TEST(a_block_goes_around_the_ring_and_comes_back, ALL_RANKS)
     return 0;
 }
 
+#define TURNS 40u
+
+/* Puts one source again and again, and overwrites it each time at once. */
+IRIS_KERNEL(reuse_source, struct args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    int to = (dev.rank + 1) % dev.num_ranks;
+
+    for (unsigned turn = 0; turn < TURNS; turn++) {
+        char *target = args->targets + turn * args->bytes;
+
+        IRIS_WG_LANES (wg, i, args->bytes) {
+            args->source[i] = (char)matrix_mark(dev.rank, i, turn);
+        }
+        iris_wg_barrier(wg);
+        if (turn % 2 == 0) {
+            iris_wg_put(wg, dev, args->source, target, args->bytes, to);
+        } else {
+            iris_wg_copy(wg, dev, args->source, target, args->bytes, dev.rank,
+                         to);
+        }
+        iris_wg_flush_source(wg);
+        IRIS_WG_LANES (wg, i, args->bytes) {
+            /* Another lane overwrites a byte than the one that put it. */
+            args->source[args->bytes - 1 - i] = (char)0xee;
+        }
+        iris_wg_barrier(wg);
+    }
+}
+
+IRIS_KERNEL(check_reuse, struct args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    int from = (dev.rank + dev.num_ranks - 1) % dev.num_ranks;
+
+    IRIS_LANES (wg, i, args->bytes * TURNS) {
+        uint64_t mark =
+            matrix_mark(from, i % args->bytes, (uint64_t)(i / args->bytes));
+
+        matrix_expect(dev, args->wrong, args->targets[i] == (char)mark, i);
+    }
+}
+
+static RANK_TEST(a_source_may_be_overwritten_after_its_flush, ALL_RANKS)
+{
+    const uint64_t sizes[] = {1, 77, MOST, 100003};
+    struct matrix matrix = {0};
+    struct args args = {0};
+    uint64_t where;
+    void *memory;
+
+    CHECK_EQUAL(matrix_open(iris, &matrix), 0);
+    CHECK_OK(iris_malloc(iris, (TURNS + 1) * 100003, &memory));
+    args.context = iris_device_context(iris);
+    args.wrong = matrix.wrong;
+    args.source = (char *)memory;
+    args.targets = args.source + 100003;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        args.bytes = sizes[i];
+        CHECK_OK(
+            iris_launch(iris, reuse_source, 1, 64, &args, sizeof args, NULL));
+        CHECK_OK(matrix_meet(&matrix));
+        CHECK_OK(
+            iris_launch(iris, check_reuse, 3, 64, &args, sizeof args, NULL));
+        CHECK_OK(matrix_meet(&matrix));
+    }
+    CHECK_EQUAL(matrix_result(&matrix, &where), 0);
+    CHECK_EQUAL(where, 0);
+    return 0;
+}
+
 /* Blocks of nothing from and to nowhere; the signal comes all the same. */
 IRIS_KERNEL(move_nothing, struct args)
 {

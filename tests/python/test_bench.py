@@ -2,6 +2,7 @@
 """iris_c.bench: combinations of parameters, times of ranks, the command line."""
 
 import csv
+import importlib.util
 import io
 import json
 import os
@@ -134,7 +135,7 @@ class Axes(unittest.TestCase):
             with self.assertRaises(ValueError):
                 bench._values(text, bench.AxisDef("one", values))
 
-    @support.needs_torch
+    @unittest.skipUnless(importlib.util.find_spec("torch"), "a test of torch")
     def test_types_of_torch_have_short_names(self):
         import torch
 

@@ -161,6 +161,27 @@ ctx.barrier()
                     " ended; this rank called iris_barrier",
                 )
 
+    def test_a_preamble_of_some_ranks_ends_by_the_deadline(self):
+        """Upstream's issue 464: the others use the workspace, and all hang."""
+        codes, texts = run(
+            """
+ctx = iris_c.iris(1 << 20, arrays="numpy", timeout_ms=1000)
+out, a, b = [ctx.ones(4, 4) for _ in range(3)]
+workspace = ctx.ops.matmul_all_reduce_preamble(out, a, b)
+ctx.ops.matmul_all_reduce(out, a, b, workspace=workspace)
+ctx.barrier()
+if ctx.get_rank() == 0:
+    ctx.ops.matmul_all_reduce_preamble(out, a, b, None, workspace)
+else:
+    ctx.ops.matmul_all_reduce(out, a, b, workspace=workspace)
+""",
+            2,
+        )
+        self.assertEqual(codes, [1, 1], texts)
+        self.assertRegex(texts[0], "DeadlineError: .*rank 1 has not come to"
+                         " iris_matmul_all_reduce_preamble")
+        self.assertRegex(texts[1], "DeadlineError: .*the stream is not done")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -28,6 +28,13 @@ for _ in range(2):
     if rank < 2:
         assert ctx.broadcast(rank, src=1, group=pair) == 1
         ctx.barrier(group=pair)
+    ctx.ccl.prepare()
+    whole = [torch.full((4,), 2.0 ** rank), torch.zeros(4)]
+    members = [0, 1] if rank < 2 else [2]
+    ctx.ccl.all_reduce(whole[1], whole[0], group=pair if rank < 2 else [2])
+    assert whole[1].tolist() == [sum(2.0 ** one for one in members)] * 4
+    ctx.ccl.all_reduce(whole[1], whole[0], group=dist.group.WORLD)
+    assert whole[1].tolist() == [7.0] * 4
     ctx.barrier()
 """
 

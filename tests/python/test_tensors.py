@@ -368,6 +368,32 @@ class Torch(support.TestCase):
         (array * array).sum().backward()
         self.assertEqual(plain(array.grad), [4, 4, 4])
 
+    def test_every_function_takes_torchs_arguments(self):
+        import torch
+
+        common = {"layout": torch.strided, "device": self.ctx.get_device()}
+        for name, given in (
+            ("empty", (2,)), ("zeros", (2,)), ("ones", (2,)), ("rand", (2,)),
+            ("randn", (2,)), ("full", ((2,), 1.0)), ("arange", (0.0, 2.0)),
+            ("linspace", (0, 1, 2)), ("zeros_like", (torch.ones(2),)),
+        ):
+            make = getattr(self.ctx, name)
+            made = make(*given, requires_grad=True, **common)
+            self.assertTrue(made.requires_grad and made.is_leaf, name)
+            self.assertFalse(make(*given, **common).requires_grad, name)
+            with self.assertRaisesRegex(ValueError, "Layout torch.sparse_coo"):
+                make(*given, layout=torch.sparse_coo)
+        for name, given in ("rand", (9,)), ("randint", (1000, (9,))):
+            twice = [
+                plain(
+                    getattr(self.ctx, name)(
+                        *given, generator=torch.Generator().manual_seed(5)
+                    )
+                )
+                for _ in range(2)
+            ]
+            self.assertEqual(*twice)
+
     def test_bfloat16_and_complex_are_there(self):
         import torch
 

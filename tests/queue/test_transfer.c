@@ -267,6 +267,40 @@ static RANK_TEST(every_byte_comes_through, ALL_RANKS)
 }
 
 /* A wait holds the stream, for every comparison, until the signal is set. */
+#define TURNS 30
+#define SOURCE 100003
+
+/* Each fill overwrites the source of the put before it, which may not have been
+ * made yet. */
+static RANK_TEST(later_work_of_a_stream_may_overwrite_a_source, ALL_RANKS)
+{
+    int rank = iris_rank(iris), right = right_of(iris);
+    int left = (rank + iris_num_ranks(iris) - 1) % iris_num_ranks(iris);
+    unsigned char *got = malloc(SOURCE);
+    char *source, *target;
+
+    CHECK(got != NULL);
+    CHECK_OK(iris_malloc(iris, SOURCE, (void **)&source));
+    CHECK_OK(iris_malloc(iris, TURNS * SOURCE, (void **)&target));
+    for (int turn = 0; turn < TURNS; turn++) {
+        CHECK_OK(iris_memset(iris, source, 1 + turn + 40 * rank, SOURCE, NULL));
+        CHECK_OK(iris_put_on_stream(iris, target + turn * SOURCE, source,
+                                    SOURCE, right, NULL));
+    }
+    CHECK_OK(iris_memset(iris, source, 0, SOURCE, NULL));
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    for (int turn = 0; turn < TURNS; turn++) {
+        unsigned char want = (unsigned char)(1 + turn + 40 * left);
+
+        CHECK_OK(harness_read(iris, got, target + turn * SOURCE, SOURCE));
+        for (size_t i = 0; i < SOURCE; i++) {
+            CHECK_EQUAL(got[i], want);
+        }
+    }
+    free(got);
+    return iris_barrier(iris, NULL, NULL);
+}
+
 static RANK_TEST(a_wait_holds_its_stream, 1, 2)
 {
     static const struct {

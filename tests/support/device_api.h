@@ -219,6 +219,18 @@ IRIS_KERNEL(api_workgroup, struct api_args)
     iris_dev_barrier(wg, dev, args->group);
 }
 
+IRIS_KERNEL(api_flush, struct api_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    char *p = (char *)args->heap;
+
+    iris_wg_put(wg, dev, p, p + 2048, args->bytes, args->peer);
+    iris_wg_flush_source(wg);
+    if (iris_wg_leader(wg)) {
+        *p = 1;
+    }
+}
+
 IRIS_KERNEL(api_tiles, struct api_args)
 {
     iris_dev_t dev = iris_dev_init(args->context);
@@ -403,7 +415,7 @@ static const struct iris_kernel *const api_kernels[] = {
     IRIS_TYPES(ROW, api_lanes)
     api_product_f16, api_product_bf16, api_product_f32, api_ordered_f16,
     api_ordered_bf16, api_ordered_f32, api_waves,
-    api_orders, api_signals, api_workgroup, api_tiles, API_CCL_KERNELS API_LONG_KERNELS api_halves, iris_k_barrier,
+    api_orders, api_signals, api_workgroup, api_flush, api_tiles, API_CCL_KERNELS API_LONG_KERNELS api_halves, iris_k_barrier,
 };
 #undef ROW
 /* clang-format on */
