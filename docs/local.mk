@@ -26,7 +26,7 @@ picturesdir = $(docsdir)/pictures
 dist_pictures_DATA = %D%/pictures/guide.png %D%/pictures/reference.png \
 	%D%/pictures/report.png %D%/pictures/top.png
 # For `make html`, which makes html/index.html.
-EXTRA_DIST += %D%/conf.py %D%/html.css %D%/site.js
+EXTRA_DIST += %D%/conf.py %D%/html.css %D%/scorer.js %D%/site.js
 html-local:
 	$(srcdir)/scripts/html html
 clean-local: clean-html
