@@ -19,6 +19,7 @@ html_show_copyright = False
 html_copy_source = False
 html_static_path = ["html.css", "site.js"]
 html_js_files = ["site.js"]
+html_search_scorer = str(here / "scorer.js")
 html_css_files = ["html.css"]
 # Debian's package of the theme has no dark colours of its own.
 html_theme_options = {

@@ -4,7 +4,7 @@
 dist_doc_DATA = CITATION.cff CONTRIBUTING.md LICENSE NEWS.md README.md SECURITY.md
 docsdir = $(docdir)/docs
 dist_docs_DATA = %D%/amd.md %D%/api.md %D%/architecture.md %D%/architecture.svg \
-	%D%/backends.md %D%/checking.md %D%/collectives.md %D%/cpp.md %D%/errors.md \
+	%D%/backends.md %D%/badges.svg %D%/checking.md %D%/collectives.md %D%/cpp.md %D%/errors.md \
 	%D%/from-iris.md %D%/from-nvshmem.md %D%/fused.md \
 	%D%/hangs.md %D%/idea.svg %D%/install.md \
 	%D%/kernels.md %D%/known-limits.md %D%/scale-out.md %D%/memory-model.md %D%/overlap.svg %D%/two-gpus.svg \
@@ -26,7 +26,7 @@ picturesdir = $(docsdir)/pictures
 dist_pictures_DATA = %D%/pictures/guide.png %D%/pictures/reference.png \
 	%D%/pictures/report.png %D%/pictures/top.png
 # For `make html`, which makes html/index.html.
-EXTRA_DIST += %D%/conf.py %D%/html.css %D%/site.js
+EXTRA_DIST += %D%/conf.py %D%/html.css %D%/scorer.js %D%/site.js
 html-local:
 	$(srcdir)/scripts/html html
 clean-local: clean-html

@@ -117,7 +117,14 @@ check_api() {
     cat "$found.diff"
 }
 
+check_citation() {
+    local version
+    version=$(sed -n 's/^AC_INIT(\[iris\], \[\(.*\)\])$/\1/p' configure.ac)
+    grep -qx "version: $version" CITATION.cff || echo "CITATION.cff: its version is not $version"
+}
+
 {
+    check_citation
     check_links
     check_api
     check_from_iris

@@ -42,6 +42,7 @@ done
 # The text of an error of src, too, and code can be copied.
 grep -q "ask for at least 1" html/reference/messages.html && grep -q '\<overflow' html/searchindex.js ||
     fail "the search does not find messages"
+grep -q 'page, title, , , score' html/_static/language_data.js || fail "the search has Sphinx's order"
 grep -q 'src="[^"]*site.js' html/README.html || fail "no copy buttons"
 links=$(check_links)
 [ -z "$links" ] || fail "links that lead nowhere: $links"
