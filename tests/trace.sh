@@ -87,7 +87,6 @@ check "report" ./iris trace report -o "$tmp/report.html" "$put.json"
 [ "$(grep -c '^</script></body></html>$' "$tmp/report.html")" = 1 ] ||
     { echo "FAILED: no whole page"; failed=1; }
 check "report: arrows" python3 "$here/trace/report.py" "$tmp/report.html" "$put.json"
-# A page without an arrow, and one whose arrow comes from elsewhere.
 sed 's/"arrows":\[/"arrows":[],"had":[/' "$tmp/report.html" >"$tmp/no_arrows.html"
 sed '/"arrows":/{n;s/^\[[0-9]*,[0-9]*/[0,1/}' "$tmp/report.html" >"$tmp/moved.html"
 for fault in no_arrows moved; do
@@ -95,7 +94,6 @@ for fault in no_arrows moved; do
         python3 "$here/trace/report.py" "$tmp/$fault.html" "$put.json"
 done
 
-# Every address of the trace has its place.
 check "resolve" ./iris trace resolve "$put.json"
 ! grep -vE 'rank [0-3], heap offset [0-9]*, (freed allocation at|the library)' \
     "$tmp/out" | tail -n 3 | grep . ||
@@ -110,7 +108,6 @@ check "resolve a list" ./iris trace resolve -b "$put.json" -r 1 "$tmp/addresses"
     "$(wc -l <"$tmp/addresses")" ] ||
     { echo "FAILED: resolve leaves addresses out"; failed=1; }
 
-# A profiler's line has other numbers ahead of the address.
 address=$(head -n 1 "$tmp/addresses" | cut -d ' ' -f 2)
 printf 'line 12: size 0x40 of %s\nat abc 0x7 to %s\n17 %s\nno 0x10 here\n17 cd\n' \
     "$address" "$address" "${address#0x}" >"$tmp/lines"
@@ -165,19 +162,9 @@ check "report: many events" python3 "$here/trace/report.py" "$tmp/long.html" "$t
 check "fused compiles" build_own fused
 check "fused runs" "$tmp/fused" matmul_all_reduce "$tmp/fused.json"
 check "report of a fused call" ./iris trace report -o "$tmp/fused.html" "$tmp/fused.json"
-check "report: fused" python3 - "$tmp/fused.html" <<'END'
-import json, sys
-text = open(sys.argv[1]).read()
-data = json.loads(text[text.index("const d=") + 8:text.index(";\nconst q=")])
-for track in data["tracks"]:
-    place, names, ends = 0, [], []
-    while track["tid"] == "stream_0" and place < len(track["s"]):
-        gap, _, kind, count = track["s"][place:place + 4]
-        names.append(data["rows"][kind // (data["most_labels"] + 1) // (data["ranks"] + 1) ** 2][0])
-        place += 5 if count < 0 else 4
-    assert not names or names.count("matmul_all_reduce") == 2 and len(names) >= 6, names
-print(len(data["tracks"]), "tracks")
-END
+check "report: fused" python3 "$here/trace/report.py" "$tmp/fused.html" "$tmp/fused.json"
+[ "$(grep -o '"call_name":"matmul_all_reduce"' "$tmp/fused.json" | wc -l)" -ge 16 ] ||
+    { echo "FAILED: kernels without their call"; failed=1; }
 # A browser runs the page, and sees where the script has an error.
 shown() { # PAGE
     timeout 300 chromium --headless --no-sandbox --disable-gpu --user-data-dir="$tmp/chromium" \

@@ -59,10 +59,10 @@ def main(page, trace, *labels):
     if labels and sorted(data["labels"]) != sorted(labels):
         sys.exit(f"names of memory: {data['labels']}")
     events = json.load(open(trace))["traceEvents"]
-    calls = {e["args"]["call"] for e in events if "call_name" in e.get("args", ())}
+    calls = {(e["pid"], e["args"]["call"]) for e in events if "call" in e.get("args", ())}
     drawn = sum(s[3] for s in slices)
-    wanted = sum(e["ph"] in "Xi" for e in events)
-    if data["grain"] == 0 and not wanted <= drawn <= wanted + data["ranks"] * len(calls):
+    wanted = sum(e["ph"] in "Xi" for e in events) + len(calls)
+    if data["grain"] == 0 and drawn != wanted:
         sys.exit(f"{drawn} of {wanted} events are drawn")
     found = {((*tracks[a], b), (*tracks[c], d)) for a, b, c, d, _ in data["arrows"]}
     arrows = arrows_of(events)
