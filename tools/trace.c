@@ -203,6 +203,35 @@ static void add_long_wait(struct trace_figures *figures,
 
 /* ---- Reading ---- */
 
+int trace_fail_memory(void)
+{
+    fprintf(stderr, "iris trace: no memory\n");
+    return -1;
+}
+
+/* Names of tracks, and memory. */
+static int take_metadata(struct trace_figures *figures,
+                         const struct iris_event *event)
+{
+    struct trace_name *more;
+
+    if (strcmp(event->name, "thread_name") != 0) {
+        return trace_spaces_add(&figures->spaces, event) != 0
+                   ? trace_fail_memory()
+                   : 0;
+    }
+    more = iris_i_grow(figures->names, figures->num_names, sizeof *more);
+    if (more == NULL) {
+        return trace_fail_memory();
+    }
+    figures->names = more;
+    more += figures->num_names++;
+    more->pid = event->pid;
+    memcpy(more->tid, event->tid, sizeof more->tid);
+    memcpy(more->name, event->label, sizeof more->name);
+    return 0;
+}
+
 static int take_event(void *arg, const struct iris_event *event)
 {
     struct reading *reading = arg;
@@ -211,6 +240,9 @@ static int take_event(void *arg, const struct iris_event *event)
 
     if (event->ph == 's' || event->ph == 'f') {
         return reading->more != NULL ? reading->more(reading->arg, event) : 0;
+    }
+    if (event->ph == 'M') {
+        return take_metadata(figures, event);
     }
     if (event->ph != 'X' && event->ph != 'i') {
         return 0;
@@ -242,8 +274,7 @@ static int take_event(void *arg, const struct iris_event *event)
         add_long_wait(figures, event);
     }
     if (ret != 0) {
-        fprintf(stderr, "iris trace: no memory\n");
-        return -1;
+        return trace_fail_memory();
     }
     return reading->more != NULL ? reading->more(reading->arg, event) : 0;
 }
@@ -269,6 +300,7 @@ int trace_read(const char *path, struct trace_figures *figures_p,
         fprintf(stderr, "iris trace: %s\n", json->error);
     }
     free(json);
+    trace_spaces_sort(&figures_p->spaces);
     figures_p->file = file;
     return ret;
 }
@@ -278,6 +310,8 @@ void trace_free(struct trace_figures *figures)
     free(figures->events.rows);
     free(figures->kernels.rows);
     free(figures->matrix);
+    free(figures->names);
+    trace_spaces_free(&figures->spaces);
 }
 
 double trace_us(const struct trace_figures *figures, uint64_t ns)
@@ -680,11 +714,10 @@ static error_t parse_trace(int key, char *arg, struct argp_state *state)
 int tool_trace(int argc, char **argv)
 {
     static const struct argp_option rows[] = {
-        {"bases", 'b', "PREFIX", 0,
-         "Read PREFIX_rank_0_heap_bases.json and, if there is one, "
-         "PREFIX_rank_0_allocations.json (default: of report, the trace's name "
-         "without its ending; of resolve, iris, the default of "
-         "IRIS_HEAP_BASES_PREFIX)",
+        {"bases", 'b', "PREFIX|TRACE", 0,
+         "The trace that has the heaps and allocations, or the prefix of files "
+         "PREFIX_rank_0_heap_bases.json (default: the trace itself; of a list, "
+         "iris, the default of IRIS_HEAP_BASES_PREFIX)",
          0},
         {"output", 'o', "FILE", 0, "Write to FILE", 0},
         {"quiet", 'q', NULL, 0, "Show no progress on long files", 0},
@@ -696,7 +729,7 @@ int tool_trace(int argc, char **argv)
         .options = rows,
         .parser = parse_trace,
         .args_doc = "summary TRACE...\nresolve [FILE]\nmerge -o OUT TRACE...\n"
-                    "diff TRACE TRACE\nreport -o OUT.html TRACE",
+                    "diff TRACE TRACE\nreport -o OUT.html TRACE...",
         .doc =
             "Reads traces of Iris programs, also compressed ones.\n\n"
             "summary: operations, bytes, times, kernels, bytes from rank to "
@@ -717,7 +750,7 @@ int tool_trace(int argc, char **argv)
         {"resolve", trace_resolve, 0, 1},
         {"merge", merge_traces, 1, 4096},
         {"diff", compare_traces, 2, 2},
-        {"report", trace_report, 1, 1},
+        {"report", trace_report, 1, 4096},
         {0},
     };
 

@@ -25,6 +25,33 @@ extern struct trace_options trace_options;
 int trace_resolve(char **files, int num_files);
 int trace_report(char **files, int num_files);
 
+/* ---- Memory ---- */
+
+struct trace_allocation {
+    uint64_t offset;
+    uint64_t bytes;
+    int is_freed;
+    int64_t born_ns, died_ns; /* in the trace's times */
+    uint64_t most_end;        /* the latest end in the list up to this one */
+    char name[64];
+};
+
+/* One rank's memory. */
+struct trace_space {
+    int rank;
+    uint64_t *bases;
+    size_t num_bases;
+    uint64_t heap_bytes; /* 0: not known */
+    uint64_t reserved_bytes;
+    struct trace_allocation *allocations;
+    size_t num_allocations;
+};
+
+struct trace_spaces {
+    struct trace_space *spaces;
+    int count;
+};
+
 /* ---- Figures ---- */
 
 #define TRACE_BINS 512 /* 8 for each power of two of nanoseconds */
@@ -46,8 +73,15 @@ struct trace_rows {
     size_t count;
 };
 
+/* The name of a track. */
+struct trace_name {
+    int pid;
+    char tid[32];
+    char name[64];
+};
+
 struct trace_figures {
-    struct iris_trace_file file;
+    struct iris_trace_file file; /* of all files */
     struct trace_rows events;
     struct trace_rows kernels;
     uint64_t *matrix; /* bytes of data from rank to rank */
@@ -57,6 +91,9 @@ struct trace_figures {
     uint64_t num_events;
     uint64_t wait_ns;
     int64_t first_ns, last_ns;
+    struct trace_spaces spaces;
+    struct trace_name *names;
+    size_t num_names;
 };
 
 /* Reads the file. Calls `more`, if it is not NULL, for each event and for both
@@ -65,6 +102,9 @@ int trace_read(const char *path, struct trace_figures *figures_p,
                int (*more)(void *arg, const struct iris_event *event),
                void *arg);
 void trace_free(struct trace_figures *figures);
+
+/* Says that there is no memory. Returns -1. */
+int trace_fail_memory(void);
 
 /* The row with that name, or NULL. */
 struct trace_row *trace_find(const struct trace_rows *rows, const char *name,
@@ -121,34 +161,7 @@ const char *iris_i_next_message(const char *text, int *rank_p,
 /* Whether the calling rank waits for the data: loads and gets. */
 int iris_i_is_fetch(const struct iris_event *event);
 
-/* ---- Places ---- */
-
-struct trace_allocation {
-    uint64_t offset;
-    uint64_t bytes;
-    int is_freed;
-    int64_t born_ns, died_ns; /* in the trace's times; see TRACE_ALWAYS */
-    uint64_t most_end;        /* the latest end in the list up to this one */
-    char name[64];
-};
-#define TRACE_ALWAYS \
-    ((int64_t)1 << 62) /* no birth or death is known: +- this */
-
-/* One rank's files. */
-struct trace_space {
-    int rank;
-    uint64_t *bases;
-    size_t num_bases;
-    uint64_t heap_bytes; /* 0: not known */
-    uint64_t reserved_bytes;
-    struct trace_allocation *allocations;
-    size_t num_allocations;
-};
-
-struct trace_spaces {
-    struct trace_space *spaces;
-    int count;
-};
+/* ---- Addresses ---- */
 
 /* When an address was used, and how exact that is; for lists: not known. */
 struct trace_moment {
@@ -168,13 +181,17 @@ struct trace_place {
     int is_own;     /* the library's */
 };
 
-/* Reads the files PREFIX_rank_N_heap_bases.json and
- * PREFIX_rank_N_allocations.json of all ranks N. Without the first file of rank
- * 0 the result has no spaces. Returns 0, or -1 after printing a message. */
-int trace_spaces_read(struct trace_spaces *spaces, const char *prefix);
+/* Replaces the memory by that of a trace, if `prefix` is one's name, or by the
+ * files PREFIX_rank_N_heap_bases.json of all ranks N. Returns 0, or -1 after
+ * printing a message. */
+int trace_spaces_take(struct trace_spaces *spaces, const char *prefix);
 
-/* Returns -1 after printing a message if `spaces` is empty. */
-int trace_spaces_need(const struct trace_spaces *spaces, const char *prefix);
+/* Takes metadata of a trace. Sort after the last one. Returns -1 without
+ * memory. */
+int trace_spaces_add(struct trace_spaces *spaces,
+                     const struct iris_event *event);
+void trace_spaces_sort(struct trace_spaces *spaces);
+
 void trace_spaces_free(struct trace_spaces *spaces);
 
 /* Whether the address is on a heap, as this rank has mapped them. If the size
@@ -194,8 +211,8 @@ const struct trace_space *trace_place_of(const struct trace_spaces *spaces,
                                          struct trace_place *place_p);
 
 /* Writes the name of the allocation that an operation accessed, or its place on
- * the heap. If asked, also writes the offset in it. Returns 0 if neither is
- * known. */
+ * the heap. If asked, also writes which of its words that was, as in ready[3],
+ * or the offset in it. Returns 0 if neither is known. */
 #define TRACE_LABEL 96
 int trace_label(const struct trace_spaces *spaces,
                 const struct iris_trace_file *file,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the allocation of an address, from a program's files of heap bases and
- * allocations; and iris trace resolve, which names the allocations of addresses
+ * Finds the allocation of an address, from the metadata of a trace or from files
+ * of heap bases; and iris trace resolve, which names the allocations of addresses
  * in a trace or in a list.
  *
- * A space has the contents of one rank's files. Its allocations are sorted by offset.
+ * A space has the memory of one rank. Its allocations are sorted by offset.
  * A place points to allocations of its space.
  */
 #include "config.h"
@@ -25,15 +25,13 @@
 
 #define MAX_RANKS 4096
 
-/* ---- Reading the files ---- */
+/* ---- Reading files and traces ---- */
 
-static int read_bases(struct iris_json *json, struct trace_space *space)
+/* Returns -1 without memory, or if there are too many ranks. */
+static int set_base(struct trace_space *space, int rank, uint64_t base)
 {
-    enum iris_json_token token;
-
-    while ((token = iris_i_json_next(json)) == IRIS_JSON_STRING ||
-           token == IRIS_JSON_NUMBER) {
-        void *more = space->num_bases == MAX_RANKS
+    while (rank >= 0 && (size_t)rank >= space->num_bases) {
+        void *more = rank >= MAX_RANKS
                          ? NULL
                          : iris_i_grow(space->bases, space->num_bases,
                                        sizeof *space->bases);
@@ -42,109 +40,39 @@ static int read_bases(struct iris_json *json, struct trace_space *space)
             return -1;
         }
         space->bases = more;
-        space->bases[space->num_bases++] = strtoull(json->text, NULL, 0);
+        space->bases[space->num_bases++] = 0;
     }
-    return token == IRIS_JSON_ARRAY_END ? 0 : -1;
-}
-
-static void set_time(const struct iris_json *json, void *to, size_t bytes)
-{
-    int64_t ns = strtoll(json->text, NULL, 10);
-
-    (void)bytes;
-    *(int64_t *)to = ns > TRACE_ALWAYS    ? TRACE_ALWAYS
-                     : ns < -TRACE_ALWAYS ? -TRACE_ALWAYS
-                                          : ns;
-}
-
-static int read_allocation(struct iris_json *json, struct trace_space *space,
-                           int is_freed)
-{
-#define FIELD(name, set) IRIS_JSON_FIELD(struct trace_allocation, name, set)
-    static const struct iris_json_field fields[] = {
-        FIELD(offset, iris_i_json_set_number),
-        FIELD(bytes, iris_i_json_set_number),
-        FIELD(born_ns, set_time),
-        FIELD(died_ns, set_time),
-        FIELD(name, iris_i_json_set_text),
-        {.name = NULL},
-    };
-#undef FIELD
-    struct trace_allocation one = {.is_freed = is_freed,
-                                   .born_ns = -TRACE_ALWAYS,
-                                   .died_ns = TRACE_ALWAYS};
-    void *more = iris_i_json_members(json, fields, &one) != 0
-                     ? NULL
-                     : iris_i_grow(space->allocations, space->num_allocations,
-                                   sizeof one);
-
-    if (more == NULL) {
-        return -1;
+    if (rank >= 0) {
+        space->bases[rank] = base;
     }
-    space->allocations = more;
-    space->allocations[space->num_allocations++] = one;
     return 0;
 }
 
-static int read_allocations(struct iris_json *json, struct trace_space *space,
-                            int is_freed)
-{
-    enum iris_json_token token;
-
-    while ((token = iris_i_json_next(json)) == IRIS_JSON_OBJECT) {
-        if (read_allocation(json, space, is_freed) != 0) {
-            return -1;
-        }
-    }
-    return token == IRIS_JSON_ARRAY_END ? 0 : -1;
-}
-
-static int read_space_member(struct iris_json *json, struct trace_space *space)
-{
-#define FIELD(name) \
-    IRIS_JSON_FIELD(struct trace_space, name, iris_i_json_set_number)
-    static const struct iris_json_field fields[] = {
-        FIELD(rank), FIELD(heap_bytes), FIELD(reserved_bytes), {.name = NULL}};
-#undef FIELD
-    const struct iris_json_field *field = iris_i_json_find(json, fields);
-    int is_bases = strcmp(json->text, "heap_bases") == 0;
-    int is_freed = strcmp(json->text, "freed") == 0;
-    int is_live = strcmp(json->text, "allocations") == 0;
-    enum iris_json_token token = iris_i_json_next(json);
-
-    if (token == IRIS_JSON_ARRAY && is_bases) {
-        return read_bases(json, space);
-    }
-    if (token == IRIS_JSON_ARRAY && (is_freed || is_live)) {
-        return read_allocations(json, space, is_freed);
-    }
-    return iris_i_json_set(json, token, field, space) == IRIS_JSON_ERROR ? -1
-                                                                         : 0;
-}
-
 /* Returns 0, 1 if the file does not exist, or -1 after printing a message. */
-static int read_space(const char *path, struct trace_space *space)
+static int read_bases(const char *path, struct trace_space *space)
 {
-    struct iris_json *json = malloc(sizeof *json);
-    enum iris_json_token token = IRIS_JSON_ERROR;
-    int ret = -1;
+    struct iris_json *json;
+    enum iris_json_token token;
+    int is_bases = 0, ret = 0;
 
     if (access(path, F_OK) != 0 && errno == ENOENT) {
-        free(json);
         return 1;
     }
+    json = malloc(sizeof *json);
     if (json == NULL || iris_i_json_open(json, path) != 0) {
         fprintf(stderr, "iris trace: %s\n", json ? json->error : "no memory");
         free(json);
         return -1;
     }
-    if (iris_i_json_next(json) == IRIS_JSON_OBJECT) {
-        ret = 0;
-        while (ret == 0 && (token = iris_i_json_next(json)) == IRIS_JSON_KEY) {
-            ret = read_space_member(json, space);
+    while (ret == 0 && (token = iris_i_json_next(json)) > IRIS_JSON_ERROR) {
+        if (token == IRIS_JSON_KEY) {
+            is_bases = strcmp(json->text, "heap_bases") == 0;
+        } else if (is_bases && token == IRIS_JSON_STRING) {
+            ret = set_base(space, (int)space->num_bases,
+                           strtoull(json->text, NULL, 0));
         }
     }
-    if (ret != 0 || token != IRIS_JSON_OBJECT_END) {
+    if (ret != 0 || token != IRIS_JSON_END || space->num_bases == 0) {
         iris_i_json_fail(json, "not a file that a program with Iris writes");
         fprintf(stderr, "iris trace: %s\n", json->error);
         ret = -1;
@@ -181,62 +109,133 @@ static void sort_allocations(struct trace_space *space)
     }
 }
 
-static int read_rank(struct trace_spaces *spaces, const char *prefix, int rank)
+/* Returns NULL without memory. */
+static struct trace_space *find_or_add_space(struct trace_spaces *spaces,
+                                             int rank)
 {
-    struct trace_space space = {.rank = rank};
-    char path[PATH_MAX];
     void *more;
-    int ret;
 
-    snprintf(path, sizeof path, "%.3000s_rank_%d_heap_bases.json", prefix,
-             rank);
-    ret = read_space(path, &space);
-    if (ret != 0) {
-        return ret;
+    for (int i = spaces->count - 1; i >= 0; i--) {
+        if (spaces->spaces[i].rank == rank) {
+            return &spaces->spaces[i];
+        }
     }
-    snprintf(path, sizeof path, "%.3000s_rank_%d_allocations.json", prefix,
-             rank);
-    more =
-        read_space(path, &space) < 0
-            ? NULL
-            : iris_i_grow(spaces->spaces, (size_t)spaces->count, sizeof space);
+    more = iris_i_grow(spaces->spaces, (size_t)spaces->count,
+                       sizeof *spaces->spaces);
     if (more == NULL) {
-        free(space.bases);
-        free(space.allocations);
-        return -1;
+        return NULL;
     }
     spaces->spaces = more;
-    sort_allocations(&space);
-    spaces->spaces[spaces->count++] = space;
-    return 0;
+    spaces->spaces[spaces->count] = (struct trace_space){.rank = rank};
+    return &spaces->spaces[spaces->count++];
 }
 
-int trace_spaces_read(struct trace_spaces *spaces, const char *prefix)
+static int add_allocation(struct trace_space *space,
+                          const struct iris_event *event)
 {
-    size_t num_ranks = 1;
+    struct trace_allocation one = {.offset = event->offset,
+                                   .bytes = event->payload,
+                                   .is_freed =
+                                       strcmp(event->name, "iris_freed") == 0,
+                                   .born_ns = event->born_ns,
+                                   .died_ns = event->died_ns};
+    void *more =
+        iris_i_grow(space->allocations, space->num_allocations, sizeof one);
 
-    for (size_t rank = 0; rank < num_ranks; rank++) {
-        if (read_rank(spaces, prefix, (int)rank) < 0) {
-            return -1;
-        }
-        if (spaces->count > 0 && spaces->spaces[0].num_bases > num_ranks) {
-            num_ranks = spaces->spaces[0].num_bases;
-        }
+    if (more == NULL) {
+        return -1;
     }
+    memcpy(one.name, event->label, sizeof one.name);
+    space->allocations = more;
+    space->allocations[space->num_allocations++] = one;
     return 0;
 }
 
-int trace_spaces_need(const struct trace_spaces *spaces, const char *prefix)
+int trace_spaces_add(struct trace_spaces *spaces,
+                     const struct iris_event *event)
 {
-    if (spaces->count > 0) {
+    int is_heap = strcmp(event->name, "iris_heap") == 0;
+    struct trace_space *space;
+
+    if (!is_heap && strcmp(event->name, "iris_allocation") != 0 &&
+        strcmp(event->name, "iris_freed") != 0) {
         return 0;
     }
-    fprintf(
-        stderr,
-        "iris trace: %s_rank_0_heap_bases.json does not exist; name the files "
-        "by --bases=PREFIX\n",
-        prefix);
-    return -1;
+    space = find_or_add_space(spaces, event->pid);
+    if (space == NULL) {
+        return -1;
+    }
+    if (!is_heap) {
+        return add_allocation(space, event);
+    }
+    space->heap_bytes = event->payload;
+    space->reserved_bytes = event->offset;
+    return set_base(space, event->target_rank, event->address);
+}
+
+void trace_spaces_sort(struct trace_spaces *spaces)
+{
+    for (int i = 0; i < spaces->count; i++) {
+        sort_allocations(&spaces->spaces[i]);
+    }
+}
+
+/* Takes the memory of a trace. */
+static int read_traced(struct trace_spaces *spaces, const char *path)
+{
+    struct trace_figures figures = {.first_ns = INT64_MAX};
+    int ret = trace_read(path, &figures, NULL, NULL);
+
+    *spaces = figures.spaces;
+    figures.spaces = (struct trace_spaces){0};
+    trace_free(&figures);
+    return ret;
+}
+
+static int read_spaces(struct trace_spaces *spaces, const char *prefix)
+{
+    size_t num_ranks = 1;
+    char path[PATH_MAX];
+
+    if (iris_i_out_ending(prefix) != NULL) {
+        return read_traced(spaces, prefix);
+    }
+    for (int rank = 0; (size_t)rank < num_ranks; rank++) {
+        struct trace_space one = {.rank = rank}, *space;
+        int ret;
+
+        snprintf(path, sizeof path, "%.3000s_rank_%d_heap_bases.json", prefix,
+                 rank);
+        ret = read_bases(path, &one);
+        space = ret == 0 ? find_or_add_space(spaces, rank) : NULL;
+        if (space == NULL) {
+            free(one.bases);
+            if (ret <= 0) {
+                return -1;
+            }
+            continue;
+        }
+        *space = one;
+        num_ranks = one.num_bases > num_ranks ? one.num_bases : num_ranks;
+    }
+    return 0;
+}
+
+int trace_spaces_take(struct trace_spaces *spaces, const char *prefix)
+{
+    int ret;
+
+    trace_spaces_free(spaces);
+    *spaces = (struct trace_spaces){0};
+    ret = read_spaces(spaces, prefix);
+    if (ret == 0 && spaces->count == 0) {
+        fprintf(stderr,
+                "iris trace: %s has no addresses of heaps; name a trace, or "
+                "the prefix of heap-bases files, by --bases\n",
+                prefix);
+        return -1;
+    }
+    return ret;
 }
 
 void trace_spaces_free(struct trace_spaces *spaces)
@@ -372,7 +371,9 @@ int trace_label(const struct trace_spaces *spaces,
     struct trace_moment moment;
     struct trace_place place;
     const struct trace_allocation *allocation;
+    unsigned long long at;
     size_t length;
+    int is_word;
 
     if (event->address == 0 || strcmp(event->cat, "iris") != 0 ||
         trace_place_of(spaces, file, event, &moment, &place) == NULL ||
@@ -391,10 +392,15 @@ int trace_label(const struct trace_spaces *spaces,
                  (unsigned long long)allocation->offset);
     }
     length = strlen(label_p);
-    if (with_offset) {
-        snprintf(label_p + length, TRACE_LABEL - length, " + %llu",
-                 (unsigned long long)(place.offset - allocation->offset));
+    at = place.offset - allocation->offset;
+    if (!with_offset || allocation->bytes == event->payload) {
+        return 1;
     }
+    is_word = event->payload <= 8 && event->payload > 0 &&
+              at % event->payload == 0 && allocation->name[0] != '\0';
+    snprintf(label_p + length, TRACE_LABEL - length,
+             is_word ? "[%llu]" : " + %llu",
+             is_word ? at / event->payload : at);
     return 1;
 }
 
@@ -549,15 +555,9 @@ static void resolve_lines(const struct trace_spaces *spaces, FILE *file)
     free(line);
 }
 
-/* The state of resolve_event(). */
-struct events {
-    const struct trace_spaces *spaces;
-    struct iris_trace_file file; /* properties from the first reading */
-};
-
 static int resolve_event(void *arg, const struct iris_event *event)
 {
-    const struct events *events = arg;
+    const struct trace_figures *figures = arg;
     const struct trace_space *space;
     struct trace_moment moment;
     struct trace_place place;
@@ -567,8 +567,8 @@ static int resolve_event(void *arg, const struct iris_event *event)
     }
     printf("%s by rank %d at 0x%llx: ", event->name, event->pid,
            (unsigned long long)event->address);
-    space =
-        trace_place_of(events->spaces, &events->file, event, &moment, &place);
+    space = trace_place_of(&figures->spaces, &figures->file, event, &moment,
+                           &place);
     if (space == NULL) {
         printf("on no rank's heap\n");
         return 0;
@@ -578,30 +578,31 @@ static int resolve_event(void *arg, const struct iris_event *event)
     return 0;
 }
 
-/* The first reading finds the accuracy of times, which files have at their end. */
-static int resolve_trace(const struct trace_spaces *spaces, const char *path)
+/* The first reading finds the accuracy of times, which files have at their end,
+ * and the trace's memory. */
+static int resolve_trace(const char *path)
 {
     struct trace_figures figures = {.first_ns = INT64_MAX}, again = figures;
-    struct events events = {.spaces = spaces};
     int ret = trace_read(path, &figures, NULL, NULL);
 
+    if (ret == 0 &&
+        (trace_options.bases != NULL || figures.spaces.count == 0)) {
+        ret = trace_spaces_take(&figures.spaces, trace_options.bases != NULL
+                                                     ? trace_options.bases
+                                                     : "iris");
+    }
     if (ret == 0) {
-        events.file = figures.file;
-        ret = trace_read(path, &again, resolve_event, &events);
+        ret = trace_read(path, &again, resolve_event, &figures);
     }
     trace_free(&figures);
     trace_free(&again);
     return ret;
 }
 
-static int resolve_file(const struct trace_spaces *spaces, const char *path)
+static int resolve_list(const struct trace_spaces *spaces, const char *path)
 {
-    FILE *file;
+    FILE *file = fopen(path, "re");
 
-    if (iris_i_out_ending(path) != NULL) {
-        return resolve_trace(spaces, path);
-    }
-    file = fopen(path, "re");
     if (file == NULL) {
         fprintf(stderr, "iris trace: %s: %s\n", path, strerror(errno));
         return -1;
@@ -614,15 +615,18 @@ static int resolve_file(const struct trace_spaces *spaces, const char *path)
 int trace_resolve(char **files, int num_files)
 {
     struct trace_spaces spaces = {0};
-    const char *prefix =
-        trace_options.bases != NULL ? trace_options.bases : "iris";
-    int ret = trace_spaces_read(&spaces, prefix);
+    int ret;
 
-    ret = ret != 0 ? ret : trace_spaces_need(&spaces, prefix);
+    if (num_files > 0 && iris_i_out_ending(files[0]) != NULL) {
+        ret = resolve_trace(files[0]);
+        return ret != 0 ? 1 : tool_close("iris trace", NULL, stdout);
+    }
+    ret = trace_spaces_take(
+        &spaces, trace_options.bases != NULL ? trace_options.bases : "iris");
     if (ret == 0 && num_files == 0) {
         resolve_lines(&spaces, stdin);
     } else if (ret == 0) {
-        ret = resolve_file(&spaces, files[0]);
+        ret = resolve_list(&spaces, files[0]);
     }
     trace_spaces_free(&spaces);
     return ret != 0 ? 1 : tool_close("iris trace", NULL, stdout);

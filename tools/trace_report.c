@@ -3,9 +3,10 @@
  * iris trace report: one page with a timeline, the matrix and the longest
  * waits. It needs nothing but a browser (trace_page.html).
  *
- * The file is read twice. The first reading finds the begin, the end and the
- * names; the second one draws: tracks of slices in bins of time, and arrows
- * between them.
+ * The files are read twice. The first reading finds the begin, the end, names
+ * and signals. The second one draws: slices on tracks, and arrows between
+ * them. Until the page fits into PAGE_BYTES, the slices that are shorter than the
+ * grain are joined, and the grain doubles.
  */
 #include "config.h"
 
@@ -18,280 +19,258 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TIMELINE_BINS 8192 /* so that a reader can zoom in */
+#define PAGE_BYTES ((size_t)300000)
 
-/* The content of a bin. A member without a value is -1. */
+#define MAX_TRACKS 4096
+#define MAX_SLICES ((size_t)1 << 16)
+#define MAX_ARROWS 4096
+#define MAX_LABELS 512 /* further memory has no label */
+#define MAX_ROWS 256   /* further operations share one */
+#define MAX_RANKS 32   /* of the matrix */
+#define FIRST_GRAIN 16 /* ns */
+
+/* One event, or several short ones. Times are in ns since the first event. */
 struct timeline_slice {
-    short row;    /* of figures.events */
-    short target; /* the rank that the operation accessed */
-    short label;  /* of its memory */
+    int track;
+    int64_t kind; /* that of the longest event */
+    int64_t begin, end, longest;
+    uint64_t count, bytes;
 };
 
-/* Each bin shows the operation that took most of it. */
 struct timeline_track {
     int pid;
-    char tid[32];
-    float share[TIMELINE_BINS]; /* the part of the bin that it took */
-    struct timeline_slice slices[TIMELINE_BINS];
+    char tid[20];
+    uint64_t call; /* the public call of the latest kernels */
+    struct timeline_slice of_call;
 };
 
-/* From a signal to the wait that it ended, or from a launch to the kernel's run.
- * Positions are in bins. */
+/* From a signal to the wait that it ended, or from a launch to the kernel's
+ * run. */
 #define TIMELINE_NO_PUT -1
 #define TIMELINE_LAUNCH -2
 struct timeline_arrow {
     int from_track, to_track;
-    double from, to;
-    double put; /* the put before the signal, or one of the above */
-};
-
-struct timeline_launch {
-    struct iris_flow_end from, to;
+    int64_t from, to;
+    int64_t
+        put; /* the time of the put before the signal, or one of the above */
 };
 
 struct timeline {
-    const struct trace_figures *figures; /* figures of the first reading */
-    const struct trace_spaces *spaces;   /* names of memory */
+    struct trace_figures figures; /* result of the first reading */
     struct iris_flows flows;
     struct iris_flow_end launch; /* the latest one */
-    struct timeline_launch *launches;
-    size_t num_launches;
-    struct timeline_track *tracks;
-    int count;
+    struct timeline_track tracks[MAX_TRACKS];
+    int num_tracks, latest;
     int left_out; /* whether there are more tracks */
-    char (*labels)[TRACE_LABEL];
+    struct timeline_slice slices[MAX_SLICES];
+    size_t num_slices;
+    int64_t grain; /* 0: every event is a slice */
+    char labels[MAX_LABELS][TRACE_LABEL];
     size_t num_labels;
     struct timeline_arrow *arrows;
     size_t num_arrows;
-    int arrows_left_out; /* whether there are more arrows */
 };
 
-#define MAX_TRACKS 256
-#define MAX_ARROWS 20000
-#define MAX_LABELS 4096 /* further memory has no label */
-
-/* Returns 0, or -1 without memory. Close the timeline in either case. */
-static int open_timeline(struct timeline *timeline,
-                         const struct trace_figures *figures,
-                         const struct trace_spaces *spaces)
+static int64_t find_time(const struct timeline *timeline, int64_t ns)
 {
-    memset(timeline, 0, sizeof *timeline);
-    timeline->figures = figures;
-    timeline->spaces = spaces;
-    timeline->tracks = malloc(MAX_TRACKS * sizeof *timeline->tracks);
-    return timeline->tracks == NULL || iris_i_flows_open(&timeline->flows) != 0
-               ? -1
-               : 0;
+    return ns - timeline->figures.first_ns;
 }
 
-static void close_timeline(struct timeline *timeline)
+/* ---- Tracks ---- */
+
+/* Returns -1 if there are too many. Tracks differ in the first 19 letters, like
+ * the ends of arrows. */
+static int find_or_add_track(struct timeline *timeline, int pid,
+                             const char *tid)
 {
-    iris_i_flows_close(&timeline->flows);
-    free(timeline->tracks);
-    free(timeline->labels);
-    free(timeline->launches);
-    free(timeline->arrows);
-}
+    struct timeline_track *track;
 
-static int report_no_memory(void)
-{
-    fprintf(stderr, "iris trace: no memory\n");
-    return -1;
-}
+    for (int i = 0; i < timeline->num_tracks; i++) {
+        int at = (i + timeline->latest) % timeline->num_tracks;
 
-/* In bins, from the beginning of the trace. */
-static double find_position(const struct timeline *timeline, int64_t ns)
-{
-    const struct trace_figures *figures = timeline->figures;
-
-    return (double)(ns - figures->first_ns) * TIMELINE_BINS /
-           (double)(figures->last_ns - figures->first_ns + 1);
-}
-
-/* To a thousandth of a bin, rounded down: it stays in its bin. */
-static double find_arrow_position(const struct timeline *timeline, int64_t ns)
-{
-    return (double)(int64_t)(find_position(timeline, ns) * 1000) / 1000;
-}
-
-/* ---- Slices ---- */
-
-/* Returns -1 if the track is not drawn. Ends of arrows have the first 19
- * letters of a name. */
-static int find_track(const struct timeline *timeline, int pid, const char *tid,
-                      size_t most)
-{
-    for (int i = 0; i < timeline->count; i++) {
-        const struct timeline_track *track = &timeline->tracks[i];
-
-        if (track->pid == pid && strncmp(track->tid, tid, most) == 0) {
-            return i;
+        track = &timeline->tracks[at];
+        if (track->pid == pid &&
+            strncmp(track->tid, tid, sizeof track->tid - 1) == 0) {
+            timeline->latest = at;
+            return at;
         }
     }
-    return -1;
-}
-
-static struct timeline_track *find_or_add_track(struct timeline *timeline,
-                                                const struct iris_event *event)
-{
-    static const struct timeline_slice nothing = {-1, -1, -1};
-    struct timeline_track *track;
-    int at = find_track(timeline, event->pid, event->tid, sizeof event->tid);
-
-    if (at >= 0) {
-        return &timeline->tracks[at];
-    }
-    if (timeline->count == MAX_TRACKS) {
+    if (timeline->num_tracks == MAX_TRACKS) {
         timeline->left_out = 1;
-        return NULL;
+        return -1;
     }
-    track = &timeline->tracks[timeline->count++];
-    memset(track, 0, sizeof *track);
-    track->pid = event->pid;
-    memcpy(track->tid, event->tid, sizeof track->tid);
-    for (int i = 0; i < TIMELINE_BINS; i++) {
-        track->slices[i] = nothing;
-    }
-    return track;
+    track = &timeline->tracks[timeline->num_tracks];
+    track->pid = pid;
+    snprintf(track->tid, sizeof track->tid, "%.19s", tid);
+    return timeline->num_tracks++;
 }
 
-/* The number of the text, which may be new. -1: the event has no text. */
+/* Signals and waits name the word. -1: the event's memory has no name. */
 static int find_or_add_label(struct timeline *timeline,
-                             const struct iris_event *event, short *label_p)
+                             const struct iris_event *event)
 {
     char text[TRACE_LABEL];
-    void *more;
 
-    if (!trace_label(timeline->spaces, &timeline->figures->file, event, 0,
-                     text)) {
-        return 0;
+    if (!trace_label(&timeline->figures.spaces, &timeline->figures.file, event,
+                     event->signal || trace_is_wait(event), text)) {
+        return -1;
     }
     /* Operations come in runs on the same memory: the latest is the likeliest. */
     for (size_t i = timeline->num_labels; i > 0; i--) {
         if (strcmp(timeline->labels[i - 1], text) == 0) {
-            *label_p = (short)(i - 1);
-            return 0;
+            return (int)(i - 1);
         }
     }
     if (timeline->num_labels == MAX_LABELS) {
-        return 0;
-    }
-    more = iris_i_grow(timeline->labels, timeline->num_labels, sizeof(text));
-    if (more == NULL) {
         return -1;
     }
-    timeline->labels = more;
-    *label_p = (short)timeline->num_labels;
-    memcpy(timeline->labels[timeline->num_labels++], text, sizeof text);
-    return 0;
+    memcpy(timeline->labels[timeline->num_labels], text, sizeof text);
+    return (int)timeline->num_labels++;
 }
 
-/* The end of an arrow follows its beginning in the file. */
-static int add_launch(struct timeline *timeline, const struct iris_event *event)
+/* One number for the operation, the rank that it accessed, the rank whose signal
+ * ended this wait, and the label of the memory. A member without a value is -1;
+ * the page takes the number apart. */
+static int64_t make_kind(const struct timeline *timeline, int row, int target,
+                         int by, int label)
 {
-    struct timeline_launch launch = {.from = timeline->launch};
-    void *more;
+    int ranks = timeline->figures.num_ranks;
 
-    if (strcmp(event->cat, "iris_launch") != 0) {
-        return 0;
-    }
-    launch.to = iris_i_flow_end(event, event->ts_ns);
-    if (event->ph == 's') {
-        timeline->launch = launch.to;
-        return 0;
-    }
-    more =
-        iris_i_grow(timeline->launches, timeline->num_launches, sizeof launch);
-    if (more == NULL) {
-        return report_no_memory();
-    }
-    timeline->launches = more;
-    timeline->launches[timeline->num_launches++] = launch;
-    return 0;
+    target = target >= 0 && target < ranks ? target : -1;
+    by = by >= 0 && by < ranks ? by : -1;
+    return (((int64_t)row * (ranks + 1) + target + 1) * (ranks + 1) + by + 1) *
+               (MAX_LABELS + 1) +
+           label + 1;
 }
 
-static int add_slice(struct timeline *timeline, const struct iris_event *event)
+static int find_operation(const struct timeline *timeline, const char *name,
+                          const char *cat)
 {
-    double begin = find_position(timeline, event->ts_ns);
-    double end = find_position(timeline, event->ts_ns + event->dur_ns);
-    struct timeline_track *track = find_or_add_track(timeline, event);
-    const struct trace_row *row =
-        trace_find(&timeline->figures->events, event->name, event->cat);
-    struct timeline_slice slice = {-1, (short)event->target_rank, -1};
+    const struct trace_rows *rows = &timeline->figures.events;
+    const struct trace_row *row = trace_find(rows, name, cat);
+    int at = row == NULL ? -1 : (int)(row - rows->rows);
 
-    if (row == NULL || track == NULL) {
-        return 0;
-    }
-    slice.row = (short)(row - timeline->figures->events.rows);
-    if (find_or_add_label(timeline, event, &slice.label) != 0 ||
-        iris_i_flows_add(&timeline->flows, event) != 0) {
-        return report_no_memory();
-    }
-    for (int i = (int)begin; i <= (int)end && i < TIMELINE_BINS; i++) {
-        double from = begin > i ? begin : i, to = end < i + 1 ? end : i + 1;
-        /* An event that encloses others shows only where no other event is. */
-        float share = trace_is_run(event) ? 1e-6f : (float)(to - from + 1e-5);
+    return at < MAX_ROWS ? at : MAX_ROWS;
+}
 
-        if (share > track->share[i]) {
-            track->share[i] = share;
-            track->slices[i] = slice;
+/* ---- Slices ---- */
+
+static int compare_slices(const void *left, const void *right)
+{
+    const struct timeline_slice *a = left, *b = right;
+
+    return a->track != b->track ? a->track - b->track
+                                : (a->begin > b->begin) - (a->begin < b->begin);
+}
+
+/* Whether both are short, and begin in the same grain. */
+static int is_joined(const struct timeline *timeline,
+                     const struct timeline_slice *a,
+                     const struct timeline_slice *b)
+{
+    return timeline->grain > 0 && a->track == b->track &&
+           a->longest < timeline->grain && b->longest < timeline->grain &&
+           a->begin / timeline->grain == b->begin / timeline->grain;
+}
+
+static void join_slices(struct timeline *timeline)
+{
+    struct timeline_slice *slices = timeline->slices;
+    size_t count = 0;
+
+    if (timeline->num_slices > 1) {
+        qsort(slices, timeline->num_slices, sizeof *slices, compare_slices);
+    }
+    for (size_t i = 0; i < timeline->num_slices; i++) {
+        struct timeline_slice *last = &slices[count - (count > 0)];
+        const struct timeline_slice one = slices[i];
+
+        if (count == 0 || !is_joined(timeline, last, &one)) {
+            slices[count++] = one;
+            continue;
+        }
+        last->end = one.end > last->end ? one.end : last->end;
+        last->count += one.count;
+        last->bytes += one.bytes;
+        if (one.longest > last->longest) {
+            last->longest = one.longest;
+            last->kind = one.kind;
         }
     }
-    return 0;
+    timeline->num_slices = count;
 }
 
-/* Take an event of the second reading into account. Return 0, or -1 without
- * memory. */
-static int add_to_timeline(void *timeline, const struct iris_event *event)
+/* Joins more than before. */
+static void coarsen_timeline(struct timeline *timeline)
 {
-    return event->ph == 's' || event->ph == 'f' ? add_launch(timeline, event)
-                                                : add_slice(timeline, event);
+    timeline->grain = timeline->grain > 0 ? 2 * timeline->grain : FIRST_GRAIN;
+    join_slices(timeline);
 }
 
-/* ---- Arrows ---- */
-
-static int compare_tracks(const void *left, const void *right)
+static void add_slice(struct timeline *timeline,
+                      const struct timeline_slice *slice)
 {
-    const struct timeline_track *a = left, *b = right;
-
-    return a->pid != b->pid ? a->pid - b->pid : strcmp(a->tid, b->tid);
+    while (timeline->num_slices == MAX_SLICES) {
+        coarsen_timeline(timeline);
+    }
+    timeline->slices[timeline->num_slices++] = *slice;
 }
 
-static int compare_places(int from_track, double from, int to_track, double to)
+/* The kernels of a public call are parts of one slice. */
+static void end_call(struct timeline *timeline, struct timeline_track *track)
 {
-    return from_track != to_track
-               ? from_track - to_track
-               : ((int)from > (int)to) - ((int)from < (int)to);
+    if (track->call != 0) {
+        add_slice(timeline, &track->of_call);
+    }
+    track->call = 0;
 }
 
-static int compare_timeline_arrows(const void *left, const void *right)
+/* Adds a kernel's run to the slice of its call. */
+static void add_to_call(struct timeline *timeline, struct timeline_track *track,
+                        const struct iris_event *event,
+                        const struct timeline_slice *run)
 {
-    const struct timeline_arrow *a = left, *b = right;
-    int order = compare_places(a->to_track, a->to, b->to_track, b->to);
+    int row;
 
-    return order != 0
-               ? order
-               : compare_places(a->from_track, a->from, b->from_track, b->from);
+    if (event->call != track->call) {
+        end_call(timeline, track);
+        row = find_operation(timeline, event->call_name, "iris_host");
+        track->of_call = *run;
+        track->of_call.kind = make_kind(timeline, row, -1, -1, -1);
+        track->call = row < 0 ? 0 : event->call;
+    }
+    track->of_call.end = run->end;
+    track->of_call.longest = run->end - track->of_call.begin;
 }
 
-static int find_end(const struct timeline *timeline,
-                    const struct iris_flow_end *end)
+/* The signal that ended the wait, or NULL. */
+static const struct iris_flow_point *
+find_signal(const struct timeline *timeline, const struct iris_event *event)
 {
-    return find_track(timeline, end->pid, end->tid, sizeof end->tid - 1);
+    const struct iris_flow_point wait = {.rank = event->pid,
+                                         .offset = event->offset,
+                                         .value = event->value,
+                                         .end_ns =
+                                             event->ts_ns + event->dur_ns};
+
+    return event->ph == 'X' && event->held && !event->signal &&
+                   event->offset != IRIS_EVENT_NOWHERE
+               ? iris_i_flows_signal_of(&timeline->flows, &wait)
+               : NULL;
 }
 
 /* Adds an arrow if both tracks are drawn and differ. Returns 0, or -1 without
  * memory. */
-static int add_timeline_arrow(struct timeline *timeline,
-                              const struct iris_flow_end *from,
-                              const struct iris_flow_end *to, double put)
+static int draw_arrow(struct timeline *timeline,
+                      const struct iris_flow_end *from,
+                      const struct iris_flow_end *to, int64_t put)
 {
-    struct timeline_arrow arrow = {.from_track = find_end(timeline, from),
-                                   .to_track = find_end(timeline, to),
-                                   .from =
-                                       find_arrow_position(timeline, from->ns),
-                                   .to = find_arrow_position(timeline, to->ns),
-                                   .put = put};
+    struct timeline_arrow arrow = {
+        .from_track = find_or_add_track(timeline, from->pid, from->tid),
+        .to_track = find_or_add_track(timeline, to->pid, to->tid),
+        .from = find_time(timeline, from->ns),
+        .to = find_time(timeline, to->ns),
+        .put = put};
     void *more;
 
     if (arrow.from_track < 0 || arrow.to_track < 0 ||
@@ -300,67 +279,116 @@ static int add_timeline_arrow(struct timeline *timeline,
     }
     more = iris_i_grow(timeline->arrows, timeline->num_arrows, sizeof arrow);
     if (more == NULL) {
-        return report_no_memory();
+        return trace_fail_memory();
     }
     timeline->arrows = more;
     timeline->arrows[timeline->num_arrows++] = arrow;
     return 0;
 }
 
-static int add_wait_arrow(struct timeline *timeline,
-                          const struct iris_flow_point *wait)
+static int draw_event(struct timeline *timeline, const struct iris_event *event)
 {
-    const struct iris_flow_point *signal =
-        iris_i_flows_signal_of(&timeline->flows, wait);
+    int at = find_or_add_track(timeline, event->pid, event->tid);
+    const struct iris_flow_point *signal = find_signal(timeline, event);
+    int row = find_operation(timeline, event->name, event->cat);
+    struct timeline_slice slice = {.track = at,
+                                   .begin = find_time(timeline, event->ts_ns),
+                                   .longest = event->dur_ns,
+                                   .count = 1,
+                                   .bytes = event->payload};
+    struct timeline_track *track;
+    struct iris_flow_end to;
 
-    return signal == NULL
-               ? 0
-               : add_timeline_arrow(
-                     timeline, &signal->at, &wait->at,
-                     signal->put.pid < 0
-                         ? TIMELINE_NO_PUT
-                         : find_arrow_position(timeline, signal->put.ns));
+    if (at < 0 || row < 0) {
+        return 0;
+    }
+    track = &timeline->tracks[at];
+    slice.kind = make_kind(timeline, row, event->target_rank,
+                           signal == NULL ? -1 : signal->at.pid,
+                           find_or_add_label(timeline, event));
+    slice.end = slice.begin + event->dur_ns;
+    if (trace_is_run(event)) {
+        add_to_call(timeline, track, event, &slice);
+    }
+    add_slice(timeline, &slice);
+    if (signal == NULL) {
+        return 0;
+    }
+    to = iris_i_flow_end(event,
+                         event->ts_ns + event->dur_ns - (event->dur_ns > 0));
+    return draw_arrow(timeline, &signal->at, &to,
+                      signal->put.pid < 0
+                          ? TIMELINE_NO_PUT
+                          : find_time(timeline, signal->put.ns));
 }
 
-/* Arrows between the same bins look like one. */
-static void merge_arrows(struct timeline *timeline)
+/* The end of a launch's arrow follows its beginning in the file. */
+static int draw_launch(struct timeline *timeline,
+                       const struct iris_event *event)
 {
-    size_t count = 0;
+    const struct iris_flow_end end = iris_i_flow_end(event, event->ts_ns);
 
-    if (timeline->num_arrows > 1) {
-        qsort(timeline->arrows, timeline->num_arrows, sizeof *timeline->arrows,
-              compare_timeline_arrows);
+    if (strcmp(event->cat, "iris_launch") != 0) {
+        return 0;
     }
-    for (size_t i = 0; i < timeline->num_arrows; i++) {
-        if (count == 0 || compare_timeline_arrows(&timeline->arrows[count - 1],
-                                                  &timeline->arrows[i]) != 0) {
-            timeline->arrows[count++] = timeline->arrows[i];
-        }
+    if (event->ph == 's') {
+        timeline->launch = end;
+        return 0;
     }
-    timeline->arrows_left_out = count > MAX_ARROWS;
-    timeline->num_arrows = count > MAX_ARROWS ? MAX_ARROWS : count;
+    return draw_arrow(timeline, &timeline->launch, &end, TIMELINE_LAUNCH);
 }
 
-/* Sorts the tracks and finds the arrows, after the last event. Returns 0, or -1
- * without memory. */
-static int finish_timeline(struct timeline *timeline)
+/* ---- The readings ---- */
+
+static int collect_event(void *arg, const struct iris_event *event)
 {
-    qsort(timeline->tracks, (size_t)timeline->count, sizeof *timeline->tracks,
-          compare_tracks);
+    struct timeline *timeline = arg;
+
+    return iris_i_flows_add(&timeline->flows, event) == 0 ? 0
+                                                          : trace_fail_memory();
+}
+
+static int draw_any(void *arg, const struct iris_event *event)
+{
+    return event->ph == 's' || event->ph == 'f' ? draw_launch(arg, event)
+                                                : draw_event(arg, event);
+}
+
+static int read_files(struct timeline *timeline, char **files, int num_files,
+                      int (*more)(void *arg, const struct iris_event *event))
+{
+    struct trace_figures again = {.first_ns = INT64_MAX};
+    struct trace_figures *figures =
+        more == collect_event ? &timeline->figures : &again;
+    int ret = 0;
+
+    for (int i = 0; ret == 0 && i < num_files; i++) {
+        ret = trace_read(files[i], figures, more, timeline);
+    }
+    trace_free(&again);
+    return ret;
+}
+
+static int draw_timeline(struct timeline *timeline, char **files, int num_files)
+{
+    struct trace_figures *figures = &timeline->figures;
+
+    if (read_files(timeline, files, num_files, collect_event) != 0 ||
+        (trace_options.bases != NULL &&
+         trace_spaces_take(&figures->spaces, trace_options.bases) != 0)) {
+        return -1;
+    }
+    if (figures->num_events == 0) {
+        figures->first_ns = figures->last_ns;
+    }
     iris_i_flows_sort(&timeline->flows);
-    for (size_t i = 0; i < timeline->flows.waits.count; i++) {
-        if (add_wait_arrow(timeline, &timeline->flows.waits.points[i]) != 0) {
-            return -1;
-        }
+    trace_sort(&figures->events);
+    if (read_files(timeline, files, num_files, draw_any) != 0) {
+        return -1;
     }
-    for (size_t i = 0; i < timeline->num_launches; i++) {
-        if (add_timeline_arrow(timeline, &timeline->launches[i].from,
-                               &timeline->launches[i].to,
-                               TIMELINE_LAUNCH) != 0) {
-            return -1;
-        }
+    for (int i = 0; i < timeline->num_tracks; i++) {
+        end_call(timeline, &timeline->tracks[i]);
     }
-    merge_arrows(timeline);
     return 0;
 }
 
@@ -370,211 +398,205 @@ static int finish_timeline(struct timeline *timeline)
 static void write_text(FILE *file, const char *text)
 {
     char safe[128];
-    size_t length = 0;
 
-    for (; *text != '\0' && length + 1 < sizeof safe; text++) {
-        safe[length++] =
-            *text == '<' || *text == '>' || *text == '&' ? '_' : *text;
+    snprintf(safe, sizeof safe, "%s", text);
+    for (char *at = safe; (at = strpbrk(at, "<>&")) != NULL;) {
+        *at = '_';
     }
-    safe[length] = '\0';
     iris_i_json_string(file, safe);
 }
 
-static int is_same_slice(const struct timeline_slice *a,
-                         const struct timeline_slice *b)
+/* [time since the last begin, duration, kind, bytes] for each slice, in ns. A
+ * slice of several events has -count ahead of the bytes. */
+static void write_slices(FILE *file, const struct timeline *timeline, int track)
 {
-    return a->row == b->row && a->target == b->target && a->label == b->label;
-}
+    int64_t last = 0;
 
-/* Runs of equal bins: [first, how many, row, target, label]. */
-static void write_track(FILE *file, const struct timeline_track *track)
-{
-    int first = 1;
+    for (size_t i = 0; i < timeline->num_slices; i++) {
+        const struct timeline_slice *one = &timeline->slices[i];
 
-    fprintf(file, "{\"rank\":%d,\"name\":", track->pid);
-    write_text(file, track->tid);
-    fprintf(file, ",\"runs\":[");
-    for (int i = 0; i < TIMELINE_BINS;) {
-        const struct timeline_slice *slice = &track->slices[i];
-        int end = i + 1;
-
-        while (end < TIMELINE_BINS &&
-               is_same_slice(&track->slices[end], slice)) {
-            end++;
+        if (one->track != track) {
+            continue;
         }
-        if (slice->row >= 0) {
-            fprintf(file, "%s[%d,%d,%d,%d,%d]", first ? "" : ",", i, end - i,
-                    slice->row, slice->target, slice->label);
-            first = 0;
+        fprintf(file, "%s%lld,%lld,%lld,", last == 0 ? "" : ",",
+                (long long)(one->begin + 1 - last - (last == 0)),
+                (long long)(one->end - one->begin), (long long)one->kind);
+        if (one->count > 1) {
+            fprintf(file, "-%llu,", (unsigned long long)one->count);
         }
-        i = end;
+        fprintf(file, "%llu", (unsigned long long)one->bytes);
+        last = one->begin + 1;
     }
-    fprintf(file, "]}");
 }
 
-/* [track, bin] of the signal and of the wait's end, and the bin of the put. */
+static void write_tracks(FILE *file, const struct timeline *timeline)
+{
+    for (int i = 0; i < timeline->num_tracks; i++) {
+        const struct timeline_track *track = &timeline->tracks[i];
+
+        fprintf(file, "%s\n{\"rank\":%d,\"tid\":", i == 0 ? "" : ",",
+                track->pid);
+        write_text(file, track->tid);
+        fprintf(file, ",\"s\":[");
+        write_slices(file, timeline, i);
+        fprintf(file, "]}");
+    }
+}
+
+static void write_names(FILE *file, const struct trace_figures *figures)
+{
+    for (size_t i = 0; i < figures->num_names && i < MAX_TRACKS; i++) {
+        fprintf(file, "%s[%d,", i == 0 ? "" : ",", figures->names[i].pid);
+        write_text(file, figures->names[i].tid);
+        fprintf(file, ",");
+        write_text(file, figures->names[i].name);
+        fprintf(file, "]");
+    }
+}
+
+/* Only every nth arrow is drawn, if there are too many. */
+static size_t count_skipped(const struct timeline *timeline)
+{
+    return timeline->num_arrows / MAX_ARROWS + 1;
+}
+
+/* [track, time] of the signal and of the wait's end, and the time of the
+ * put. */
 static void write_arrows(FILE *file, const struct timeline *timeline)
 {
-    for (size_t i = 0; i < timeline->num_arrows; i++) {
+    for (size_t i = 0; i < timeline->num_arrows; i += count_skipped(timeline)) {
         const struct timeline_arrow *arrow = &timeline->arrows[i];
 
-        fprintf(file, "%s\n[%d,%.3f,%d,%.3f,%.3f]", i == 0 ? "" : ",",
-                arrow->from_track, arrow->from, arrow->to_track, arrow->to,
-                arrow->put);
+        fprintf(file, "%s\n[%d,%lld,%d,%lld,%lld]", i == 0 ? "" : ",",
+                arrow->from_track, (long long)arrow->from, arrow->to_track,
+                (long long)arrow->to, (long long)arrow->put);
     }
 }
 
-static void write_rows(FILE *file, const struct trace_figures *figures,
-                       const struct trace_rows *rows)
+static void write_rows(FILE *file, const struct trace_figures *figures)
 {
-    for (size_t i = 0; i < rows->count; i++) {
+    const struct trace_rows *rows = &figures->events;
+
+    for (size_t i = 0; i < rows->count && i < MAX_ROWS; i++) {
         const struct trace_row *row = &rows->rows[i];
 
         fprintf(file, "%s\n[", i == 0 ? "" : ",");
         write_text(file, row->name);
-        fprintf(file, ",%llu,%llu,%.3f,%.3f,%.3f,%.3f]",
+        fprintf(file, ",\"%s\",%llu,%llu,%.3f,%.3f,%.3f,%.3f]", row->cat,
                 (unsigned long long)row->count, (unsigned long long)row->bytes,
                 trace_us(figures, row->ns),
                 trace_us(figures, trace_percentile(row, 50)),
                 trace_us(figures, trace_percentile(row, 99)),
                 trace_us(figures, row->max_ns));
     }
+    if (rows->count > MAX_ROWS) {
+        fprintf(file, ",\n[\"%zu others\",\"\",0,0,0,0,0,0]",
+                rows->count - MAX_ROWS);
+    }
 }
 
-static void write_waits(FILE *file, const struct timeline *timeline)
+static void write_matrix(FILE *file, const struct trace_figures *figures)
 {
-    const struct trace_figures *figures = timeline->figures;
-    char memory[TRACE_LABEL];
+    int shown = figures->num_ranks < MAX_RANKS ? figures->num_ranks : MAX_RANKS;
 
-    for (int i = 0; i < figures->num_top; i++) {
-        const struct iris_event *event = &figures->top[i];
-
-        fprintf(file, "%s\n[%d,", i == 0 ? "" : ",", event->pid);
-        write_text(file, event->name);
-        fprintf(file, ",");
-        write_text(file, event->kernel);
-        if (!trace_label(timeline->spaces, &figures->file, event, 1, memory)) {
-            snprintf(memory, sizeof memory, "0x%llx",
-                     (unsigned long long)event->address);
-        }
-        fprintf(file, ",%lld,", (long long)event->program_id);
-        write_text(file, memory);
-        fprintf(file, ",%.3f,%.3f]",
-                trace_us(figures, (uint64_t)(event->ts_ns - figures->first_ns)),
-                trace_us(figures, (uint64_t)event->dur_ns));
+    for (int i = 0; i < shown * shown; i++) {
+        fprintf(file, "%s%llu", i == 0 ? "" : ",",
+                (unsigned long long)figures
+                    ->matrix[i / shown * figures->num_ranks + i % shown]);
     }
+    fprintf(file, "],\"shown_ranks\":%d", shown);
 }
 
 static void write_data(FILE *file, const struct timeline *timeline)
 {
-    const struct trace_figures *figures = timeline->figures;
-    size_t cells = (size_t)figures->num_ranks * (size_t)figures->num_ranks;
+    const struct trace_figures *figures = &timeline->figures;
 
     fprintf(file,
-            "{\"us\":%.3f,\"bins\":%d,\"ranks\":%d,\"events\":%llu,"
-            "\"wait_us\":%.3f,\"left_out\":%d,\"arrows_left_out\":%d,"
-            "\"matrix\":[",
-            trace_us(figures, (uint64_t)(figures->last_ns - figures->first_ns)),
-            TIMELINE_BINS, figures->num_ranks,
+            "{\"ns\":%lld,\"most_labels\":%d,\"arrow_step\":%zu,\"per_us\":%d,"
+            "\"grain\":%lld,"
+            "\"ranks\":%d,"
+            "\"events\":%llu,\"wait_us\":%.3f,\"left_out\":%d,\"matrix\":[",
+            (long long)(figures->last_ns - figures->first_ns), MAX_LABELS,
+            count_skipped(timeline), figures->file.ticks ? 100000 : 1000,
+            (long long)timeline->grain, figures->num_ranks,
             (unsigned long long)figures->num_events,
-            trace_us(figures, figures->wait_ns), timeline->left_out,
-            timeline->arrows_left_out);
-    for (size_t i = 0; i < cells; i++) {
-        fprintf(file, "%s%llu", i == 0 ? "" : ",",
-                (unsigned long long)figures->matrix[i]);
-    }
-    fprintf(file, "],\"rows\":[");
-    write_rows(file, figures, &figures->events);
-    fprintf(file, "],\"waits\":[");
-    write_waits(file, timeline);
+            trace_us(figures, figures->wait_ns), timeline->left_out);
+    write_matrix(file, figures);
+    fprintf(file, ",\"rows\":[");
+    write_rows(file, figures);
     fprintf(file, "],\"labels\":[");
     for (size_t i = 0; i < timeline->num_labels; i++) {
         fprintf(file, "%s", i == 0 ? "" : ",");
         write_text(file, timeline->labels[i]);
     }
+    fprintf(file, "],\"names\":[");
+    write_names(file, figures);
+    fprintf(file, "],\"tracks\":[");
+    write_tracks(file, timeline);
     fprintf(file, "],\"arrows\":[");
     write_arrows(file, timeline);
-    fprintf(file, "],\"tracks\":[");
-    for (int i = 0; i < timeline->count; i++) {
-        fprintf(file, "%s\n", i == 0 ? "" : ",");
-        write_track(file, &timeline->tracks[i]);
-    }
     fprintf(file, "]}");
 }
 
-static int write_page(const struct timeline *timeline)
+/* Joins slices until the text is short enough. Free it. */
+static char *print_data(struct timeline *timeline, size_t most)
+{
+    int64_t ns = find_time(timeline, timeline->figures.last_ns);
+    char *text = NULL;
+    size_t bytes = 0;
+
+    join_slices(timeline); /* sorts them */
+    for (;;) {
+        FILE *file = open_memstream(&text, &bytes);
+
+        if (file == NULL) {
+            return NULL;
+        }
+        write_data(file, timeline);
+        if (fclose(file) != 0 || timeline->grain > ns || bytes < most) {
+            return text;
+        }
+        free(text);
+        coarsen_timeline(timeline);
+    }
+}
+
+static int write_page(struct timeline *timeline)
 {
     static const char page[] =
 #include "tools/trace_page.inc"
         ;
     static const char mark[] = "@DATA@";
     const char *data = strstr(page, mark);
-    FILE *file = tool_open("iris trace", trace_options.output);
+    char *text = print_data(timeline, PAGE_BYTES - sizeof page);
+    FILE *file =
+        text == NULL ? NULL : tool_open("iris trace", trace_options.output);
 
     if (file == NULL) {
+        if (text == NULL) {
+            trace_fail_memory();
+        }
+        free(text);
         return 1;
     }
     fwrite(page, 1, (size_t)(data - page), file);
-    write_data(file, timeline);
+    fputs(text, file);
     fputs(data + strlen(mark), file);
+    free(text);
     return tool_close("iris trace", trace_options.output, file);
-}
-
-/* Reads the names of memory from the files beside the trace, if they exist. */
-static int read_names(struct trace_spaces *spaces, const char *path)
-{
-    const char *ending = iris_i_out_ending(path);
-    char prefix[PATH_MAX];
-    int ret;
-
-    if (trace_options.bases != NULL) {
-        ret = trace_spaces_read(spaces, trace_options.bases);
-        return ret != 0 ? ret : trace_spaces_need(spaces, trace_options.bases);
-    }
-    snprintf(prefix, sizeof prefix, "%.*s",
-             (int)(ending != NULL ? ending - path : 0), path);
-    return ending == NULL ? 0 : trace_spaces_read(spaces, prefix);
-}
-
-/* The first reading finds the begin and the end. The second one draws. */
-static int draw_report(const char *path, struct trace_figures *figures,
-                       struct timeline *timeline)
-{
-    struct trace_figures again = {.first_ns = INT64_MAX};
-    int ret = trace_read(path, &again, add_to_timeline, timeline);
-
-    trace_free(&again);
-    if (ret != 0 || finish_timeline(timeline) != 0) {
-        return -1;
-    }
-    if (figures->num_events == 0) {
-        figures->first_ns = figures->last_ns;
-    }
-    return write_page(timeline);
 }
 
 int trace_report(char **files, int num_files)
 {
-    struct trace_figures figures = {.first_ns = INT64_MAX};
-    struct trace_spaces spaces = {0};
-    struct timeline timeline;
-    const char *path = files[0];
-    int ret = read_names(&spaces, path);
+    static struct timeline timeline = {.figures = {.first_ns = INT64_MAX}};
+    int ret = iris_i_flows_open(&timeline.flows) == 0 ? 0 : trace_fail_memory();
 
-    (void)num_files;
     if (ret == 0) {
-        ret = trace_read(path, &figures, NULL, NULL);
+        ret = draw_timeline(&timeline, files, num_files);
     }
-    if (open_timeline(&timeline, &figures, &spaces) != 0) {
-        fprintf(stderr, "iris trace: no memory\n");
-        ret = -1;
-    }
-    if (ret == 0) {
-        trace_sort(&figures.events);
-        ret = draw_report(path, &figures, &timeline);
-    }
-    close_timeline(&timeline);
-    trace_spaces_free(&spaces);
-    trace_free(&figures);
+    ret = ret != 0 ? ret : write_page(&timeline);
+    iris_i_flows_close(&timeline.flows);
+    trace_free(&timeline.figures);
+    free(timeline.arrows);
     return ret != 0;
 }

@@ -79,19 +79,20 @@ IRIS_API iris_status_t iris_trace_counts(iris_t *iris,
 
 /** Writes this rank's records as Chrome trace events. If `file` is
  *  `dir/trace.json`, rank 0 writes `dir/trace_rank0.json`. A name that ends in
- *  .gz gives compressed files. Two more files, `dir/trace_rank_0_heap_bases.json`
- *  and `dir/trace_rank_0_allocations.json`, let `iris trace resolve` find the
- *  allocation of an address. A file gets its name once it is complete. The call
+ *  .gz gives compressed files. Metadata of the trace lets `iris trace resolve`
+ *  find the allocation of an address. A file gets its name once it is complete.
+ *  The call
  *  logs the number of dropped events and the accuracy of the times. It waits
  *  for all streams of this rank. If their work has failed or a peer is lost, it
- *  logs that and still writes the files. Recording continues.
+ *  logs that and still writes the file. Recording continues.
  *
  *  With `merge` 0 the call does no more: it is local, and succeeds even if other
  *  ranks are dead. Otherwise it is collective over the job, and every rank
  *  passes the same arguments. Rank 0 then merges all ranks' files into
- *  `dir/trace.json`, with arrows from signals to the waits that they ended. If
- *  a rank is lost or late, this rank writes its own files and returns the
- *  error; `iris trace merge` makes one trace of the files that exist.
+ *  `dir/trace.json`, with arrows from signals to the waits that they ended, and
+ *  removes them. If a rank is lost or late, this rank writes its own file and
+ *  returns the error; `iris trace merge` makes one trace of the files that
+ *  exist.
  *
  *  IRIS_ERR_STATE        tracing is not enabled
  *  IRIS_ERR_INVALID      file is NULL, or does not end in .json or .json.gz
@@ -100,10 +101,10 @@ IRIS_API iris_status_t iris_trace_counts(iris_t *iris,
  *                        the disk is full, the folder missing
  *  IRIS_ERR_DEVICE       records could not be read from the GPU
  *  IRIS_ERR_MISMATCH     with `merge`: the ranks made different calls
- *  IRIS_ERR_PEER_LOST    with `merge`: a rank died; this rank's own files are
+ *  IRIS_ERR_PEER_LOST    with `merge`: a rank died; this rank's own file is
  *                        written
- *  IRIS_ERR_TIMEOUT      with `merge`: a rank is late; this rank's own files
- *                        are written
+ *  IRIS_ERR_TIMEOUT      with `merge`: a rank is late; this rank's own file is
+ *                        written
  *  @param file  path of the trace, in .json or .json.gz
  *  @param merge  1: rank 0 makes one trace of all ranks; 0: this rank only */
 IRIS_API iris_status_t iris_trace_export(iris_t *iris, const char *file,

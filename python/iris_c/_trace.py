@@ -49,8 +49,8 @@ class Tracing:
     ) -> Dict[str, Any]:
         """Writes this rank's recorded events as Chrome trace events, which
         Perfetto opens. For "trace.json" rank 0's file is "trace_rank0.json".
-        With `merge` the call is collective, and rank 0 also writes
-        "trace.json" with the events of all ranks.
+        With `merge` the call is collective, and rank 0 makes one file,
+        "trace.json", of all ranks' files.
 
         Returns the contents of this rank's file. With `merge` rank 0 returns
         those of the merged file and other ranks return {}. If nothing is

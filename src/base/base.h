@@ -553,6 +553,8 @@ enum iris_host_op {
     IRIS_HOST_RUN_SET,  /* a fill: address, bytes, stream */
     IRIS_HOST_RUN_MARK, /* a mark: stream; source: the stream that waits for
                          * the mark */
+    IRIS_HOST_FUSED,    /* a public call that makes others: kernel is its name.
+                         * For traces only. */
 };
 
 /* One operation of the host. Unused members are 0 or NULL; an unused rank is

@@ -620,6 +620,13 @@ static iris_status_t write_bases(iris_t *iris)
         iris_i_warning(&iris->log, "no heap-bases file: %s", iris_last_error());
         return IRIS_OK;
     }
+    if (status == IRIS_OK && iris->log.rank == 0) {
+        iris_i_info(&iris->log,
+                    "heap bases are in %.500s_rank_*_heap_bases.json%s; "
+                    "IRIS_HEAP_BASES_FILES=0 writes none",
+                    prefix->text,
+                    prefix->text[0] == '/' ? "" : " in the working directory");
+    }
     return status;
 }
 

@@ -144,6 +144,15 @@ static int are_calls_same(const struct iris_posted_call *a,
            memcmp(a->fields, b->fields, sizeof a->fields) == 0;
 }
 
+/* Whether they are allocations that differ in their size. */
+static int is_uneven(const struct iris_posted_call *a,
+                     const struct iris_posted_call *b)
+{
+    return strcmp(a->signature, b->signature) == 0 &&
+           strstr(a->signature, "(bytes, alignment") != NULL &&
+           a->fields[0] != b->fields[0] && a->fields[1] == b->fields[1];
+}
+
 static void describe_call(const struct iris_posted_call *call, char *text,
                           size_t bytes)
 {
@@ -811,6 +820,7 @@ static iris_status_t fail_mismatch(const struct iris_members *members)
     struct iris_posted_call own, theirs, before;
     char text[640] = "", call[128];
     size_t length = 0;
+    int uneven = 0, others = 0;
 
     (void)parse_post(members, control->rank, &own);
     describe_call(&own, call, sizeof call);
@@ -826,6 +836,11 @@ static iris_status_t fail_mismatch(const struct iris_members *members)
 
         before = theirs;
         (void)parse_post(members, rank, &theirs);
+        if (is_uneven(&own, &theirs)) {
+            uneven++;
+        } else {
+            others += !are_calls_same(&own, &theirs);
+        }
         if (i > 0 && are_calls_same(&theirs, &before)) {
             length += (size_t)snprintf(text + length, sizeof text - length,
                                        ", rank %d the same", rank);
@@ -837,9 +852,13 @@ static iris_status_t fail_mismatch(const struct iris_members *members)
                                    rank, call);
     }
     return iris_i_fail(control->log, IRIS_ERR_MISMATCH,
-                       "collective call %llu of the group differs: %s; make "
-                       "the same calls in the same order on every rank",
-                       (unsigned long long)members->seq, text);
+                       "collective call %llu of the group differs: %s; %s",
+                       (unsigned long long)members->seq, text,
+                       uneven > 0 && others == 0
+                           ? "allocate the largest share on every rank, "
+                             "and use part of it"
+                           : "make the same calls in the same order on "
+                             "every rank");
 }
 
 /* A rank whose own preparation failed posts the reason as its payload. */

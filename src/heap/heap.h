@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* ---- memory.c ---- */
 
@@ -271,10 +272,11 @@ void iris_i_heap_note_free(struct iris_heap_names *names, size_t start);
 iris_status_t iris_i_bases_write(const struct iris_heap_memory *memory,
                                  const char *prefix);
 
-/* Writes the live allocations and the latest freed ones to the file, completely
- * or not at all. Times count from `start_ns` of this host. */
-iris_status_t iris_i_allocations_write(struct iris_heap_names *names,
-                                       const char *path, int64_t start_ns);
+/* Prints metadata events of a trace, each after a comma: the address of each
+ * rank's heap, the live allocations and the latest freed ones. Times count from
+ * `start_ns` of this host. */
+void iris_i_heap_list(struct iris_heap_names *names, FILE *file,
+                      int64_t start_ns);
 
 /* ---- memory.c: the window ---- */
 

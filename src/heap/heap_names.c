@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Allocations with their names and lifetimes, and the files for tools that look
- * up an address later.
+ * Allocations with their names and lifetimes, for tools that look up an address
+ * later: the file of heap bases, and metadata events of a trace.
  */
 #include "config.h"
 
@@ -379,30 +379,36 @@ iris_status_t iris_i_bases_write(const struct iris_heap_memory *memory,
     return ret == 0 ? IRIS_OK : fail_bases(memory->log, ret, path);
 }
 
+/* ---- Metadata events of a trace ---- */
+
 struct list {
     struct iris_heap_names *names;
-    struct iris_json_writer json;
+    FILE *file;
     int64_t start_ns; /* time 0 */
 };
 
-static void print_time(struct list *list, const char *name, int64_t ns)
+static void print_time(const struct list *list, const char *name, int64_t ns)
 {
     if (ns != UNKNOWN) {
-        iris_i_json_int(&list->json, name, ns - list->start_ns);
+        fprintf(list->file, ",\"%s\":%lld", name,
+                (long long)(ns - list->start_ns));
     }
 }
 
-static void print_record(struct list *list, const struct record *life)
+static void print_record(const struct list *list, const char *kind,
+                         const struct record *life)
 {
-    iris_i_json_begin(&list->json, NULL, '{');
-    iris_i_json_uint(&list->json, "offset", life->start);
-    iris_i_json_uint(&list->json, "bytes", life->bytes);
+    fprintf(list->file,
+            ",\n{\"name\":\"%s\",\"ph\":\"M\",\"pid\":%d,\"args\":{"
+            "\"offset\":%zu,\"payload_size\":%zu",
+            kind, list->names->memory->log->rank, life->start, life->bytes);
     if (life->name[0] != '\0') {
-        iris_i_json_text(&list->json, "name", life->name);
+        fprintf(list->file, ",\"label\":");
+        iris_i_json_string(list->file, life->name);
     }
     print_time(list, "born_ns", life->born_ns);
     print_time(list, "died_ns", life->died_ns);
-    iris_i_json_end(&list->json);
+    fprintf(list->file, "}}");
 }
 
 static void print_live(void *arg, size_t start, size_t bytes)
@@ -414,62 +420,40 @@ static void print_live(void *arg, size_t start, size_t bytes)
         pthread_mutex_lock(&list->names->lock);
         life = read_life(list->names, start, bytes);
         pthread_mutex_unlock(&list->names->lock);
-        print_record(list, &life);
+        print_record(list, "iris_allocation", &life);
     }
 }
 
 /* The latest first. */
-static void print_freed(struct list *list) IRIS_REQUIRES(list->names->lock)
+static void print_freed(const struct list *list)
+    IRIS_REQUIRES(list->names->lock)
 {
     const struct iris_heap_freed *freed = list->names->freed;
     size_t count = freed == NULL ? 0 : freed->count;
 
     for (size_t i = 0; i < count && i < freed->capacity; i++) {
-        print_record(list, &freed->all[(count - 1 - i) % freed->capacity]);
+        print_record(list, "iris_freed",
+                     &freed->all[(count - 1 - i) % freed->capacity]);
     }
 }
 
-static void print_list(struct list *list)
+void iris_i_heap_list(struct iris_heap_names *names, FILE *file,
+                      int64_t start_ns)
 {
-    struct iris_heap_names *names = list->names;
-    const struct iris_log *log = names->memory->log;
+    struct list list = {.names = names, .file = file, .start_ns = start_ns};
+    const struct iris_heap_memory *memory = names->memory;
 
-    iris_i_json_begin(&list->json, NULL, '{');
-    iris_i_json_int(&list->json, "rank", log->rank);
-    iris_i_json_int(&list->json, "num_ranks", log->num_ranks);
-    iris_i_json_uint(&list->json, "heap_bytes",
-                     iris_i_heap_bytes(names->memory));
-    iris_i_json_uint(&list->json, "reserved_bytes", names->reserved_bytes);
-    iris_i_json_begin(&list->json, "allocations", '[');
-    iris_i_alloc_each(names->alloc, print_live, list);
-    iris_i_json_end(&list->json);
-    iris_i_json_begin(&list->json, "freed", '[');
-    pthread_mutex_lock(&list->names->lock);
-    print_freed(list);
-    pthread_mutex_unlock(&list->names->lock);
-    iris_i_json_end(&list->json);
-    iris_i_json_end(&list->json);
-}
-
-iris_status_t iris_i_allocations_write(struct iris_heap_names *names,
-                                       const char *path, int64_t start_ns)
-{
-    const struct iris_log *log = names->memory->log;
-    struct list list = {.names = names, .start_ns = start_ns};
-    struct text text = {.text = NULL};
-    int ret;
-
-    text.file = open_memstream(&text.text, &text.bytes);
-    if (text.file != NULL) {
-        list.json = iris_i_json_writer(text.file);
-        print_list(&list);
+    for (int rank = 0; rank < memory->log->num_ranks; rank++) {
+        fprintf(file,
+                ",\n{\"name\":\"iris_heap\",\"ph\":\"M\",\"pid\":%d,"
+                "\"args\":{\"target_rank\":%d,\"address\":\"0x%llx\","
+                "\"payload_size\":%zu,\"offset\":%zu}}",
+                memory->log->rank, rank,
+                (unsigned long long)memory->bases[rank],
+                iris_i_heap_bytes(memory), names->reserved_bytes);
     }
-    ret = write_text(&text, path);
-    if (ret == 0) {
-        return IRIS_OK;
-    }
-    return ret < 0 ? iris_i_fail(log, IRIS_ERR_NO_MEMORY,
-                                 "no memory for the list of allocations")
-                   : iris_i_fail_errno(log, IRIS_ERR_SYSTEM, ret,
-                                       "cannot write %.600s", path);
+    iris_i_alloc_each(names->alloc, print_live, &list);
+    pthread_mutex_lock(&names->lock);
+    print_freed(&list);
+    pthread_mutex_unlock(&names->lock);
 }

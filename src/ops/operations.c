@@ -605,15 +605,19 @@ static iris_status_t enqueue_compared(iris_t *iris, struct iris_ops_call *call)
 static iris_status_t run_operation(iris_t *iris, struct iris_ops_call *call,
                                    const struct iris_ops_options *options)
 {
+    struct iris_host_event event = {
+        .op = IRIS_HOST_FUSED, .target_rank = -1, .kernel = call->name};
     uint64_t fp = iris_i_fp_enter(); /* for the choice of a way */
-    iris_status_t status = iris_i_ops_check(iris, call, options);
+    iris_status_t status;
 
+    iris_i_hooks_before(iris_i_hooks(iris), &event);
+    status = iris_i_ops_check(iris, call, options);
     if (status == IRIS_OK) {
         status = find_workspace(iris, call);
     }
     status = status == IRIS_OK ? enqueue_compared(iris, call) : status;
     iris_i_fp_leave(fp);
-    return status;
+    return iris_i_hooks_after(iris_i_hooks(iris), &event, status);
 }
 
 /* Every rank has to be told if the arguments are wrong on one. A rank without

@@ -427,6 +427,27 @@ static int follow_waits(const struct iris_report *report, int rank,
     return -1;
 }
 
+/* Names the ranks whose waits lead to this rank's. */
+static void say_followers(struct iris_report *report, int rank,
+                          const char *hung)
+{
+    char marked[report->num_ranks], behind[report->num_ranks];
+    int count = 0;
+
+    for (int i = 0; i < report->num_ranks; i++) {
+        behind[i] = (char)(hung[i] && i != rank &&
+                           follow_waits(report, i, marked) == rank);
+        count += behind[i];
+    }
+    if (count > 0) {
+        iris_i_say_ranks(report, behind);
+        iris_i_say(report,
+                   " wait%s for rank %d, and no rank is left to send its "
+                   "signal. ",
+                   count == 1 ? "s" : "", rank);
+    }
+}
+
 /* Kernels wait for signals, and no rank remains that could send them. */
 static int explain_signals(struct iris_report *report, const char *hung)
 {
@@ -448,6 +469,8 @@ static int explain_signals(struct iris_report *report, const char *hung)
             report,
             " wait for signals, and no other rank is left to send them%s. ",
             count == present ? "; likely: each other's" : "");
+    } else {
+        say_followers(report, first, hung);
     }
     say_signal(report, first, iris_i_find_wait(report, first, is_signal));
     explain_word(report, first, iris_i_find_wait(report, first, is_signal));
@@ -691,17 +714,17 @@ static void explain_late(struct iris_report *report)
     for (int i = 0; i < report->num_ranks && late < 0; i++) {
         late = report->ranks[i].is_free ? i : -1;
     }
-    iris_i_say_ranks(report, waiting);
-    iris_i_say(report, " wait%s for an event that may still happen",
-               iris_i_mark_waiting(report, waiting) == 1 ? "s" : "");
     if (late >= 0) {
         report->root = late;
     }
-    if (late >= 0 &&
+    if (late >= 0 && !waiting[late] &&
         iris_i_find_wait(report, late, iris_i_wait_is_of_gpu) == NULL) {
-        iris_i_say(report, ": ");
         iris_i_say_doing(report, late);
+        iris_i_say(report, "; ");
     }
+    iris_i_say_ranks(report, waiting);
+    iris_i_say(report, " wait%s for an event that may still happen",
+               iris_i_mark_waiting(report, waiting) == 1 ? "s" : "");
     say_gpu(report);
 }
 

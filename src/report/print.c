@@ -17,7 +17,7 @@
  */
 
 #define LINE 900
-/* Up to this number, ranks in the same state have separate lines. */
+/* Up to this number, ranks that wait for nothing have separate lines. */
 #define ALIKE 4
 
 static void print_call(const struct iris_report *report, const char *what,
@@ -71,7 +71,9 @@ static void print_streams(const struct iris_report *report,
     }
 }
 
-static void print_waits(const struct iris_report *report, int i, FILE *out)
+/* Not again the one that the rank's first line has. */
+static void print_waits(const struct iris_report *report, int i,
+                        const char *first, FILE *out)
 {
     const struct iris_report_rank *rank = &report->ranks[i];
     char text[LINE];
@@ -83,7 +85,9 @@ static void print_waits(const struct iris_report *report, int i, FILE *out)
             continue;
         }
         iris_i_describe_wait(wait, text, sizeof text);
-        fprintf(out, "    %s: %s\n", wait->ended ? "ended" : "wait", text);
+        if (strcmp(text, first) != 0) {
+            fprintf(out, "    %s: %s\n", wait->ended ? "ended" : "wait", text);
+        }
         if (wait->begun != 0) {
             fprintf(out, "      of %u workgroups %u had begun, %u were done\n",
                     wait->grid, wait->begun, wait->done);
@@ -101,8 +105,8 @@ static void print_rank(const struct iris_report *report, int i, FILE *out)
             rank->host[0] == '\0' ? "" : " on ", rank->host,
             iris_i_process_name(rank->process), iris_i_state_name(rank->state),
             doing);
-    if (!rank->known) {
-        return;
+    if (!rank->known || report->verdict == IRIS_VERDICT_MISMATCH) {
+        return; /* the cause has all about a mismatch */
     }
     fprintf(out,
             "    %llu calls, %llu of them collective, the last %s; "
@@ -114,7 +118,7 @@ static void print_rank(const struct iris_report *report, int i, FILE *out)
             (unsigned long long)rank->heap_bytes);
     print_calls(report, rank, out);
     print_streams(report, rank, out);
-    print_waits(report, i, out);
+    print_waits(report, i, doing, out);
 }
 
 /* ---- Ranks that share a line ---- */
@@ -196,7 +200,8 @@ static void print_alike(const struct iris_report *report, int i, char *told,
             (char)(j >= i && !told[j] && (j == i || is_like(report, i, j)));
         count += like[j];
     }
-    if (count <= ALIKE) {
+    if (count == 1 ||
+        (count <= ALIKE && sort_of(report, i, &wait) == GOES_ON)) {
         print_rank(report, i, out);
         return;
     }
@@ -225,6 +230,11 @@ void iris_i_report_text(const struct iris_report *report, FILE *out)
             report->num_ranks == 1 ? "" : "s",
             iris_i_seconds(report->now_ns - report->start_ns));
     memset(told, 0, sizeof told);
+    if (report->verdict == IRIS_VERDICT_LOST && report->root >= 0) {
+        /* All about a rank that left is in the cause. */
+        told[report->root] =
+            report->ranks[report->root].state == IRIS_RANK_LEFT;
+    }
     for (int i = 0; i < report->num_ranks; i++) {
         if (!told[i]) {
             print_alike(report, i, told, out);

@@ -2,10 +2,11 @@
  *
  * Export: the files of all ranks, the merged file, and IRIS_TRACE.
  *
- * All ranks export together: each writes its own file, then rank 0 merges them.
- * With IRIS_TRACE the trace begins with the context, each rank writes its part
- * when it leaves the job, and the last rank merges the parts. list_lock guards
- * the contexts of this process that IRIS_TRACE traces.
+ * All ranks export together: each writes its own file, then rank 0 merges them
+ * into one, which takes their place. With IRIS_TRACE the trace begins with the
+ * context, each rank writes its part when it leaves the job, and the last rank
+ * merges the parts. Parts stay if nobody can merge them. list_lock guards the
+ * contexts of this process that IRIS_TRACE traces.
  */
 #include "config.h"
 
@@ -81,52 +82,79 @@ static iris_status_t agree_export(iris_t *iris, iris_status_t status,
     return iris_i_agree(&iris_i_world(iris)->members, &call);
 }
 
-/* Writes the merged file, after all ranks have written theirs. */
-static iris_status_t merge_exported(iris_t *iris, const char *file)
+/* Replaces the ranks' files by one. If two ranks try at once, the one that
+ * renames the first file does it. */
+static iris_status_t join_files(iris_t *iris, const char *file, char **paths,
+                                int count)
 {
-    size_t num_ranks = (size_t)iris_i_num_ranks(iris);
-    char *memory = malloc(num_ranks * PATH_MAX);
-    char **paths = malloc(num_ranks * sizeof *paths);
     struct iris_merge_report report;
+    char claimed[PATH_MAX], *first = paths[0];
+    int ret;
+
+    make_rank_path(file, iris_i_num_ranks(iris), claimed);
+    if (rename(first, claimed) != 0) {
+        return IRIS_OK;
+    }
+    paths[0] = claimed;
+    ret = iris_i_merge(paths, count, file, &report);
+    if (ret != 0) {
+        (void)rename(claimed, first);
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_SYSTEM,
+                           "iris_trace_export: %s; free some space there, or "
+                           "choose another file; iris trace merge makes one "
+                           "trace of the ranks' files",
+                           report.error);
+    }
+    for (int i = 0; i < count; i++) {
+        (void)unlink(paths[i]);
+    }
+    if (count == iris_i_num_ranks(iris)) {
+        iris_i_info(iris_i_log(iris), "wrote trace %s of all ranks", file);
+    } else {
+        iris_i_warning(iris_i_log(iris),
+                       "trace %s lacks %d ranks, which ended before they wrote "
+                       "their events",
+                       file, iris_i_num_ranks(iris) - count);
+    }
+    return IRIS_OK;
+}
+
+/* Joins the files of all ranks. If they export `together`, all files have to be
+ * there. Otherwise a rank that was lost before it wrote its file is left out, and
+ * nothing happens before all others have written theirs. */
+static iris_status_t merge_exported(iris_t *iris, const char *file,
+                                    int together)
+{
+    int num_ranks = iris_i_num_ranks(iris), count = 0, writes = 0;
+    char *memory = malloc((size_t)num_ranks * PATH_MAX);
+    char **paths = malloc((size_t)num_ranks * sizeof *paths);
     iris_status_t status = IRIS_OK;
 
+    for (int i = 0; memory != NULL && paths != NULL && i < num_ranks; i++) {
+        char *path = memory + (size_t)i * PATH_MAX;
+
+        make_rank_path(file, i, path);
+        if (access(path, F_OK) == 0) {
+            paths[count++] = path;
+        } else if (iris_i_peers_check(iris->control, i) == IRIS_OK) {
+            writes = 1;
+        }
+    }
     if (memory == NULL || paths == NULL) {
         status = iris_i_fail(iris_i_log(iris), IRIS_ERR_NO_MEMORY,
                              "no memory to merge traces");
-    }
-    for (size_t i = 0; status == IRIS_OK && i < num_ranks; i++) {
-        paths[i] = memory + i * PATH_MAX;
-        make_rank_path(file, (int)i, paths[i]);
-    }
-    if (status == IRIS_OK &&
-        iris_i_merge(paths, (int)num_ranks, file, &report) != 0) {
+    } else if (count < num_ranks && together) {
         status = iris_i_fail(iris_i_log(iris), IRIS_ERR_SYSTEM,
-                             "iris_trace_export: %s; free some space there, or "
-                             "choose another file",
-                             report.error);
+                             "iris_trace_export: rank 0 sees the files of %d "
+                             "of %d ranks; use a folder that all nodes share, "
+                             "or join the files with iris trace merge",
+                             count, num_ranks);
+    } else if (count > 0 && !writes) {
+        status = join_files(iris, file, paths, count);
     }
     free(paths);
     free(memory);
     return status;
-}
-
-/* Writes the data that iris trace resolve needs, with the times of the
- * trace. */
-static iris_status_t write_beside(iris_t *iris, const struct iris_trace *trace,
-                                  const char *file)
-{
-    int64_t start_ns = -iris_i_trace_host_ns(&trace->clock, 0);
-    char prefix[PATH_MAX - 64], path[PATH_MAX];
-    iris_status_t status;
-
-    snprintf(prefix, sizeof prefix, "%.*s",
-             (int)(iris_i_out_ending(file) - file), file);
-    status = iris_i_bases_write(&iris_i_heap(iris)->memory, prefix);
-    snprintf(path, sizeof path, "%s_rank_%d_allocations.json", prefix,
-             iris_i_rank(iris));
-    return status == IRIS_OK ? iris_i_allocations_write(
-                                   &iris_i_heap(iris)->names, path, start_ns)
-                             : status;
 }
 
 static iris_status_t write_files(iris_t *iris, struct iris_trace *trace,
@@ -137,9 +165,6 @@ static iris_status_t write_files(iris_t *iris, struct iris_trace *trace,
 
     make_rank_path(file, iris_i_rank(iris), path);
     status = iris_i_trace_write(trace, path);
-    if (status == IRIS_OK) {
-        status = write_beside(iris, trace, file);
-    }
     if (status == IRIS_OK) {
         iris_i_info(iris_i_log(iris),
                     "wrote trace %s; clocks are exact to %lld ns between ranks "
@@ -270,7 +295,8 @@ static iris_status_t export_all(iris_t *iris, struct iris_trace *trace,
     }
     status = agree_export(iris, export_own(trace, file), file, 1);
     if (status == IRIS_OK) {
-        status = iris_i_rank(iris) == 0 ? merge_exported(iris, file) : IRIS_OK;
+        status =
+            iris_i_rank(iris) == 0 ? merge_exported(iris, file, 1) : IRIS_OK;
         status = agree_export(iris, status, file, 1);
     }
     return status;
@@ -351,23 +377,15 @@ static void write_automatic(const struct automatic *one, int waits)
 }
 
 /* If ranks leave one by one, the last one merges: it finds the files of all
- * others. If two end at once, both merge, with the same result. */
+ * others. */
 static void merge_if_complete(const struct automatic *one)
 {
     iris_t *iris = one->iris;
-    char path[PATH_MAX], message[IRIS_MESSAGE_BYTES];
+    char message[IRIS_MESSAGE_BYTES];
 
-    for (int rank = 0; rank < iris_i_num_ranks(iris); rank++) {
-        make_rank_path(one->file, rank, path);
-        if (access(path, F_OK) != 0) {
-            return;
-        }
-    }
     snprintf(message, sizeof message, "%s", iris_last_error());
-    if (merge_exported(iris, one->file) != IRIS_OK) {
+    if (merge_exported(iris, one->file, 0) != IRIS_OK) {
         iris_i_warning(iris_i_log(iris), "IRIS_TRACE: %s", iris_last_error());
-    } else {
-        iris_i_info(iris_i_log(iris), "wrote trace %s of all ranks", one->file);
     }
     (void)iris_i_fail_again(IRIS_OK, message);
 }
@@ -421,6 +439,8 @@ static void remove_old(const iris_t *iris, const char *file)
     (void)unlink(path);
     if (iris_i_rank(iris) == 0) {
         (void)unlink(file);
+        make_rank_path(file, iris_i_num_ranks(iris), path); /* a cut merge */
+        (void)unlink(path);
     }
 }
 

@@ -59,7 +59,8 @@ struct iris_trace_call {
     uint32_t sends,
         receives; /* numbers of texts for a collective of messages; 0: none */
     uint32_t thread;
-    int user; /* id of an event of the program's own; else 0 */
+    size_t outer; /* place + 1 of the public call that made this call; else 0 */
+    int user;     /* id of an event of the program's own; else 0 */
 };
 
 /* Conversion of a clock of device ticks to this host's nanoseconds, and of

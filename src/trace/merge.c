@@ -74,6 +74,14 @@ static void set_time(const struct iris_json *json, void *to, size_t bytes)
     *(int64_t *)to = to_nanoseconds(json->text);
 }
 
+static void set_moment(const struct iris_json *json, void *to, size_t bytes)
+{
+    int64_t ns = strtoll(json->text, NULL, 10);
+
+    (void)bytes;
+    *(int64_t *)to = ns > TIME_MAX ? TIME_MAX : ns < -TIME_MAX ? -TIME_MAX : ns;
+}
+
 #define EVENT(name, member, set) \
     IRIS_JSON_FIELD_OF(struct iris_event, name, member, set)
 static const struct iris_json_field event_fields[] = {
@@ -102,6 +110,12 @@ static const struct iris_json_field arg_fields[] = {
     EVENT("members", members, iris_i_json_set_text),
     EVENT("sends", sends, iris_i_json_set_text),
     EVENT("receives", receives, iris_i_json_set_text),
+    EVENT("label", label, iris_i_json_set_text),
+    EVENT("name", label, iris_i_json_set_text),
+    EVENT("call", call, iris_i_json_set_number),
+    EVENT("call_name", call_name, iris_i_json_set_text),
+    EVENT("born_ns", born_ns, set_moment),
+    EVENT("died_ns", died_ns, set_moment),
     {.name = NULL},
 };
 #undef EVENT
@@ -141,6 +155,8 @@ static int read_event(struct iris_json *json, struct iris_event *event)
     memset(event, 0, sizeof *event);
     event->target_rank = -1;
     event->offset = IRIS_EVENT_NOWHERE;
+    event->born_ns = -TIME_MAX;
+    event->died_ns = TIME_MAX;
     iris_i_json_keep(json);
     if (read_members(json, event) != 0) {
         return -1;

@@ -314,6 +314,10 @@ void iris_i_trace_call_name(const struct iris_trace *trace,
     case IRIS_HOST_LAUNCH:
         snprintf(text, IRIS_TRACE_CALL_BYTES, "launch %.100s", kernel);
         break;
+    case IRIS_HOST_FUSED:
+        kernel += strncmp(kernel, "iris_", 5) == 0 ? 5 : 0;
+        snprintf(text, IRIS_TRACE_CALL_BYTES, "%.60s", kernel);
+        break;
     case IRIS_HOST_COLLECTIVE:
         kernel += strncmp(kernel, "iris_", 5) == 0 ? 5 : 0;
         kernel += strncmp(kernel, "ccl_", 4) == 0 ? 4 : 0;
@@ -825,9 +829,13 @@ static struct iris_trace_call *take_call(struct iris_trace *trace,
     if (open->slot >= trace->max_calls) {
         return NULL;
     }
-    push_open(open);
     call = &trace->calls[open->slot];
     *call = (struct iris_trace_call){.thread = mine.number};
+    for (unsigned i = mine.num_open; i-- > 0;) {
+        call->outer =
+            mine.open[i].is_call ? mine.open[i].slot + 1 : call->outer;
+    }
+    push_open(open);
     return call;
 }
 
@@ -837,7 +845,7 @@ void iris_i_trace_host(void *self, const struct iris_host_event *event)
     struct open open = {.id = event->id, .is_call = true};
     struct iris_trace_call *call;
 
-    if (event->op >= IRIS_HOST_RUN_COPY) { /* no call */
+    if (event->op >= IRIS_HOST_RUN_COPY && event->op != IRIS_HOST_FUSED) {
         return;
     }
     if (!event->after) {

@@ -144,6 +144,14 @@ struct iris_event {
     char members[IRIS_EVENT_MEMBERS]; /* ranks of a collective, "0-3,6" */
     /* For a collective of messages: bytes by rank, "1:4096,3:512". */
     char sends[IRIS_EVENT_MEMBERS], receives[IRIS_EVENT_MEMBERS];
+    /* For a kernel's run: the id and the name of the public call that launched
+     * it. 0: the program itself did. */
+    uint64_t call;
+    char call_name[64];
+    /* For metadata: the name of a track or of an allocation, and the times of
+     * its allocation and release. Unknown times are beyond all others. */
+    char label[64];
+    int64_t born_ns, died_ns;
     const char *raw; /* its text in the file, until the next event */
     size_t raw_bytes;
     size_t ts_begin, ts_end; /* place of the number of "ts" in `raw` */

@@ -509,7 +509,7 @@ static void call_track(struct iris_writer *writer,
         name_track(writer, &writer->seen_streams[number], track, name);
     } else {
         snprintf(track, bytes, "host_%u", call->thread);
-        snprintf(name, sizeof name, "host, thread %u", call->thread);
+        snprintf(name, sizeof name, "host thread %u", call->thread);
         name_track(writer,
                    &writer->seen_hosts[call->thread % IRIS_WRITER_TRACKS],
                    track, name);
@@ -559,23 +559,32 @@ static struct iris_flow_end find_flow_end(struct iris_writer *writer,
     return end;
 }
 
+/* The launch of a kernel's run; NULL: it is not in the trace. */
+static const struct iris_trace_call *
+find_launch(const struct iris_writer *writer, const struct iris_trace_call *run)
+{
+    const struct iris_trace_call key = {.event = {.id = run->event.value}};
+    const struct iris_trace_call *wanted = &key, **launch;
+
+    launch = bsearch(&wanted, writer->launches, writer->num_launches,
+                     sizeof *writer->launches, compare_ids);
+    return launch == NULL ? NULL : *launch;
+}
+
 /* The arrow's id is the run's number, with the rank in the upper bits: in
  * merged traces, ids of different ranks must differ. */
 static void write_arrow(struct iris_writer *writer,
                         const struct iris_trace_call *run)
 {
-    const struct iris_trace_call key = {.event = {.id = run->event.value}};
-    const struct iris_trace_call *wanted = &key, **launch;
+    const struct iris_trace_call *launch = find_launch(writer, run);
     struct iris_flow_arrow arrow = {.name = "launch",
                                     .cat = "iris_launch",
                                     .id = (run->event.id & UINT32_MAX) |
                                           (uint64_t)iris_i_writer_rank(writer)
                                               << 32};
 
-    launch = bsearch(&wanted, writer->launches, writer->num_launches,
-                     sizeof *writer->launches, compare_ids);
     if (launch != NULL) {
-        arrow.from = find_flow_end(writer, *launch);
+        arrow.from = find_flow_end(writer, launch);
         arrow.to = find_flow_end(writer, run);
         iris_i_flow_write(writer->out, &arrow);
     }
@@ -600,6 +609,22 @@ static void write_text(struct iris_writer *writer, const char *name,
     }
 }
 
+/* The public call that launched the kernel, if it was not the program. */
+static void write_outer(struct iris_writer *writer,
+                        const struct iris_trace_call *run)
+{
+    const struct iris_trace_call *launch = find_launch(writer, run), *outer;
+    char text[IRIS_TRACE_CALL_BYTES];
+
+    if (launch != NULL && launch->outer != 0) {
+        outer = &writer->trace->calls[launch->outer - 1];
+        iris_i_trace_call_name(writer->trace, outer, text);
+        iris_i_out_print(writer->out, ",\"call\":%llu,\"call_name\":",
+                         (unsigned long long)outer->event.id);
+        put_string(writer->out, text);
+    }
+}
+
 static void write_call_args(struct iris_writer *writer,
                             const struct iris_trace_call *call)
 {
@@ -609,6 +634,9 @@ static void write_call_args(struct iris_writer *writer,
     iris_i_out_print(writer->out, ",\"args\":{\"id\":%llu,\"status\":%d",
                      (unsigned long long)event->id, (int)event->status);
     write_text(writer, "kernel", call->kernel);
+    if (is_run(call)) {
+        write_outer(writer, call);
+    }
     if (event->grid != 0) {
         iris_i_out_print(writer->out, ",\"grid\":%u,\"block\":%u", event->grid,
                          event->block);
@@ -697,7 +725,7 @@ static iris_status_t write_calls(struct iris_writer *writer)
 
 #define CUS_PER_XCC 256
 
-/* ---- Names of processes and tracks ---- */
+/* ---- Names of processes and tracks, and memory ---- */
 
 static void write_process(struct iris_writer *writer)
 {
@@ -710,6 +738,11 @@ static void write_process(struct iris_writer *writer)
                      "{\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":%d,"
                      "\"args\":{\"sort_index\":%d}}",
                      rank, rank, rank, rank);
+    if (writer->out->text != NULL) {
+        iris_i_heap_list(&iris_i_heap(writer->trace->iris)->names,
+                         writer->out->text,
+                         -iris_i_trace_host_ns(&writer->trace->clock, 0));
+    }
 }
 
 static void track_of(struct iris_writer *writer, unsigned xcc, unsigned cu,
@@ -719,7 +752,7 @@ static void track_of(struct iris_writer *writer, unsigned xcc, unsigned cu,
 
     snprintf(track, 32, "XCC%u_CU%u", xcc, cu);
     if (iris_i_device(writer->trace->iris)->clock_khz == 0) {
-        snprintf(name, sizeof name, "workgroups, thread %u", cu);
+        snprintf(name, sizeof name, "worker %u", cu);
     } else {
         snprintf(name, sizeof name, "XCC %u, CU %u", xcc, cu);
     }

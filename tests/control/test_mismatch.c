@@ -80,13 +80,12 @@ static int different_sizes(iris_t *iris, void *arg)
                      IRIS_ERR_MISMATCH);
         CHECK(ptr == arg);
     }
-    /* Everyone is told what everyone called. */
     for (size_t r = 0; r < RANKS; r++) {
         snprintf(text, sizeof text, "rank %zu called iris_malloc(bytes %zu", r,
                  16000 + r * 256);
         CHECK_MESSAGE(text);
     }
-    CHECK_MESSAGE("same order on every rank");
+    CHECK_MESSAGE("; allocate the largest share on every rank, and use part");
     CHECK_EQUAL(check_in_step(iris), 0);
     return free_all(iris, blocks);
 }
@@ -105,6 +104,7 @@ static int different_kinds(iris_t *iris, void *arg)
     CHECK_STATUS(iris_malloc_aligned(iris, 16384, rank == 1 ? 4096 : 256, &ptr),
                  IRIS_ERR_MISMATCH);
     CHECK_MESSAGE("alignment 4096");
+    CHECK_MESSAGE("same order on every rank");
     CHECK_STATUS(rank == 2 ? iris_calloc(iris, 16384, 1, &ptr)
                            : iris_malloc(iris, 16384, &ptr),
                  IRIS_ERR_MISMATCH);

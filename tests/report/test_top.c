@@ -143,7 +143,7 @@ static TEST_WITH(a_stopped_rank_is_shown_by_itself_and_by_others, NULL,
         await(&output, argument, "STOPPED: rank 1 (pid ");
         assert_int_equal(output.status, 3);
         check_has(&output, "is stopped, by SIGSTOP or a debugger; rank 0 can");
-        check_has(&output, "wait: kernel step, workgroup 0 of 1, waits for "
+        check_has(&output, "): kernel step, workgroup 0 of 1, waits for "
                            "byte 0 of the allocation");
         check_has(&output, "under way: call");
     }

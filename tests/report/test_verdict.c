@@ -205,7 +205,20 @@ static TEST(ranks_that_do_the_same_are_one_line)
     assert_int_equal(
         count_lines(r.now, "  47 ranks (0-6, 8-47): each waits in "), 1);
     assert_int_equal(count_lines(r.now, "  rank 7 (pid "), 1);
-    (void)judge(&r, "rank 7 is outside the library");
+    (void)judge(&r, "rank 7 is outside the library; ranks 0, 1, 2, ");
+}
+
+static TEST(a_rank_that_left_makes_three_lines)
+{
+    struct readings r = make(4);
+
+    add_wait(&r, 0, 2);
+    add_wait(&r, 1, 2);
+    add_wait(&r, 3, 2);
+    r.now->ranks[2].state = IRIS_RANK_LEFT;
+    iris_i_report_judge(r.now, r.before);
+    assert_int_equal(count_lines(r.now, "\n"), 3);
+    (void)judge(&r, "rank 2 (pid 0) left the job after an error");
 }
 
 /* One that waits for nobody, beside one that runs and beside none. */

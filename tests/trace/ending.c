@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * A program for trace.sh that knows nothing of traces, and ends one way or
- * another: ending HOW, where HOW is finalize, later, exit, or fail.
+ * another: ending HOW, where HOW is finalize, later, exit, killed, or fail.
  */
 #include <iris/device.h>
 #include <iris/iris.h>
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,9 @@ int main(int argc, char **argv)
     if (iris_init(NULL, &iris) != IRIS_OK || work(iris) != IRIS_OK) {
         fprintf(stderr, "%s\n", iris_last_error());
         return 1;
+    }
+    if (strcmp(how, "killed") == 0 && iris_rank(iris) == 1) {
+        raise(SIGKILL);
     }
     if (strcmp(how, "exit") == 0) {
         exit(5);

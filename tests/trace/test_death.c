@@ -88,24 +88,16 @@ static iris_status_t export_to(iris_t *iris, const struct death *death,
     return iris_trace_export(iris, path, merge);
 }
 
-/* How many stores the file of rank 0 has; takes that rank's files away. */
+/* How many stores the file of rank 0 has; takes that rank's file away. */
 static int64_t take_files(const struct death *death, const char *name)
 {
-    static const char *const endings[] = {
-        "rank0.json", "rank_0_heap_bases.json", "rank_0_allocations.json"};
     char path[500];
     int64_t count;
 
     snprintf(path, sizeof path, "%s_rank0.json", name);
     count = stores_in(death->folder, path);
-    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-        snprintf(path, sizeof path, "%s/%s_%s", death->folder, name,
-                 endings[i]);
-        if (unlink(path) != 0) {
-            return -1;
-        }
-    }
-    return count;
+    snprintf(path, sizeof path, "%s/%s_rank0.json", death->folder, name);
+    return unlink(path) == 0 ? count : -1;
 }
 
 /* The first thing that is wrong, or IRIS_OK. */

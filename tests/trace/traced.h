@@ -105,8 +105,10 @@ static int traced_main(iris_t *iris, void *arg)
 
     (void)iris_i_hooks_add(&iris->hooks, &observer);
     ret = ret != 0 ? ret : traced->fn(iris, traced->arg);
-    ret =
-        ret != 0 ? ret : (int)iris_trace_export(iris, getenv("TRACED_FILE"), 1);
+    /* Of all ranks, and then each rank's own file. */
+    for (int merge = 1; ret == 0 && merge >= 0; merge--) {
+        ret = (int)iris_trace_export(iris, getenv("TRACED_FILE"), merge);
+    }
     traced_print(iris_rank(iris), &count);
     iris_i_hooks_remove(&iris->hooks, &observer);
     return ret;
