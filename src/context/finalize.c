@@ -378,6 +378,10 @@ static iris_status_t finish_streams(iris_t *iris)
     for (int anew = 1; late == IRIS_OK && !is_idle(iris, anew); anew = 0) {
         late = iris_i_wait_tick(&wait);
     }
+    /* Collectives leave messages behind, and this process may end. */
+    while (late == IRIS_OK && !iris_i_proxy_flush(iris->proxy)) {
+        late = iris_i_wait_tick(&wait);
+    }
     iris_i_wait_end(&wait, late);
     snprintf(message, sizeof message, "%s", iris_last_error());
     iris->waiter.timeout_ms =

@@ -48,7 +48,8 @@ struct iris_proxy {
     uint8_t is_lent[IRIS_RING_SLOTS]; /* the channel needs the slot's data */
     int is_held;                      /* its request waits for messages */
     struct iris_steps steps;          /* only a step uses the members above */
-    atomic_int full; /* a rank that does not take more now, + 1 */
+    atomic_int full;    /* a rank that does not take more now, + 1 */
+    atomic_int flushes; /* 1: the host waits for arrivals; 2: no longer */
 };
 
 static uint64_t load_word(const uint64_t *word)
@@ -300,6 +301,17 @@ int iris_i_proxy_silent(const struct iris_proxy *proxy)
     return proxy == NULL ? -1 : atomic_load(&proxy->full) - 1;
 }
 
+int iris_i_proxy_flush(struct iris_proxy *proxy)
+{
+    int asked = 0;
+
+    if (proxy != NULL &&
+        atomic_compare_exchange_strong(&proxy->flushes, &asked, 1)) {
+        iris_i_bell_ring(proxy->channel->bell);
+    }
+    return proxy == NULL || atomic_load(&proxy->flushes) == 2;
+}
+
 /* ---- Steps ---- */
 
 static int step_proxy(void *arg)
@@ -311,6 +323,10 @@ static int step_proxy(void *arg)
     while (count < BATCH && !proxy->is_held && is_posted(proxy)) {
         proxy->is_held = !take_slot(proxy, slot_of(proxy, proxy->next));
         count += !proxy->is_held;
+    }
+    if (atomic_load_explicit(&proxy->flushes, memory_order_relaxed) == 1 &&
+        !is_posted(proxy) && are_clean(proxy, -1)) {
+        atomic_store(&proxy->flushes, 2);
     }
     messages = proxy->channel->ops->turn(proxy->channel);
     proxy->is_held &= messages == 0; /* they may be those it waits for */

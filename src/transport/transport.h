@@ -106,6 +106,10 @@ struct iris_far iris_i_proxy_far(struct iris_proxy *proxy);
  * has answered, or `proxy` is NULL. Any thread. */
 int iris_i_proxy_silent(const struct iris_proxy *proxy);
 
+/* Whether all requests that kernels have posted have reached their targets, once
+ * in a proxy's life. Call it until it says so. `proxy` may be NULL. */
+int iris_i_proxy_flush(struct iris_proxy *proxy);
+
 /* No kernel uses the ring any more, on this rank or on ranks that use this
  * heap. `proxy` may be NULL. */
 void iris_i_proxy_close(struct iris_proxy *proxy);

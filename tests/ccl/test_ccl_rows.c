@@ -163,7 +163,7 @@ static int shapes_body(iris_t *iris, void *arg)
         {16, 64, 64, 64, IRIS_CCL_STRIDING, 0, 0},
         {2, 600, 3, 9, 0, IRIS_CCL_PUSH, 3},
         {11, 9, 0, 0, IRIS_CCL_BLOCK, IRIS_CCL_PULL, 0},
-        {2, 4200, 3, 9, IRIS_CCL_STRIDING, 0, 0}, /* nodes divide such rows */
+        {2, 4200, 3, 9, IRIS_CCL_STRIDING, 0, 0}, /* one by one on nodes */
     };
     struct memory memory;
 

@@ -432,4 +432,47 @@ static TEST(members_that_go_different_ways_are_told)
     run_on("4", 4, differ_body, (void *)(uintptr_t)&cases[3]);
 }
 
+/* ---- A member that does not call ---- */
+
+/* The last rank makes no call: each wait of the others has a limit. */
+static int absent_body(iris_t *iris, void *arg)
+{
+    struct play play = *(const struct play *)arg;
+    size_t bytes = play.count * 4 * (size_t)iris_num_ranks(iris);
+    char *in = calloc(1, bytes), *out = calloc(1, bytes);
+
+    CPU_ONLY(iris, "GPUs reach only heaps that are mapped");
+    CHECK_OK(iris_all_reduce(iris, in, out, 1, IRIS_DTYPE_F32, IRIS_REDUCE_SUM,
+                             NULL));
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    if (iris_rank(iris) < iris_num_ranks(iris) - 1) {
+        CHECK_OK(play_call(iris, &play, in, out));
+        CHECK_STATUS(iris_stream_synchronize(iris, NULL), IRIS_ERR_TIMEOUT);
+        CHECK_OK(iris_clear_error(iris));
+    }
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    free(in);
+    free(out);
+    return 0;
+}
+
+static TEST(members_that_wait_for_one_that_does_not_call_time_out)
+{
+    static const size_t counts[] = {100, 50000};
+
+    setenv("IRIS_DEVICE_TIMEOUT_MS", "300", 1);
+    for (int op = 0; op <= PLAY_BROADCAST; op++) {
+        for (size_t i = 0; i < 2; i++) {
+            struct play play = {.op = (enum play_op)op,
+                                .type = &case_types[10],
+                                .reduce = IRIS_REDUCE_SUM,
+                                .count = counts[i]};
+
+            iris_ccl_options_init(&play.options);
+            run_on("2", 4, absent_body, &play);
+        }
+    }
+    unsetenv("IRIS_DEVICE_TIMEOUT_MS");
+}
+
 TEST_GROUP(rank, one_node);
