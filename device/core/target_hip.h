@@ -13,7 +13,8 @@
     !defined(__gfx906__) && !defined(__gfx908__) && !defined(__gfx90a__) && \
     !defined(__gfx940__) && !defined(__gfx941__) && !defined(__gfx942__) && \
     !defined(__gfx950__) && !defined(__gfx1250__)
-#error "Iris supports AMD Instinct GPUs of family gfx9 and gfx1250; add this one"
+#error \
+    "Iris supports AMD Instinct GPUs of family gfx9 and gfx1250; add this one"
 #endif
 
 /* Lanes of a wavefront. The wait until all loads and stores of this lane are

@@ -121,6 +121,15 @@ IRIS_KERNEL(iris_k_ccl_wg_packet, struct amd_wg_args)
 }
 NARROW(iris_k_ccl_wg_packet, struct amd_wg_args, (void)0)
 
+IRIS_KERNEL(iris_k_ccl_wg_ring, struct amd_wg_args)
+{
+    iris_wg_ccl_t ccl = iris_wg_ccl_begin(wg, &args->handle, wg.id);
+
+    iris_wg_all_reduce_ring(wg, &ccl, args->in, args->out, args->count,
+                            IRIS_DTYPE_F32, IRIS_REDUCE_SUM);
+}
+NARROW(iris_k_ccl_wg_ring, struct amd_wg_args, (void)0)
+
 /* Its workspace is given back, and taken again. */
 IRIS_KERNEL(iris_k_ccl_wg_end, struct amd_wg_args)
 {

@@ -12,7 +12,7 @@ BEGIN {
     says["calls"] = "no kernel calls a function"
     says["private"] = "no scratch memory; LDS where lanes share it"
     says["barriers"] = "s_barriers are all there, behind vmcnt(0), no store between"
-    says["writeback"] = "vmcnt(0) between write-back and the write it is for"
+    says["writeback"] = "releases are all there, and vmcnt(0) behind each"
     says["float"] = "float atomics are compare-and-swap loops"
     says["orders"] = "cache operations and waits of every order and scope"
     says["bits"] = "each access has the cache bits of its scope"
