@@ -16,7 +16,8 @@ trap 'exit 1' HUP INT TERM
 
 amd_headers "$srcdir/device" "$dir/include" || exit 1
 
-narrow=(ccl_{reduce,matrix,move,near,packet,unordered,pairs} fill random matmul ccl_wg)
+narrow=(ccl_{reduce,matrix,move,near,packet,unordered,pairs} fill random matmul
+    ccl_{wg,tile})
 
 # check WHAT GPU COMPILER OPTION...: `all`; `calls`, all but the library's kernels of
 # many types; `traced`, the library's kernels that record what they do; `narrow`, the
@@ -78,7 +79,7 @@ if command -v hipcc >/dev/null 2>&1; then
     amd_later check $what gfx90a hipcc
 fi
 if amd_newest_clang; then
-    for gpu in gfx90a gfx942 gfx950; do
+    for gpu in gfx90a gfx942 gfx950 gfx1250; do
         amd_later check all $gpu "${amd_newest[@]}"
         amd_later check traced $gpu "${amd_newest[@]}"
         amd_later check batch $gpu "${amd_newest[@]}"

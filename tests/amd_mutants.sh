@@ -36,11 +36,14 @@ part_for() {
     case "$1 $2" in
     none*) part=none options+=(-DAMD_{waits,signals,ranks,bulk,products}
         -DAMD_NARROW_{ccl_{reduce,move,packet,unordered,wg,pairs},fill,matmul}) ;;
+    "any "*/ccl_[ms][ep]*) options+=(-DAMD_NARROW_ccl_{near,wg}) ;;
+    "any core"* | "any wg/"*) part=protocols options+=(-DAMD_{waits,signals,ranks}) ;;
     products* | *product_gpu.h) part=protocols options+=(-DAMD_products) ;;
     waits* | signals* | ranks* | bulk*) part=protocols options+=("-DAMD_$1") ;;
     bits* | orders* | accesses* | writeback*) part=orders ;;
     records*) part=traced options=(-DIRIS_TRACE=1) ;;
     *kernels/ccl_space.h | *kernels/ccl_meet.h) ;;
+    *wg_ccl_tile.h) options+=(-DAMD_NARROW_ccl_tile) ;;
     *kernels/ccl_batch.h) options+=(-DAMD_NARROW_ccl_batch -DIRIS_MAX_LANES=256) ;;
     steps* | *wg_ccl.h) options+=(-DAMD_NARROW_ccl_wg) ;;
     *kernels/ccl_exchange.h) options+=(-DAMD_NARROW_ccl_packet) ;;
@@ -67,6 +70,21 @@ ends_are_there() {
     done
 }
 
+# Whether this is the code without an edit, which is compiled once for each part.
+is_same() {
+    local base
+    base=$dir/$gpu.$(cksum <<<"$part ${options[*]}" | cut -d' ' -f1)
+    (
+        flock 9
+        if [ ! -e "$base.s" ]; then
+            amd_headers "$srcdir/device" "$base" && cp "$dir/$part.hip" "$base.hip" &&
+                amd_compile "$base" "$base" $gpu clang-19 "${amd_alone[@]}" \
+                    "${options[@]}"
+        fi
+    ) 9>"$base.lock"
+    cmp -s <(grep -vE '\.file|hip_cuid' "$1") <(grep -vE '\.file|hip_cuid' "$base.s")
+}
+
 # Makes and reads one: try NUMBER WHAT RULE FILE EDIT
 try() {
     local own=$dir/$1 what="$gpu, $2" rule=$3 file=$4 edit=$5 part options
@@ -88,6 +106,11 @@ try() {
         head -20 "$own/code.log" | cut -c 1-240
         return 1
     fi
+    if [ "$rule" = any ] && is_same "$own/code.s"; then
+        echo "$what: changes no code"
+        rm -rf "$own"
+        return
+    fi
     amd_read $gpu $gpu "$own/code.s" -v traced=$traced >"$own/read"
     judge "$what" "$rule" "$own/read"
     local ret=$?
@@ -100,8 +123,9 @@ judge() {
     if [ "$2" = none ]; then
         grep FAILED "$3" || { echo "$1: accepted, ok" && return 0; }
         echo "$1: FAILED, refused"
-    elif grep -q "^$gpu $2: .*FAILED$" "$3"; then
-        echo "$1: refused by $2, ok"
+    elif grep -qE "^$gpu ${2/any/[a-z]+}: .*FAILED$" "$3"; then
+        echo "$1: refused by $(sed -nE 's/^[^ ]* ([a-z]+): .*FAILED$/\1/p' "$3" |
+            paste -sd,), ok"
         return 0
     else
         echo "$1: FAILED, $2 does not refuse it"
@@ -117,6 +141,15 @@ mutant() {
     [[ "$gpu, $1" == *${AMD_MUTANTS-}* ]] || return 0
     [ -n "${IRIS_TEST_LONG-}${AMD_MUTANTS-}" ] || [ $((listed % 3)) = 1 ] || return 0
     amd_later try $((amd_count + 1)) "$@"
+}
+
+# One for each line of a file that matches: any rule may refuse it. Lines of which
+# an edit breaks nothing are left out. sweep AREA FILE LINES EDIT [HARMLESS]
+sweep() {
+    local line
+    while IFS=: read -r line _; do
+        mutant "$1, $2:$line" any "$2" "$line $4"
+    done < <(grep -nE "$3" "$srcdir/device/$2" | grep -vE "^[0-9]+: \*|${5-^\$}")
 }
 
 mutant "no edit" none core/wait.h ""

@@ -77,6 +77,9 @@ if [ -e .libs/libfakehip.so ]; then
     has '^  hip +can run; in use$'
     has '^  0  Fake Instinct$'
     has '^     heap of fine-grained memory, pool$'
+    has 'units, 64 lanes in lockstep'
+    FAKEHIP_QUIRKS=wave32 info 0
+    has 'units, 32 lanes in lockstep'
     IRIS_ALLOCATOR=vmem info 0
     has '^     heap of uncached memory, vmem$'
     IRIS_ALLOCATOR=vmem FAKEHIP_VERSION=70200000 info 0

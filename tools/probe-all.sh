@@ -14,7 +14,7 @@ shift 7
 only=$*
 most=600 # seconds after which no run is started again
 restarts=2 # of a run that did not come to its end
-checks="context flag data atomics copy library bandwidth"
+checks="context flag data atomics copy library tiles bandwidth"
 if [ -z "$logs" ]; then
     logs=$(mktemp -d)
     trap 'rm -rf "$logs"' EXIT

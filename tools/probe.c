@@ -97,6 +97,7 @@ struct probe_check {
     } members;
     iris_status_t (*run)(struct probe *probe, struct probe_found *found_p);
     iris_status_t (*verify)(struct probe *probe, struct probe_found *found_p);
+    const char *remedy;
 };
 
 /* This file has kernels, so it cannot have the library's clock. */
@@ -174,7 +175,8 @@ static iris_status_t fill_in(struct probe *probe)
 static const struct {
     const char *name;
     iris_ccl_variant_t variant;
-    char kind; /* all_reduce, all_Gather, reduce_Scatter */
+    char kind; /* all_reduce, all_Gather, reduce_Scatter, all_To_all, Messages,
+                * Product */
 } variants[] = {
     {"all_reduce one_shot", IRIS_CCL_ONE_SHOT, 'r'},
     {"all_reduce two_shot", IRIS_CCL_TWO_SHOT, 'r'},
@@ -188,7 +190,46 @@ static const struct {
     {"all_gather packet", IRIS_CCL_PACKET, 'g'},
     {"reduce_scatter direct", IRIS_CCL_DIRECT, 's'},
     {"reduce_scatter packet", IRIS_CCL_PACKET, 's'},
+    {"all_to_all push", IRIS_CCL_PUSH, 't'},
+    {"all_to_all pull", IRIS_CCL_PULL, 't'},
+    {"messages", IRIS_CCL_AUTO, 'm'},
+    {"a fused product", IRIS_CCL_AUTO, 'p'},
 };
+
+/* A product that is the number of this rank everywhere, summed over the ranks. It
+ * is made by the vendor's library, if that is there. */
+static iris_status_t enqueue_product(struct probe *probe)
+{
+    iris_value_t value = {.kind = IRIS_VALUE_FLOAT, .as = {.f = {1.0 / 32, 0}}};
+    iris_tensor_t a, b, out;
+    iris_status_t status =
+        iris_full(probe->iris, IRIS_SHAPE(32, 32), value, NULL, &b);
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    a = out = b;
+    a.shape[0] = out.shape[0] = (int64_t)COUNT / 32;
+    a.data = probe->args.in;
+    out.data = probe->args.out;
+    status = iris_matmul_all_reduce(probe->iris, &a, &b, &out, NULL);
+    status = status ? status : iris_stream_synchronize(probe->iris, NULL);
+    (void)iris_tensor_free(probe->iris, &b);
+    return status;
+}
+
+/* What every member has goes to all, in messages. */
+static iris_status_t enqueue_messages(struct probe *probe)
+{
+    size_t counts[PROBE_MOST_RANKS], places[PROBE_MOST_RANKS];
+
+    for (size_t i = 0; i < (size_t)probe->args.num_ranks; i++) {
+        counts[i] = COUNT;
+        places[i] = i * COUNT;
+    }
+    return iris_all_gatherv(probe->iris, probe->args.in, probe->args.out,
+                            counts, places, IRIS_DTYPE_F32, NULL);
+}
 
 static iris_status_t enqueue_variant(struct probe *probe, size_t row,
                                      iris_stream_t *stream)
@@ -207,6 +248,17 @@ static iris_status_t enqueue_variant(struct probe *probe, size_t row,
         options.reduce_scatter = variants[row].variant;
         return iris_reduce_scatter(probe->iris, args->in, args->out, COUNT,
                                    IRIS_DTYPE_F32, IRIS_REDUCE_SUM, &options);
+    }
+    if (variants[row].kind == 't') {
+        options.all_to_all = variants[row].variant;
+        return iris_all_to_all(probe->iris, args->in, args->out, COUNT,
+                               IRIS_DTYPE_F32, &options);
+    }
+    if (variants[row].kind == 'm') {
+        return enqueue_messages(probe);
+    }
+    if (variants[row].kind == 'p') {
+        return enqueue_product(probe);
     }
     options.all_reduce = variants[row].variant;
     return iris_all_reduce(probe->iris, args->in, args->out, COUNT,
@@ -267,7 +319,8 @@ static iris_status_t run_tensor(struct probe *probe,
     return status;
 }
 
-/* The library's collectives by each variant, a graph of one, a tensor. */
+/* The library's collectives by each variant with barriers of the device between
+ * them, messages, a fused product, a graph, a tensor. */
 static iris_status_t run_library(struct probe *probe,
                                  struct probe_found *found_p)
 {
@@ -280,7 +333,9 @@ static iris_status_t run_library(struct probe *probe,
         status = status ? status : iris_stream_synchronize(probe->iris, NULL);
         status = status ? status
                         : check_out(probe, variants[row].name,
-                                    variants[row].kind == 'g', found_p);
+                                    strchr("gtm", variants[row].kind) != NULL,
+                                    found_p);
+        status = status ? status : iris_device_barrier(probe->iris, NULL, NULL);
     }
     status = status ? status : run_graph(probe, found_p);
     return status ? status : run_tensor(probe, found_p);
@@ -314,6 +369,8 @@ static iris_status_t read_board(struct probe *probe,
         "address of a rank's heap",
         "first word of the peer's heap",
         "data",
+        "a product of tiles",
+        "an 8-bit float",
     };
     struct probe_notes notes;
     iris_status_t status = iris_memcpy_sync(
@@ -322,9 +379,9 @@ static iris_status_t read_board(struct probe *probe,
     if (status == IRIS_OK && notes.wrong != 0) {
         found_p->verdict = PROBE_WRONG;
         snprintf(found_p->text, sizeof found_p->text,
-                 "rank %d found %" PRIu64 " wrong; first: %s: expected "
-                 "0x%" PRIx64 ", found 0x%" PRIx64,
-                 probe->args.rank, notes.wrong,
+                 "rank %d found %" PRIu64 " wrong, %" PRIu64
+                 " bytes; first: %s: expected 0x%" PRIx64 ", found 0x%" PRIx64,
+                 probe->args.rank, notes.wrong, notes.wrong * 8,
                  whats[notes.what < PROBE_NUM_WHATS ? notes.what : 0],
                  notes.expected, notes.seen);
     }
@@ -357,6 +414,24 @@ static iris_status_t run_flag(struct probe *probe, struct probe_found *found_p)
 static iris_status_t run_data(struct probe *probe, struct probe_found *found_p)
 {
     return launch_and_read(probe, probe_data, PROBE_GRID, LANES, found_p);
+}
+
+static iris_status_t run_tiles(struct probe *probe, struct probe_found *found_p)
+{
+    iris_status_t status = fill_in(probe), ended;
+
+    status = status ? status
+                    : iris_ccl_device_create(probe->iris, NULL, 1, 0,
+                                             &probe->args.handle);
+    if (status != IRIS_OK) {
+        return status;
+    }
+    status = launch_and_read(probe, probe_tiles, 1, 256, found_p);
+    ended = iris_ccl_device_destroy(probe->iris, &probe->args.handle);
+    status = status ? status : ended;
+    return status ? status
+                  : check_out(probe, "collectives of workgroups and tiles",
+                              false, found_p);
 }
 
 /* ---- Atomics ---- */
@@ -489,7 +564,7 @@ static iris_status_t verify_copy(struct probe *probe,
     const struct probe_args *args = &probe->args;
     uint64_t *words = malloc(2 * COPIED_BYTES);
     iris_status_t status = IRIS_ERR_NO_MEMORY;
-    size_t count = COPIED_BYTES / sizeof *words, i = 0;
+    size_t count = COPIED_BYTES / sizeof *words, i = 0, wrong = 0;
 
     if (words != NULL) {
         fill_words(words, args->peer, args->salt);
@@ -499,12 +574,16 @@ static iris_status_t verify_copy(struct probe *probe,
     while (status == IRIS_OK && i < count && words[i] == words[count + i]) {
         i++;
     }
-    if (status == IRIS_OK && i < count) {
+    for (size_t k = i; status == IRIS_OK && k < count; k++) {
+        wrong += words[k] != words[count + k];
+    }
+    if (wrong > 0) {
         found_p->verdict = PROBE_WRONG;
         snprintf(found_p->text, sizeof found_p->text,
                  "rank %d, word %zu of %zu: expected 0x%" PRIx64
-                 ", found 0x%" PRIx64,
-                 args->rank, i, count, words[i], words[count + i]);
+                 ", found 0x%" PRIx64 "; %zu bytes are wrong",
+                 args->rank, i, count, words[i], words[count + i],
+                 wrong * sizeof *words);
     }
     free(words);
     return status;
@@ -586,16 +665,22 @@ static iris_status_t verify_rate(struct probe *probe,
                                  found_p);
 }
 
+#define MEMORY "IRIS_HIP_MEMORY=uncached, IRIS_ALLOCATOR=pool"
+#define QUEUES                                                             \
+    "GPU_MAX_HW_QUEUES=24 DEBUG_HIP_DYNAMIC_QUEUES=0, HSA_ENABLE_SDMA=0, " \
+    "IRIS_SPAWN=processes"
 const struct probe_check probe_checks[] = {
-    {"context", PROBE_OF_PAIRS, run_context, NULL},
-    {"flag", PROBE_OF_PAIRS, run_flag, NULL},
-    {"data", PROBE_OF_PAIRS, run_data, NULL},
-    {"atomics", PROBE_OF_PAIRS, run_atomics, verify_atomics},
-    {"atomics", PROBE_OF_MORE, run_atomics, verify_atomics},
-    {"copy", PROBE_OF_PAIRS, run_copy, verify_copy},
-    {"library", PROBE_OF_ALL, run_library, NULL},
-    {"bandwidth", PROBE_OF_PAIRS, run_rate, verify_rate},
-    {NULL, PROBE_OF_PAIRS, NULL, NULL},
+    {"context", PROBE_OF_PAIRS, run_context, NULL, "iris info's table"},
+    {"flag", PROBE_OF_PAIRS, run_flag, NULL, MEMORY},
+    {"data", PROBE_OF_PAIRS, run_data, NULL, MEMORY},
+    {"atomics", PROBE_OF_PAIRS, run_atomics, verify_atomics, MEMORY},
+    {"atomics", PROBE_OF_MORE, run_atomics, verify_atomics, MEMORY},
+    {"copy", PROBE_OF_PAIRS, run_copy, verify_copy, QUEUES},
+    {"library", PROBE_OF_ALL, run_library, NULL,
+     "IRIS_CCL with variants that read, IRIS_BLAS=none"},
+    {"tiles", PROBE_OF_ALL, run_tiles, NULL, MEMORY},
+    {"bandwidth", PROBE_OF_PAIRS, run_rate, verify_rate, "HSA_ENABLE_SDMA=0"},
+    {NULL, PROBE_OF_PAIRS, NULL, NULL, NULL},
 };
 
 /* ---- Steps ---- */
@@ -712,9 +797,13 @@ static void print_result(const struct probe *probe,
 {
     const struct probe_found *worst = worst_of(probe);
 
+    char text[sizeof worst->text + 128];
+
     probe->shared->num_bad += worst->verdict != PROBE_OK;
-    print_verdict(probe, check->name, verdicts[worst->verdict], ms,
-                  worst->text);
+    snprintf(text, sizeof text, "%s%s%s", worst->text,
+             worst->verdict <= PROBE_UNREACHABLE ? "" : "; try ",
+             worst->verdict <= PROBE_UNREACHABLE ? "" : check->remedy);
+    print_verdict(probe, check->name, verdicts[worst->verdict], ms, text);
 }
 
 static iris_status_t do_step(struct probe *probe,
@@ -817,6 +906,12 @@ static iris_status_t do_all(struct probe *probe,
     return do_step(probe, check, *step - 1, &hung);
 }
 
+/* Large copies go to memory above 4 GiB of the heap. */
+static int64_t pad_bytes(const struct probe *probe)
+{
+    return probe->options.bytes >> 30 > 0 ? (int64_t)4 << 30 : 1;
+}
+
 static int rank_main(iris_t *iris, void *arg)
 {
     struct probe *template = arg;
@@ -824,6 +919,7 @@ static int rank_main(iris_t *iris, void *arg)
     struct probe_args *args = &probe.args;
     iris_status_t status;
     int64_t step = 0;
+    void *pad;
 
     probe.iris = iris;
     args->context = iris_device_context(iris);
@@ -833,6 +929,8 @@ static int rank_main(iris_t *iris, void *arg)
     if ((status = iris_stream_create(iris, &probe.stream)) != IRIS_OK ||
         (status = iris_calloc_typed(iris, 1, &args->board)) != IRIS_OK ||
         (status = iris_malloc(iris, args->bytes, (void **)&args->out)) !=
+            IRIS_OK ||
+        (status = iris_malloc(iris, (size_t)pad_bytes(&probe), &pad)) !=
             IRIS_OK ||
         (status = iris_malloc(iris, args->bytes, (void **)&args->in)) !=
             IRIS_OK) {
@@ -859,7 +957,8 @@ static int run_probe(struct probe *probe)
     iris_status_t status;
 
     iris_config_init(&config);
-    config.heap_bytes = 2 * probe->options.bytes + (64 << 20);
+    config.heap_bytes =
+        2 * probe->options.bytes + pad_bytes(probe) + (64 << 20);
     config.heap_bases_files = 0;
     if (getenv("IRIS_LOG_LEVEL") == NULL) {
         config.log_level = "warning";

@@ -7,6 +7,8 @@
 #define IRIS_TOOLS_PROBE_KERNELS_H
 
 #include <iris/device.h>
+#include <iris/device/core/float8.h>
+#include <iris/device/wg_ccl_tile.h>
 
 #define PROBE_MOST_RANKS 64
 #define PROBE_GRID 2u
@@ -26,6 +28,8 @@ enum probe_what {
     PROBE_BASE,
     PROBE_ID,
     PROBE_DATA,
+    PROBE_PRODUCT,
+    PROBE_FLOAT8,
     PROBE_NUM_WHATS
 };
 
@@ -64,6 +68,7 @@ struct probe_args {
     int32_t rank;
     int32_t num_ranks;
     int32_t peer;
+    iris_ccl_device_t handle; /* of the check `tiles` */
 };
 
 /* Notes in this rank's board if the two differ. Any lane. */
@@ -254,6 +259,75 @@ IRIS_TYPES(PROBE_COUNT, )
 IRIS_TYPES(PROBE_ATOMIC, )
 #undef PROBE_ATOMIC
 /* clang-format on */
+
+/* ---- What one workgroup computes ---- */
+
+/* clang-format off */
+/* A product of tiles, by matrix instructions where the GPU has them. For f32:
+ * void probe_product_f32(...). */
+#define PROBE_PRODUCT_OF(name, c_type, DTYPE)                                  \
+    IRIS_DEVICE void probe_product_##name(iris_wg_t wg, iris_dev_t dev,        \
+                                          struct probe_board *board,           \
+                                          iris_tile_sums_t *sums)              \
+    {                                                                          \
+        c_type *a = (c_type *)board->in, *c = a + 512;                         \
+        iris_tile_t tile = iris_tile(a, 16, 32, 32, sizeof *a);                \
+        iris_wg_barrier(wg);                                                   \
+        IRIS_WG_LANES (wg, i, 512) { a[i] = probe_number_##name(2); }          \
+        iris_wg_barrier(wg);                                                   \
+        iris_wg_tile_sums_zero(wg, sums);                                      \
+        iris_wg_tile_product(wg, sums, tile,                                   \
+                             iris_tile(a, 32, 16, 16, sizeof *a), DTYPE);      \
+        iris_wg_tile_sums_put(wg, dev, sums,                                   \
+                              iris_tile(c, 16, 16, 16, sizeof *c), DTYPE,      \
+                              dev.rank);                                       \
+        iris_wg_barrier(wg);                                                   \
+        IRIS_WG_LANES (wg, i, 256) {                                           \
+            probe_expect(dev, board, PROBE_PRODUCT, 128,                       \
+                         (uint64_t)probe_float_##name(c[i]));                  \
+        }                                                                      \
+    }
+PROBE_PRODUCT_OF(f16, iris_f16_t, IRIS_DTYPE_F16)
+PROBE_PRODUCT_OF(bf16, iris_bf16_t, IRIS_DTYPE_BF16)
+PROBE_PRODUCT_OF(f32, float, IRIS_DTYPE_F32)
+#undef PROBE_PRODUCT_OF
+
+/* All numbers of the 8-bit types, to float and back. */
+#define PROBE_FLOAT8_OF(name)                                                  \
+    IRIS_WG_LANES (wg, i, 256) {                                               \
+        iris_##name##_t x;                                                     \
+        float value;                                                           \
+        x.bits = (uint8_t)i;                                                   \
+        value = iris_##name##_to_f32(x);                                       \
+        probe_expect(dev, args->board, PROBE_FLOAT8, value == value ? i : 0,   \
+                     value == value ? iris_##name##_from_f32(value).bits : 0); \
+    }
+/* clang-format on */
+
+/* Products, 8-bit floats, and collectives of workgroups: of the first half of
+ * `in` as a range, and of two tiles, which have gaps. One workgroup. */
+IRIS_KERNEL(probe_tiles, struct probe_args)
+{
+    IRIS_WG_LOCAL(iris_tile_sums_t, sums, 1);
+    iris_dev_t dev = iris_dev_init(args->context);
+    float *in = (float *)args->in, *out = (float *)args->out;
+    iris_wg_ccl_t ccl = iris_wg_ccl_begin(wg, &args->handle, 0);
+
+    probe_product_f16(wg, dev, args->board, sums);
+    probe_product_bf16(wg, dev, args->board, sums);
+    probe_product_f32(wg, dev, args->board, sums);
+    PROBE_FLOAT8_OF(f8e4m3)
+    PROBE_FLOAT8_OF(f8e5m2)
+    iris_wg_all_reduce(wg, &ccl, in, out, 256, IRIS_DTYPE_F32, IRIS_REDUCE_SUM);
+    for (int half = 0; half < 2; half++) {
+        size_t at = 256 + 16 * (size_t)half;
+
+        iris_wg_tile_all_reduce(wg, &ccl, iris_tile(in + at, 8, 16, 32, 4),
+                                iris_tile(out + at, 8, 16, 32, 4),
+                                IRIS_DTYPE_F32, IRIS_REDUCE_SUM);
+    }
+    iris_wg_ccl_end(wg, &ccl);
+}
 
 /* ---- Copies ---- */
 

@@ -36,7 +36,7 @@ IRIS_DEVICE iris_d_order_t iris_d_released(iris_d_order_t how)
         } else {
             __builtin_amdgcn_fence(__ATOMIC_RELEASE, "");
         }
-        __asm__ volatile("s_waitcnt vmcnt(0)" ::: "memory");
+        __asm__ volatile(IRIS_D_WAIT_MEMORY ::: "memory");
         how.sem = iris_d_acquires(how) ? IRIS_ACQUIRE : IRIS_RELAXED;
     }
 #endif
@@ -260,7 +260,7 @@ IRIS_DEVICE void iris_d_fence(iris_d_order_t how)
 IRIS_DEVICE void iris_d_wg_barrier(void)
 {
 #if IRIS_ON_HIP
-    __asm__ volatile("s_waitcnt vmcnt(0)" ::: "memory");
+    __asm__ volatile(IRIS_D_WAIT_MEMORY ::: "memory");
     __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
     __builtin_amdgcn_s_barrier();
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
@@ -304,7 +304,7 @@ IRIS_DEVICE uint64_t iris_d_zero_behind_fence(void)
 IRIS_DEVICE uint64_t iris_d_clock(void)
 {
 #if IRIS_ON_HIP
-    return __builtin_amdgcn_s_memrealtime();
+    return IRIS_D_REALTIME();
 #else
     uint64_t now;
 
@@ -352,9 +352,8 @@ IRIS_DEVICE uint32_t iris_d_wg_id(void)
 { return __builtin_amdgcn_workgroup_id_x(); }
 IRIS_DEVICE uint32_t iris_d_num_wgs(void)
 { return __builtin_amdgcn_grid_size_x() / __builtin_amdgcn_workgroup_size_x(); }
-/* HW_ID: bits 8 to 15 are compute unit, array and engine. XCC_ID: 4 bits. */
-IRIS_DEVICE uint32_t iris_d_cu_id(void)
-{ return __builtin_amdgcn_s_getreg(4 | 8 << 6 | 7 << 11); }
+IRIS_DEVICE uint32_t iris_d_cu_id(void) { return IRIS_D_CU_ID(); }
+/* XCC_ID: 4 bits. */
 IRIS_DEVICE uint32_t iris_d_xcc_id(void)
 { return IRIS_D_HAS_XCC ? __builtin_amdgcn_s_getreg(20 | 3 << 11) : 0; }
 #elif IRIS_ON_CUDA

@@ -6,14 +6,30 @@
 #ifndef IRIS_DEVICE_TARGET_HIP_H
 #define IRIS_DEVICE_TARGET_HIP_H
 
-/* The wait in iris_d_wg_barrier() is right for gfx9 only: later families count
- * stores separately from loads. Only the device pass knows the GPU, so the
- * check is made there. */
+/* IRIS_D_WAIT_MEMORY is right for these GPUs only: other families count loads and
+ * stores in other ways. Only the device pass knows the GPU, so the check is made
+ * there. */
 #if defined(__HIP_DEVICE_COMPILE__) && !defined(__gfx900__) &&              \
     !defined(__gfx906__) && !defined(__gfx908__) && !defined(__gfx90a__) && \
     !defined(__gfx940__) && !defined(__gfx941__) && !defined(__gfx942__) && \
-    !defined(__gfx950__)
-#error "Iris supports AMD Instinct GPUs of family gfx9; add this one's barrier"
+    !defined(__gfx950__) && !defined(__gfx1250__)
+#error \
+    "Iris supports AMD Instinct GPUs of family gfx9 and gfx1250; add this one"
+#endif
+
+/* Lanes of a wavefront. The wait until all loads and stores of this lane are
+ * complete. The clock. The number of this compute unit: HW_ID1 of WGP, array and
+ * engine; or HW_ID of compute unit, array and engine. */
+#if defined(__gfx1250__)
+#define IRIS_D_WAVE 32u
+#define IRIS_D_WAIT_MEMORY "s_wait_loadcnt 0x0\n\ts_wait_storecnt 0x0"
+#define IRIS_D_REALTIME() __builtin_amdgcn_s_sendmsg_rtnl(0x83)
+#define IRIS_D_CU_ID() __builtin_amdgcn_s_getreg(23 | 10 << 6 | 10 << 11)
+#else
+#define IRIS_D_WAVE 64u
+#define IRIS_D_WAIT_MEMORY "s_waitcnt vmcnt(0)"
+#define IRIS_D_REALTIME() __builtin_amdgcn_s_memrealtime()
+#define IRIS_D_CU_ID() __builtin_amdgcn_s_getreg(4 | 8 << 6 | 7 << 11)
 #endif
 
 #define IRIS_HOST_DEVICE \
@@ -54,6 +70,8 @@
 #if defined(__gfx940__) || defined(__gfx941__) || defined(__gfx942__) || \
     defined(__gfx950__)
 #define IRIS_D_SYSTEM_BITS " sc0 sc1"
+#elif defined(__gfx1250__)
+#define IRIS_D_SYSTEM_BITS " scope:SCOPE_SYS"
 #else
 #define IRIS_D_SYSTEM_BITS ""
 #endif

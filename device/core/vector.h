@@ -113,9 +113,7 @@ IRIS_DEVICE void iris_d_past_fence(void)
  * have fewer. */
 #if IRIS_ON_CPU
 #define IRIS_D_WAVE 1u
-#elif IRIS_ON_HIP
-#define IRIS_D_WAVE 64u
-#else
+#elif !IRIS_ON_HIP
 #define IRIS_D_WAVE 32u
 #endif
 

@@ -12,9 +12,9 @@
 
 /* ---- Wavefronts ------------------------------------------------------------
  *
- * A wavefront is 64 lanes of a workgroup on AMD, a warp of 32 on NVIDIA, and on
- * the CPU the workgroup's thread. The last one of a workgroup may have fewer.
- * Kernels give wavefronts work of their own by iris_wave_id():
+ * A wavefront is 64 lanes of a workgroup on AMD (32 on gfx1250), a warp of 32 on
+ * NVIDIA, and on the CPU the workgroup's thread. The last one of a workgroup may
+ * have fewer. Kernels give wavefronts work of their own by iris_wave_id():
  *
  *     for (size_t r = iris_wave_id(wg); r < rows; r += iris_num_waves(wg)) {
  *         float sum = 0;

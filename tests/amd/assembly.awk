@@ -170,6 +170,7 @@ function leads(from, goal, stop,    i) {
 
 { sub(/;.*/, "") } # comments
 NF == 0 { next }
+gpu == "gfx1250" { translate() }
 $1 ~ /^flat_/ { wrong("accesses", $1) }
 $1 ~ /^s_(swappc|setpc|call)/ { wrong("calls", $1) }
 $1 ~ /^(scratch_|buffer_(load|store)_)/ { wrong("private", $1) }
@@ -192,6 +193,13 @@ $1 ~ /^s_endpgm/ { event("end", "") }
 $1 ~ /^s_branch/ { event("jump", $2) }
 $1 ~ /^s_cbranch/ { event("branch", $2) }
 $1 ~ /^s_sleep/ { event("sleep", $1) }
+$1 ~ /^s_wait_(load|store)cnt$/ && $2 == "0x0" {
+    event("wait", $1 ~ /load/ ? "load" : "store")
+}
+$1 == "s_wait_loadcnt" && $2 != "0x0" {
+    event("await", 16 * (length($2) > 3) + index("123456789abcdef", \
+        substr($2, length($2))))
+}
 $1 == "s_waitcnt" && /vmcnt\([0-9]+\)/ {
     sub(/.*vmcnt\(/, "")
     sub(/\).*/, "")
@@ -199,6 +207,39 @@ $1 == "s_waitcnt" && /vmcnt\([0-9]+\)/ {
 }
 $1 == "buffer_wbl2" { event("writeback", whole()) }
 $1 ~ /^buffer_(inv|wbinv)/ { event("invalidate", whole()) }
+
+# gfx1250's names for what gfx942 has, too. A workgroup is on one compute unit.
+function translate() {
+    if ($1 ~ /^(global|ds)_/) {
+        sub(/scope:SCOPE_SYS/, $1 ~ /_atomic_/ ? "sc1" : "sc0 sc1")
+        sub(/scope:SCOPE_DEV/, $1 ~ /_atomic_/ ? "" : "sc1")
+        sub(/th:TH_ATOMIC_RETURN/, "sc0")
+        sub(/th:TH_(LOAD|STORE)_NT/, "nt")
+        $0 = $0
+    }
+    if ($1 ~ /^global_atomic_/) {
+        sub(/_[biu]64/, "_x2", $1)
+        sub(/_[biu]32/, "", $1)
+    } else if ($1 ~ /^global_(load|store)_/) {
+        sub(/_b128$/, "_dwordx4", $1)
+        sub(/_b96$/, "_dwordx3", $1)
+        sub(/_b64$/, "_dwordx2", $1)
+        sub(/_b32$/, "_dword", $1)
+        sub(/_(b|u)16$/, $1 ~ /store/ ? "_short" : "_ushort", $1)
+        sub(/_(b|u)8$/, $1 ~ /store/ ? "_byte" : "_ubyte", $1)
+        sub(/_i16$/, "_sshort", $1)
+    }
+    if ($1 == "global_wb")
+        $0 = "buffer_wbl2 " substr($0, index($0, "sc"))
+    if ($1 == "global_inv")
+        $0 = "buffer_inv " substr($0, index($0, "sc"))
+    if ($1 == "s_barrier_signal")
+        $0 = "s_barrier"
+    if ($1 == "s_barrier_wait")
+        $0 = "s_nop"
+    sub(/^[ \t]*ds_load/, "ds_read")
+    sub(/^[ \t]*ds_store/, "ds_write")
+}
 
 function whole() { # the instruction with single spaces
     $1 = $1

@@ -34,7 +34,8 @@ amd_kernels() {
     done
 }
 
-# Compiles $1.hip for a GPU to $1.s: amd_compile NAME INCLUDES GPU COMPILER...
+# Compiles $1.hip for a GPU to $1.s: amd_compile NAME INCLUDES GPU COMPILER... No size
+# or index of a kernel may lose its upper half.
 # Code for gfx950 by a clang that has never heard of it is that of gfx942, whose
 # memory model is the same, out of what headers have for gfx950.
 amd_compile() {
@@ -44,7 +45,7 @@ amd_compile() {
         arch=(--offload-arch=gfx942 -U__gfx942__ -D__gfx950__)
     fi
     "$@" -x hip "${arch[@]}" --cuda-device-only -std=c++20 -O3 \
-        -DIRIS_I_IMAGE=1 -I"$includes" -I"$srcdir/include" \
+        -Werror=shorten-64-to-32 -DIRIS_I_IMAGE=1 -I"$includes" -I"$srcdir/include" \
         -I"$srcdir/tests" -S -o "$name.s" "$name.hip" >"$name.log" 2>&1
 }
 

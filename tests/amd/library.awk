@@ -22,6 +22,16 @@ BEGIN {
     says["steps"] = "steps of workgroups have barriers between them"
     says["records"] = "a record's place is taken at agent scope"
 
+    # How many barriers and releases the protocols of these kernels have.
+    split("reduce 7 29 matrix 7 29 move 7 29 reduce_f32_sum 7 29 move_near 7 " \
+        "29 once_f32_sum 3 15 packet 5 28 unordered 16 37 send_pairs 3 6 " \
+        "receive_pairs 3 9 wg_packet 9 33 wg_ring 21 76 wg_end 2 4 " \
+        "tile_wg_packet 13 49 batch_packet 4 15", have, " ")
+    for (i = 1; i in have; i += 3) {
+        least["barrier", "iris_k_ccl_" have[i]] = have[i + 1]
+        least["writeback", "iris_k_ccl_" have[i]] = have[i + 2]
+    }
+
     meets = "^iris_k_ccl_(reduce(_[a-z0-9]+_(sum|max))?|matrix|move(_near)?|unordered)$"
     plain_load = "^load global_load_(dwordx4|dword|[us](byte|short))(_d16.*)?$"
     plain_store = traced ? "^store global_store_(byte|dwordx4)(_d16.*)?$" : \
@@ -282,7 +292,7 @@ function check_clear(    i, found, seen) {
 # Polls of one are loads of 8 bytes, since what the compiler does not know it
 # would have to wait for at once.
 function check_packets(    i, n, region, pairs, first, next_one) {
-    rule("packets", gpu != "gfx90a" && leads("start",
+    rule("packets", gpu != "gfx90a" && kernel !~ /_tile_/ && leads("start",
         "^store global_store_dwordx4$", "^sleep "),
         "a packet that caches may keep")
     rule("packets", !next_of("^store global_store_dwordx4" \
@@ -297,7 +307,8 @@ function check_packets(    i, n, region, pairs, first, next_one) {
         pairs++
         events[i] = "load packet"
         for (n = 0; n < 2; n++)
-            rule("packets", !((i + n, 0) in looked_at) ||
+            # gfx1250's code uses data far behind, in another order than it stands.
+            rule("packets", (gpu != "gfx1250" && !((i + n, 0) in looked_at)) ||
                 !((i + n, 1) in compared), "a half of a packet is not used")
     }
     rule("packets", !pairs, "no packet is polled as a whole")
@@ -323,6 +334,25 @@ function check_steps(    packet) {
         "a step begins before all lanes have ended the one before")
     rule("steps", leads(packet, "^end ", "^barrier "),
         "a kernel goes on before all lanes have what they received")
+}
+
+# Of tiles that go through stages: a load of 16 bits with a sign is of what other
+# lanes may have stored.
+function check_tiles() {
+    rule("steps", leads("start", "^load global_load_(ubyte|ushort|dwordx4)",
+        "^barrier "), "a tile is read before all lanes have stored it")
+    rule("steps", leads("^store global_store_(byte|short|dwordx4)$",
+        "^load global_load_sshort", "^barrier "),
+        "lanes go on before all have stored the tile")
+}
+
+# A workgroup's use of a workspace, and the next.
+function check_end() {
+    workgroups++
+    rule("steps", leads(poll, "^atomic .*_add_x2", "^barrier "),
+        "a step is counted before all lanes have read the last one")
+    rule("steps", leads("^atomic .*_add_x2", poll, "^barrier "),
+        "a step is read before the last use has counted")
 }
 
 # Lanes combine other units than they have sent, and out may be in.
@@ -370,13 +400,19 @@ function contracts(    part) {
     if (kernel ~ /linspace/)
         return 0
     split($0, part, ",")
-    if (kernel ~ /^code_/ && part[2] ~ /^[ \t]*-/) # of a division of integers
+    if (kernel ~ /^code_|_tile_/ && part[2] ~ /^[ \t]*-/) # of a division of integers
         return 0
     return part[2] part[3] !~ /(^|[ \t])(-?[0-9]|0x)/ &&
         part[4] !~ /^[ \t]*0( |$)/
 }
 
 function check_ccl(    heard) {
+    if (kernel ~ /wg_ring$/)
+        return
+    if (kernel ~ /wg_end$/) {
+        check_end()
+        return
+    }
     collectives++
     check_collective()
     if (kernel ~ /_(send|receive)_pairs$/) {
@@ -388,6 +424,8 @@ function check_ccl(    heard) {
         check_packets()
     if (kernel ~ /wg_packet$/)
         check_steps()
+    if (kernel ~ /tile_wg_packet$/)
+        check_tiles()
     if (kernel ~ /batch_packet$/)
         check_batch()
     if (kernel !~ meets)
@@ -404,6 +442,12 @@ function check_ccl(    heard) {
 
 function check_library() {
     library++
+    if (!traced && ("barrier", kernel) in least) {
+        rule("barriers", number_of("^barrier ") < least["barrier", kernel],
+            number_of("^barrier ") " barriers, fewer than its protocol has")
+        rule("writeback", number_of("^writeback ") < least["writeback", kernel],
+            number_of("^writeback ") " releases, fewer than its protocol has")
+    }
     check_scopes()
     name_reports()
     if (kernel ~ /^iris_k_ccl_/)

@@ -188,3 +188,14 @@ mutant "records of a full buffer" records watch/record.h \
     's/if \(slot >= iris_d_trace_word\(dev, IRIS_CONTEXT_TRACE_MAX_EVENTS\)\) \{/if (0) {/'
 mutant "records whose number wraps around" records watch/record.h \
     's/if \(iris_d_record_full\(.*/if (0) {/'
+
+# Every barrier, release, order and scope of the files, one by one.
+for file in kernels/ccl_{pairs,channel} kernels/ccl_{meet,space,loose,batch,exchange} \
+    wg_ccl wg_ccl_tile wg/{tile,barrier} core/{signal,wait}; do
+    sweep "no barrier" $file.h 'iris_wg_barrier\(.*\);' 's/iris_wg_barrier\(.*\);//'
+    sweep "no release" $file.h 'iris_d_release_ahead\(\);' 's/iris_d_release_ahead\(\);//'
+    sweep relaxed $file.h 'IRIS_(RELEASE|ACQUIRE),' 's/IRIS_(RELEASE|ACQUIRE),/IRIS_RELAXED,/'
+    sweep "agent's scope" $file.h 'IRIS_SCOPE_SYSTEM' 's/IRIS_SCOPE_SYSTEM/IRIS_SCOPE_AGENT/'
+    sweep "word of agent's scope" $file.h 'iris_d_ccl_relaxed\(\)[,)]' \
+        's/iris_d_ccl_relaxed\(\)/iris_d_order(IRIS_RELAXED, IRIS_SCOPE_AGENT)/'
+done

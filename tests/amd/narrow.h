@@ -120,6 +120,46 @@ IRIS_KERNEL(iris_k_ccl_wg_packet, struct amd_wg_args)
     iris_wg_ccl_end(wg, &ccl);
 }
 NARROW(iris_k_ccl_wg_packet, struct amd_wg_args, (void)0)
+
+IRIS_KERNEL(iris_k_ccl_wg_ring, struct amd_wg_args)
+{
+    iris_wg_ccl_t ccl = iris_wg_ccl_begin(wg, &args->handle, wg.id);
+
+    iris_wg_all_reduce_ring(wg, &ccl, args->in, args->out, args->count,
+                            IRIS_DTYPE_F32, IRIS_REDUCE_SUM);
+}
+NARROW(iris_k_ccl_wg_ring, struct amd_wg_args, (void)0)
+
+/* Its workspace is given back, and taken again. */
+IRIS_KERNEL(iris_k_ccl_wg_end, struct amd_wg_args)
+{
+    iris_wg_ccl_t ccl = iris_wg_ccl_begin(wg, &args->handle, wg.id);
+
+    iris_wg_ccl_end(wg, &ccl);
+    ccl = iris_wg_ccl_begin(wg, &args->handle, wg.id);
+    ((uint64_t *)args->out)[iris_d_lane()] = ccl.ccl.epoch;
+}
+NARROW(iris_k_ccl_wg_end, struct amd_wg_args, (void)0)
+#endif
+
+#ifdef AMD_NARROW_ccl_tile /* tiles that go through stages, and a word behind */
+#include <iris/device/wg_ccl_tile.h>
+struct amd_tile_args {
+    iris_ccl_device_t handle;
+    iris_tile_t in;
+    iris_tile_t out;
+    const int16_t *beside; /* what other lanes may have stored in out */
+    int32_t *behind;
+};
+IRIS_KERNEL(iris_k_ccl_tile_wg_packet, struct amd_tile_args)
+{
+    iris_wg_ccl_t ccl = iris_wg_ccl_begin(wg, &args->handle, wg.id);
+
+    iris_wg_tile_all_reduce_one_shot(wg, &ccl, args->in, args->out,
+                                     IRIS_DTYPE_F32, IRIS_REDUCE_SUM);
+    args->behind[iris_d_lane()] = args->beside[iris_d_lane()];
+}
+NARROW(iris_k_ccl_tile_wg_packet, struct amd_tile_args, (void)0)
 #endif
 
 #ifdef AMD_NARROW_ccl_batch /* with IRIS_MAX_LANES at most 256 */

@@ -65,27 +65,39 @@ IRIS_WORD_TYPES(ROW, )
 #endif
 #undef ROW
 
+/* A tile that another workgroup has marked as ready. */
+IRIS_KERNEL(code_wait_wg_await, struct protocol_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    uint32_t lane = iris_d_lane();
+
+    iris_wg_tile_await(wg, dev, args->signal, args->value);
+    AFTER;
+}
+
 /* code_set_<how>: several signals. Their number is a constant, since a wait for
  * none of them acquires nothing. */
-#define SET 3
+#define SIGNALS 3
 #define ROW(how, call)                                                         \
     IRIS_KERNEL(code_set_##how, struct protocol_args)                          \
     {                                                                          \
         iris_dev_t dev = iris_dev_init(args->context);                         \
         uint32_t lane = iris_d_lane();                                         \
         const uint64_t *set = args->signal + lane;                             \
-        size_t indices[SET];                                                   \
+        size_t indices[SIGNALS];                                               \
         if (call) {                                                            \
             AFTER;                                                             \
         }                                                                      \
         (void)indices;                                                         \
     }
-ROW(any, iris_wait_until_any(dev, set, SET, NULL, args->cmp, args->value) < SET)
-ROW(some, iris_wait_until_some(dev, set, SET, NULL, args->cmp, args->value,
+ROW(any, iris_wait_until_any(dev, set, SIGNALS, NULL, args->cmp, args->value) <
+             SIGNALS)
+ROW(some, iris_wait_until_some(dev, set, SIGNALS, NULL, args->cmp, args->value,
                                indices) > 0)
-ROW(all, (iris_wait_until_all(dev, set, SET, NULL, args->cmp, args->value), 1))
-ROW(test_any, iris_test_any(dev, set, SET, NULL, args->cmp, args->value) < SET)
-ROW(test_all, iris_test_all(dev, set, SET, NULL, args->cmp, args->value))
+ROW(all, (iris_wait_until_all(dev, set, SIGNALS, NULL, args->cmp, args->value), 1))
+ROW(test_any, iris_test_any(dev, set, SIGNALS, NULL, args->cmp, args->value) <
+                  SIGNALS)
+ROW(test_all, iris_test_all(dev, set, SIGNALS, NULL, args->cmp, args->value))
 #undef ROW
 #endif
 
@@ -133,6 +145,16 @@ IRIS_KERNEL(code_signal_wg_tile_put_add, struct protocol_args)
 
 /* The trap of the memory model: all lanes store, all come together, one says
  * so. */
+IRIS_KERNEL(code_signal_wg_ready, struct protocol_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+
+    IRIS_WG_LANES(wg, i, args->count) {
+        iris_store_u16(dev, args->data + i, (uint16_t)i, args->peer);
+    }
+    iris_wg_tile_ready(wg, dev, args->signal, args->value);
+}
+
 IRIS_KERNEL(code_signal_wg_stores, struct protocol_args)
 {
     iris_dev_t dev = iris_dev_init(args->context);

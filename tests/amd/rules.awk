@@ -11,8 +11,8 @@ BEGIN {
     says["accesses"] = "memory is reached by global_*, never flat_*"
     says["calls"] = "no kernel calls a function"
     says["private"] = "no scratch memory; LDS where lanes share it"
-    says["barriers"] = "s_barrier comes after vmcnt(0) and no later store"
-    says["writeback"] = "vmcnt(0) between write-back and the write it is for"
+    says["barriers"] = "s_barriers are all there, behind vmcnt(0), no store between"
+    says["writeback"] = "releases are all there, and vmcnt(0) behind each"
     says["float"] = "float atomics are compare-and-swap loops"
     says["orders"] = "cache operations and waits of every order and scope"
     says["bits"] = "each access has the cache bits of its scope"
@@ -36,7 +36,7 @@ BEGIN {
         invalidate["AGENT"] = "buffer_inv sc1"
         load_bits["SYSTEM"] = store_bits["SYSTEM"] = "sc0 sc1"
         load_bits["AGENT"] = store_bits["AGENT"] = "sc1"
-        load_bits["WG"] = store_bits["WG"] = "sc0"
+        load_bits["WG"] = store_bits["WG"] = gpu == "gfx1250" ? "" : "sc0"
         load_bits["NT"] = store_bits["NT"] = "nt"
         atomic_bits["SYSTEM"] = "sc1"
     }
@@ -89,7 +89,7 @@ function check_barriers(    i, waited, flush) {
     flush = kernel ~ /_flush$/
     rule("bulk", flush && !next_of("^barrier ", 0), "a flush has no s_barrier")
     for (i = 1; i <= count; i++) {
-        if (kinds[i] == "wait")
+        if (kinds[i] == "wait" && texts[i] != "load")
             waited = 1
         else if (events[i] ~ /^(label|writeback|store|atomic) /)
             waited = 0
@@ -214,11 +214,17 @@ function check_wait(    i) {
     waited_for++
     check_system("waits")
     check_polls("waits")
-    if (kernel ~ /^code/)
+    if (kernel ~ /_wg_/) # of its leader
+        rule("waits", leads(poll, "^barrier ", acquire "|" poll),
+            "a look that holds acquires nothing")
+    else if (kernel ~ /^code/)
         check_first_poll()
+    rule("waits", kernel ~ /_wg_/ && leads("start", data_load, "^barrier "),
+        "lanes go on before one has waited")
     rule("waits", leads("^invalidate ", poll, nothing),
         "empties caches between looks")
-    if (gpu == "gfx90a") # whose stores have no bits to know them by
+    # Of gfx90a stores have no bits to know them by; behind a leader is more.
+    if (gpu == "gfx90a" || kernel ~ /_wg_/)
         return
     # The report of a wait that is given up.
     for (i = 1; i <= count; i++)
@@ -321,8 +327,8 @@ function check_rank_barrier(    first, look) {
 }
 
 # What the stores of a loop's two rounds, and of the one behind it, wait for has
-# a round of loads and one of stores behind it (device/wg/wg.h). Without rounds four
-# loads are under way.
+# a round of loads and one of stores behind it (device/wg/wg.h); gfx1250 counts loads
+# alone. Without rounds four loads are under way.
 function check_bulk(    i, waited, deep) {
     bulks++
     for (i = 1; i <= count; i++) {
@@ -331,7 +337,7 @@ function check_bulk(    i, waited, deep) {
         else if (events[i] ~ /^(wait|label) /)
             waited = 0
         else if (events[i] ~ /^store global_store_dwordx4$/)
-            deep += waited >= (bulk_depth ? 2 * bulk_depth : 3)
+            deep += waited >= bulk_depth * (gpu == "gfx1250" ? 1 : 2) && waited > 2
     }
     rule("bulk", deep < (bulk_depth ? 3 * bulk_depth : 4),
         deep + 0 " stores of 16 bytes have enough under way behind them")
@@ -342,6 +348,8 @@ function check_bulk(    i, waited, deep) {
 # lane may multiply before all have shared, or share before all have multiplied.
 function check_product(type,    shared) {
     products++
+    if (gpu == "gfx1250") # by the loop
+        return
     shared = "^share ds_write_b(16|128)"
     rule("products", number_of("^matrix v_mfma_f32_16x16x" \
         (type == "f32" ? "4" : "16") "_?" type "(_1k)?$") \
@@ -382,7 +390,7 @@ function check_kernel(    part, name) {
     kernels++
     check_barriers()
     check_floats()
-    rule("writeback", leads("^writeback ", write, "^wait "),
+    rule("writeback", leads("^writeback ", write, "^wait (store)?$"),
         "a write does not wait for the write-back")
     name = kernel
     sub(/_ACQ_REL_/, "_ACQREL_", name)

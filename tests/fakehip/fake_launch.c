@@ -51,7 +51,7 @@ FAKE_EXPORT hipError_t hipDeviceGetAttribute(int *value_p,
         *value_p = (int)fake_setting("FAKEHIP_CUS", 4);
         return hipSuccess;
     case hipDeviceAttributeWarpSize:
-        *value_p = 64;
+        *value_p = fake_quirk("wave32") ? 32 : 64;
         return hipSuccess;
     case hipDeviceAttributeComputeCapabilityMajor:
         *value_p = 9;

@@ -24,6 +24,7 @@
  *   FAKEHIP_FAIL     calls that fail; see fakehip_fail()
  *   FAKEHIP_QUIRKS   what some HIP runtimes do, by name, with commas; "name:2":
  *                    the first two times in this process
+ *     wave32         wavefronts have 32 lanes, as gfx1250's
  *     wrong-memory   what a peer's handle maps is other memory
  *     one-uuid       partitions of a GPU have one UUID, too
  *     no-ipc         hipIpcGetMemHandle() fails
