@@ -233,7 +233,7 @@ src/backend_sim/stream.c pthread_cond_wait: workers, for a kernel, its end, a co
 src/backend_sim/stream.c pthread_cond_timedwait: the same; a wait's sleep
 src/check/weak_schedule.c pthread_cond_timedwait: a workgroup, for its turn
 src/control/table.c iris_i_futex_wait: a wait's sleep
-src/control/mail.c poll: a wait's sleep
+src/control/control.c poll: a wait's sleep
 src/control/hub.c iris_i_futex_wait: a thread, for something to send
 src/control/hub.c poll: a thread that serves connections until it is told to end
 src/transport/bell.c ppoll: the same, the proxy

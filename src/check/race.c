@@ -616,8 +616,8 @@ static void add_outside(struct iris_race *race,
 
 /* Forgets the work of a call that failed; or that of a stream that the host has
  * synchronized, once no work is to begin that was enqueued before: the `id` of
- * ended work is that of the last call until then. Of two that have ended on a
- * stream, with the same memory, the later stands for both. */
+ * ended work is that of the last call until then. If two works of one stream and
+ * the same memory have ended, the later stands for both. */
 static void forget_outside(struct iris_race *race,
                            const struct iris_host_event *event, bool failed)
 {

@@ -230,7 +230,7 @@ static iris_status_t open_check(iris_t *iris)
 }
 
 #define HELLO_MAGIC 0x49726973u
-#define HELLO_VERSION 12u
+#define HELLO_VERSION 13u
 
 /* Whether to go on waiting for work: fails after the loss of a peer. */
 static iris_status_t check_fate(void *arg)

@@ -192,7 +192,7 @@ static struct iris_post_id make_post_id(const struct iris_members *members,
 
 static struct iris_place *place_of(const struct iris_members *members)
 {
-    return iris_i_segment_place(members->control->segment, members->place);
+    return iris_i_segment_place(members->control->records, members->place);
 }
 
 static int has_posted(const struct iris_members *members, int rank)
@@ -259,12 +259,6 @@ int iris_i_agree_all_called(const struct iris_members *members)
 #define PLACE_BITS 8
 #define RANK_BITS 16
 
-static uint64_t make_word(int place, int rank, uint64_t seq)
-{
-    return seq << (PLACE_BITS + RANK_BITS) | (uint64_t)place << RANK_BITS |
-           ((uint64_t)rank + 1);
-}
-
 static int get_rank(uint64_t word)
 {
     return (int)(word & ((1u << RANK_BITS) - 1)) - 1;
@@ -286,11 +280,6 @@ static void show_wait(const struct iris_members *members, uint64_t word)
     }
     control->own.waits = word;
     iris_i_control_publish(control, IRIS_SHOW_WAITS, &control->own);
-}
-
-static void leave_circle(const struct iris_members *members)
-{
-    show_wait(members, 0);
 }
 
 /* The waits of the other ranks in a circle, starting with the awaited rank. */
@@ -332,14 +321,6 @@ static int follow_waits(struct iris_control *control, int absent,
             find_awaited(control, absent, &circle_p->words[circle_p->count++]);
     }
     return absent >= 0;
-}
-
-/* Whether two walks found the same waits. */
-static int are_same(const struct circle *one, const struct circle *other)
-{
-    return one->count == other->count &&
-           memcmp(one->words, other->words,
-                  (size_t)one->count * sizeof one->words[0]) == 0;
 }
 
 /* "group 1 (ranks 0, 2)", in at least 32 bytes. */
@@ -421,10 +402,15 @@ iris_status_t iris_i_circle_check(const struct iris_members *members,
     struct iris_control *control = members->control;
     struct circle circle, again;
 
-    show_wait(members, make_word(members->place, absent, members->seq));
+    show_wait(members, members->seq << (PLACE_BITS + RANK_BITS) |
+                           (uint64_t)members->place << RANK_BITS |
+                           ((uint64_t)absent + 1));
     return follow_waits(control, absent, &circle) &&
                    follow_waits(control, absent, &again) &&
-                   are_same(&circle, &again) && !has_posted(members, absent)
+                   circle.count == again.count &&
+                   memcmp(circle.words, again.words,
+                          (size_t)circle.count * sizeof circle.words[0]) == 0 &&
+                   !has_posted(members, absent)
                ? fail_circle(members, call, absent, &circle)
                : IRIS_OK;
 }
@@ -800,7 +786,7 @@ static iris_status_t wait_for_all(struct iris_members *members,
         status = wait.ending;
     }
     if (wait.begin_ns != 0) {
-        leave_circle(members);
+        show_wait(members, 0);
     }
     iris_i_wait_end(&wait, status);
     if (status == IRIS_ERR_INTERRUPTED && !wait.by_fate) {

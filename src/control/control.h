@@ -130,8 +130,7 @@ struct iris_sender {
 struct iris_mail;
 struct iris_hub;
 struct iris_record;
-struct iris_records;
-struct iris_segment;
+struct iris_table;
 
 struct iris_control {
     const struct iris_log *log;
@@ -148,14 +147,13 @@ struct iris_control {
                               * NULL: there are no interrupts */
     int serves; /* ranks of other processes reach each other through this
                  * one, so it has to stay until they have closed */
-    const char *called;           /* the name in `own`, a string of the
+    const char *called;         /* the name in `own`, a string of the
                                    * call's type */
-    struct iris_shown own;        /* the state that this rank has published */
-    struct iris_mail *mail;       /* the ranks and their processes */
-    struct iris_record *record;   /* this rank's flight record; NULL: none */
-    struct iris_segment *segment; /* the table of this node */
-    struct iris_records *records; /* in it */
-    struct iris_hub *hub;         /* of this node; NULL: another rank has it, or
+    struct iris_shown own;      /* the state that this rank has published */
+    struct iris_mail *mail;     /* the ranks and their processes */
+    struct iris_record *record; /* this rank's flight record; NULL: none */
+    struct iris_table *records; /* the table of this node */
+    struct iris_hub *hub;       /* of this node; NULL: another rank has it, or
                                    * the job has one node */
 };
 
@@ -207,10 +205,6 @@ int iris_i_control_alive(struct iris_control *control, int rank);
 /* The rank that led a node, and with whose death `rank`, which is alive() no
  * more, was cut off; -1: `rank` ended by itself. */
 int iris_i_control_find_cut(struct iris_control *control, int rank);
-
-/* "9 to 15": the ranks that a leader's death cuts off from this one. */
-void iris_i_control_list_far(struct iris_control *control, int leader,
-                             char *text, size_t bytes);
 
 /* 1 if the rank is in another process. `control` may be NULL: 0. */
 int iris_i_control_is_remote(struct iris_control *control, int rank);
@@ -355,7 +349,7 @@ int iris_i_bootstrap_env_applies(const struct iris_settings *settings);
 iris_status_t iris_i_bootstrap_env(const struct iris_settings *settings,
                                    struct iris_bootstrap *bootstrap_p);
 
-/* ---- mail.c ---- */
+/* ---- control.c: endpoints ---- */
 
 /* One rank's endpoint for messages with descriptors after the rendezvous: a
  * datagram socket with a name that the system chose. It trusts only the
@@ -465,12 +459,12 @@ struct iris_rendezvous {
     int *socks; /* rank 0: connections to the peers, or -1; others: NULL */
     iris_status_t announced; /* rank 0: whether it could tell every peer */
     char announced_message[IRIS_MESSAGE_BYTES];
-    struct iris_hello *hellos;    /* magic 0: that rank has not come; NULL:
+    struct iris_hello *hellos;  /* magic 0: that rank has not come; NULL:
                                    * not received yet */
-    int has_shared_hellos;        /* they belong to rank 0, a thread of this
+    int has_shared_hellos;      /* they belong to rank 0, a thread of this
                                    * process, which keeps them until all have
                                    * sent their final status */
-    struct iris_segment *segment; /* one reference, owned by the caller */
+    struct iris_table *segment; /* one reference, owned by the caller */
 };
 
 /* Acquires everything that the rendezvous needs, before anything else: a rank
@@ -575,7 +569,7 @@ struct iris_waiter iris_i_peers_waiter(struct iris_control *control);
 struct iris_verdict {
     int32_t status;
     int32_t pid;      /* rank 0's process */
-    uint64_t control; /* address of its struct iris_segment, for threads of
+    uint64_t control; /* address of its struct iris_table, for threads of
                        * that process */
     uint64_t hellos;  /* address of its hellos, if iris_spawn() has made all
                        * ranks as threads; they then get none by the socket */
@@ -745,7 +739,7 @@ void iris_i_agree_begin(struct iris_control *control,
 /* Resets the count of calls that peers see, which includes those of init. */
 void iris_i_agree_reset(struct iris_control *control);
 
-/* ---- stream_socket.c ---- */
+/* ---- links.c ---- */
 
 /* How ranks connect: not at all in a job of one node; by local sockets if nodes
  * are simulated on one host; else by TCP. */
@@ -789,10 +783,6 @@ enum iris_proof_result iris_i_dial_step(struct iris_dial *dial,
                                         const struct iris_secret *key,
                                         const void *claims, size_t bytes);
 
-/* A connection of the job, whose receiver may be stopped for any time. The
- * system does not end it while it answers; see iris_i_stream_answers(). */
-void iris_i_stream_settle(int sock);
-
 /* Whether the other host has not answered the last packet yet. */
 int iris_i_stream_is_silent(int sock);
 
@@ -801,12 +791,6 @@ struct iris_stream_check {
     int64_t next_ns;   /* time of the next look */
     int64_t silent_ns; /* time since which it leaves packets unanswered */
 };
-
-/* 0: the other host has not answered packets for IRIS_CUT_MS - 1 s. A host
- * whose process is stopped answers. Looks seldom, so it may be called often. */
-int iris_i_stream_answers(struct iris_stream_check *check, int sock);
-
-/* ---- links.c ---- */
 
 /* links.c describes the states and the protocol. */
 enum iris_link_state {
@@ -1003,22 +987,13 @@ iris_status_t iris_i_rendezvous_hear(void *arg);
 
 /* ---- control.c: opening ---- */
 
-/* A rank's descriptors for a hub; -1: none. Every rank of a job of several nodes
- * opens them before the rendezvous, so that all ranks learn of a failure. */
-struct iris_control_fds {
-    int listener;
-    int wake; /* an eventfd */
-};
-#define IRIS_CONTROL_NO_FDS \
-    {                       \
-        -1, -1              \
-    }
-
 /* The parts that a rank opens before the rendezvous, because its hello
- * announces them. */
+ * announces them; NULL and -1: none. In a job of several nodes every rank opens
+ * those of a hub, so that all ranks learn of a failure. */
 struct iris_control_parts {
-    struct iris_endpoint *endpoint; /* NULL: no messages will be sent */
-    struct iris_control_fds fds;
+    struct iris_endpoint *endpoint; /* for messages */
+    int listener;                   /* of a hub */
+    int wake;                       /* an eventfd of a hub */
 };
 
 /* Listens if there are other nodes; *hello_p announces that to them.
@@ -1038,7 +1013,7 @@ iris_status_t iris_i_control_open(const struct iris_log *log,
 
 #define IRIS_CONTROL_NO_PARTS      \
     {                              \
-        .fds = IRIS_CONTROL_NO_FDS \
+        .listener = -1, .wake = -1 \
     }
 
 /* Closes parts that no control plane took over. */

@@ -46,14 +46,9 @@
  * the loss of the node (IRIS_LINK_MOST). */
 #define PENDING_MOST (IRIS_LINK_MOST / 2)
 
-static struct iris_records *get_records(const struct iris_hub *hub)
-{
-    return &hub->table->records;
-}
-
 static struct iris_board *get_board(const struct iris_hub *hub, int rank)
 {
-    return iris_i_records_board(get_records(hub), rank);
+    return iris_i_records_board(hub->table, rank);
 }
 
 static struct iris_place *place_of_hub(const struct iris_hub *hub, int place)
@@ -68,7 +63,7 @@ static void wake_receiver(const struct iris_hub *hub)
     (void)!write(hub->wake, &one, sizeof one);
 }
 
-/* The log is written without the lock: whoever reads stderr may be slow. */
+/* The log is written without the lock, since the reader of stderr may be slow. */
 static void lock_hub(struct iris_hub *hub) IRIS_ACQUIRES(hub->lock)
 {
     pthread_mutex_lock(&hub->lock);
@@ -159,8 +154,7 @@ static void put_shown(struct iris_hub *hub, int rank, unsigned parts,
 
 static void put_fails(struct iris_hub *hub)
 {
-    uint64_t places =
-        atomic_exchange(&iris_i_records_header(get_records(hub))->new_fails, 0);
+    uint64_t places = atomic_exchange(&hub->table->header->new_fails, 0);
     struct iris_message_head head;
 
     for (int place = 0; place < IRIS_PLACES; place++) {
@@ -240,8 +234,7 @@ static void put_row_piece(void *arg, const struct iris_message_head *head,
 static void put_row(struct iris_hub *hub, int rank)
 {
     hub->has_dropped = 0;
-    iris_i_row_send(get_records(hub), rank, &hub->hashes[rank], put_row_piece,
-                    hub);
+    iris_i_row_send(hub->table, rank, &hub->hashes[rank], put_row_piece, hub);
     if (hub->has_dropped) {
         hub->hashes[rank] = 0; /* comes again as a whole */
     }
@@ -277,8 +270,7 @@ static void put_rank(struct iris_hub *hub, int rank)
 
 static void put_new(struct iris_hub *hub) IRIS_REQUIRES(hub->lock)
 {
-    struct iris_records_header *header =
-        iris_i_records_header(get_records(hub));
+    struct iris_records_header *header = hub->table->header;
 
     for (int word = 0; word < (hub->num_ranks + 63) / 64; word++) {
         uint64_t ranks = atomic_exchange(&header->new_ranks[word], 0);
@@ -339,7 +331,7 @@ static int has_ended(const struct iris_hub *hub, int rank)
 static void note_end(struct iris_hub *hub, int rank)
 {
     atomic_store(&get_board(hub, rank)->ended, 1);
-    iris_i_records_mark(get_records(hub), rank, IRIS_SHOW_ENDED, 0);
+    iris_i_records_mark(hub->table, rank, IRIS_SHOW_ENDED, 0);
 }
 
 /* Finds processes of this machine that have ended. A child of a dead leader may
@@ -380,8 +372,7 @@ static int have_mates_ended(const struct iris_hub *hub)
 
 static int has_new(const struct iris_hub *hub)
 {
-    struct iris_records_header *header =
-        iris_i_records_header(get_records(hub));
+    struct iris_records_header *header = hub->table->header;
     uint64_t found = atomic_load(&header->new_fails);
 
     for (int word = 0; word < (hub->num_ranks + 63) / 64; word++) {
@@ -392,8 +383,7 @@ static int has_new(const struct iris_hub *hub)
 
 static void sleep_sender(struct iris_hub *hub)
 {
-    struct iris_records_header *header =
-        iris_i_records_header(get_records(hub));
+    struct iris_records_header *header = hub->table->header;
     unsigned seen = atomic_load(&header->hub_wakes);
 
     atomic_store(&header->hub_sleeps, 1);
@@ -464,7 +454,7 @@ static void end_rank(struct iris_hub *hub, int rank)
 
     iris_i_board_read(get_board(hub, rank), IRIS_SHOW_STATE, &shown);
     if (shown.state != IRIS_RANK_FINALIZED) {
-        iris_i_row_end(get_records(hub), rank, ended->pid, ended->host);
+        iris_i_row_end(hub->table, rank, ended->pid, ended->host);
     }
 }
 
@@ -529,7 +519,7 @@ int iris_i_hub_apply(struct iris_hub *hub, int leader,
         return 1;
     case IRIS_MESSAGE_ROW:
     case IRIS_MESSAGE_ROW_END:
-        iris_i_row_take(get_records(hub), head, body, &hub->rows[head->from]);
+        iris_i_row_take(hub->table, head, body, &hub->rows[head->from]);
         return 1;
     default:
         return 0;
@@ -620,7 +610,6 @@ static void note_lost(void *arg, struct iris_link *link,
 /* Takes one message of a link. 0: it has no message, or it is over. */
 static int take_message(struct iris_hub *hub, struct iris_link *link)
 {
-    char why[IRIS_MESSAGE_WHY_BYTES] = "its message makes no sense";
     struct iris_message_head head;
     enum iris_session_taken taken;
     const void *data;
@@ -640,16 +629,15 @@ static int take_message(struct iris_hub *hub, struct iris_link *link)
         return 0;
     }
     if (taken == IRIS_SESSION_RECORD &&
-        iris_i_message_take(data, bytes, hub->num_ranks, &head, why) ==
-            (int)bytes &&
+        iris_i_message_take(data, bytes, hub->num_ranks, &head) == bytes &&
         iris_i_hub_apply(hub, link->rank, &head,
                          (const unsigned char *)data + sizeof head)) {
         return 1;
     }
     iris_i_warning(hub->log,
                    "rank %d sends data that is not a message of the control "
-                   "plane (%s); its connection is closed",
-                   link->rank, why);
+                   "plane; its connection is closed",
+                   link->rank);
     give_up_link(hub, link, NULL);
     return 0;
 }
@@ -987,16 +975,16 @@ iris_status_t iris_i_hub_open(struct iris_control *control,
     hub->rank = control->rank;
     hub->num_ranks = control->num_ranks;
     hub->mail = control->mail;
-    hub->table = control->segment;
+    hub->table = control->records;
     hub->wake = -1;
     status = iris_i_hub_make(hub);
     if (status != IRIS_OK) {
         free(hub);
         return status;
     }
-    hub->wake = parts->fds.wake;
-    status = open_links(hub, rendezvous, parts->fds.listener);
-    parts->fds = (struct iris_control_fds)IRIS_CONTROL_NO_FDS;
+    hub->wake = parts->wake;
+    status = open_links(hub, rendezvous, parts->listener);
+    parts->listener = parts->wake = -1;
     if (status == IRIS_OK) {
         status = start_threads(hub);
         wake_receiver(hub); /* it connects to the other leaders */
@@ -1020,7 +1008,7 @@ void iris_i_hub_close(struct iris_hub *hub, int stay_ms)
 {
     hub->close_by_ns = iris_i_deadline(stay_ms);
     atomic_store(&hub->closing, 1);
-    iris_i_records_tell_hub(get_records(hub), 1);
+    iris_i_records_tell_hub(hub->table, 1);
     pthread_join(hub->sender, NULL);
     pthread_join(hub->receiver, NULL);
     iris_i_hub_free(hub);

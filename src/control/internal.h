@@ -69,37 +69,25 @@ void iris_i_place_wake(struct iris_place *place);
 /* The control segment: a small piece of shared memory with the records of a
  * node's ranks, followed by the places where they post. */
 
-/* This process's reference to the segment. Threads that are ranks share one, so
- * that they share addresses, too. */
-struct iris_segment {
-    atomic_int refs;
-    int num_ranks;
-    int fd;
-    size_t bytes;
-    void *base;
-    struct iris_records records; /* at its start */
-};
-
 /* Makes the segment for a job of num_ranks, with one reference.
  * IRIS_ERR_NO_MEMORY, IRIS_ERR_LIMIT, IRIS_ERR_SYSTEM */
 iris_status_t iris_i_segment_create(int num_ranks,
-                                    struct iris_segment **segment_p);
+                                    struct iris_table **segment_p);
 
 /* Maps a segment of another process; takes over `fd` on success. */
 iris_status_t iris_i_segment_attach(int fd, int num_ranks,
-                                    struct iris_segment **segment_p);
+                                    struct iris_table **segment_p);
 
-void iris_i_segment_retain(struct iris_segment *segment, int refs);
+void iris_i_segment_retain(struct iris_table *segment, int refs);
 
 /* Drops a reference; the last one unmaps. `segment` may be NULL. */
-void iris_i_segment_release(struct iris_segment *segment);
+void iris_i_segment_release(struct iris_table *segment);
 
-struct iris_place *iris_i_segment_place(struct iris_segment *segment,
-                                        int place);
+struct iris_place *iris_i_segment_place(struct iris_table *segment, int place);
 
 /* Commits memory to a place; the first place has it from the start.
  * IRIS_ERR_NO_MEMORY */
-iris_status_t iris_i_segment_commit_place(struct iris_segment *segment,
+iris_status_t iris_i_segment_commit_place(struct iris_table *segment,
                                           int place);
 
 /* ---- table.c: boards ---- */
@@ -140,11 +128,9 @@ void iris_i_board_write(struct iris_board *board, unsigned parts,
 void iris_i_board_read(const struct iris_board *board, unsigned parts,
                        struct iris_shown *shown_p);
 
-/* ---- mail.c ---- */
+/* ---- control.c ---- */
 
-/* The ranks of one machine, and messages with descriptors between them. All
- * control planes share this code. */
-
+/* The ranks of the job, seen from this one. */
 struct iris_mail {
     struct iris_endpoint *endpoint; /* NULL: no messages are sent */
     int num_ranks;
@@ -162,19 +148,6 @@ struct iris_mail {
     } * ranks;
 };
 
-/* From the ranks' hellos. IRIS_ERR_NO_MEMORY */
-iris_status_t iris_i_mail_open(struct iris_mail *mail,
-                               const struct iris_rendezvous *rendezvous);
-
-/* Watches every other process of this machine by a pidfd. It becomes readable
- * once the process has ended, also as a zombie and also if a child holds its
- * descriptors, and is immune to reuse of the pid. IRIS_ERR_PEER_LOST,
- * IRIS_ERR_LIMIT */
-iris_status_t iris_i_mail_watch(struct iris_mail *mail);
-
-/* Closes the endpoint, too. */
-void iris_i_mail_close(struct iris_mail *mail);
-
 int iris_i_mail_alive(const struct iris_mail *mail, int rank);
 
 /* A rank of this machine whose process is stopped by a signal or a debugger, for
@@ -182,18 +155,6 @@ int iris_i_mail_alive(const struct iris_mail *mail, int rank);
 int iris_i_mail_find_stopped(const struct iris_mail *mail);
 void iris_i_mail_name(const struct iris_mail *mail, int rank,
                       char name[IRIS_RANK_NAME_BYTES]);
-int iris_i_mail_send(const struct iris_mail *mail, int rank, const void *data,
-                     size_t bytes, int fd);
-
-struct iris_inbox {
-    const struct iris_log *log;
-    void *data;
-    size_t bytes;
-    int timeout_ms;
-};
-iris_status_t iris_i_mail_receive(const struct iris_mail *mail,
-                                  const struct iris_inbox *inbox,
-                                  struct iris_sender *sender_p);
 
 /* ---- peers.c ---- */
 
@@ -208,11 +169,6 @@ int iris_i_peers_find_stopped(const struct iris_control *control,
  * from other processes, perhaps on other machines, so everything in them is
  * checked before it is used. */
 
-#define IRIS_MESSAGE_MAGIC \
-    UINT32_C(0x69726973) /* differs in another byte order */
-#define IRIS_MESSAGE_VERSION 6u
-#define IRIS_MESSAGE_WHY_BYTES 160
-
 enum iris_message_type {
     IRIS_MESSAGE_SHOWN = 1, /* value: parts; body: a struct iris_shown, up to
                              * the texts that are among the parts */
@@ -225,18 +181,15 @@ enum iris_message_type {
 };
 
 struct iris_message_head {
-    uint32_t magic;
-    uint16_t version;
-    uint16_t type;
-    uint16_t bytes;   /* of the body */
+    uint32_t type;
+    uint32_t bytes;   /* of the body */
     uint16_t members; /* POST: number of members of its place */
     uint16_t from;    /* a rank of the sending hub's node */
-    uint16_t place;
+    uint32_t place;
     uint64_t value;
 };
 
 _Static_assert(sizeof(struct iris_message_head) == 24, "no holes");
-_Static_assert(IRIS_POST_BYTES <= UINT16_MAX, "a head says how long it is");
 
 /* The end of a row. */
 struct iris_message_row_end {
@@ -251,12 +204,10 @@ struct iris_message_head iris_i_message_head(enum iris_message_type type,
                                              int from, int place,
                                              uint64_t value, size_t bytes);
 
-/* Parses the received bytes. Returns the length of the first message, with its
- * head in *head_p; 0: it is not complete yet; -1: it is not one of ours, with
- * the reason. */
-int iris_i_message_take(const unsigned char *data, size_t bytes, int num_ranks,
-                        struct iris_message_head *head_p,
-                        char why[IRIS_MESSAGE_WHY_BYTES]);
+/* The length of the message that the received bytes begin with, and its head; 0:
+ * they are none. */
+size_t iris_i_message_take(const unsigned char *data, size_t bytes,
+                           int num_ranks, struct iris_message_head *head_p);
 
 /* ---- hub.c ---- */
 
@@ -276,7 +227,7 @@ struct iris_hub {
     int rank; /* this one, which leads its node */
     int num_ranks;
     const struct iris_mail *mail;
-    struct iris_segment *table;
+    struct iris_table *table;
     struct iris_links links; /* to the other nodes' leaders */
     int wake; /* eventfd: there are pending bytes, or the thread has to end */
     atomic_int num_here;  /* leaders that have connected, so far */
@@ -301,7 +252,7 @@ struct iris_hub {
 };
 
 /* Opens the hub of a leader, connects it to the other leaders, and starts its
- * threads. Takes over parts->fds on success. IRIS_ERR_NO_MEMORY,
+ * threads. Takes over the parts of a hub on success. IRIS_ERR_NO_MEMORY,
  * IRIS_ERR_LIMIT, IRIS_ERR_PEER_LOST, IRIS_ERR_BOOTSTRAP (refused),
  * IRIS_ERR_TIMEOUT */
 iris_status_t iris_i_hub_open(struct iris_control *control,
@@ -326,7 +277,7 @@ void iris_i_hub_free(struct iris_hub *hub);
 
 /* Sends the record of a rank of this node, or only its end if the record has the
  * same hash as before. Sends nothing if the rank has no record. */
-void iris_i_row_send(const struct iris_records *records, int rank,
+void iris_i_row_send(const struct iris_table *records, int rank,
                      uint64_t *hash_p,
                      void (*put_piece)(void *arg,
                                        const struct iris_message_head *head,
@@ -335,18 +286,15 @@ void iris_i_row_send(const struct iris_records *records, int rank,
 
 /* Writes a piece of a row of a far rank to this node's table. Ignores a malformed
  * one. *count: the rows of this rank that have come. */
-void iris_i_row_take(const struct iris_records *records,
+void iris_i_row_take(const struct iris_table *records,
                      const struct iris_message_head *head,
                      const unsigned char *body, uint64_t *count);
 
 /* Nothing more will come of that rank, which had this process. */
-void iris_i_row_end(const struct iris_records *records, int rank, int pid,
+void iris_i_row_end(const struct iris_table *records, int rank, int pid,
                     const char *host);
 
-/* ---- rendezvous_hosts.c ---- */
-
-/* The rendezvous of ranks on several hosts. Ranks of other hosts meet rank 0 by
- * TCP, and pass descriptors among themselves by local sockets. */
+/* ---- rendezvous.c ---- */
 
 /* Rank 0: listens at *root_p. If it is no address of an interface of this host
  * (containers, names of the loopback), listens at its port on all of them. If
@@ -354,24 +302,6 @@ void iris_i_row_end(const struct iris_records *records, int rank, int pid,
  * *sock_p. IRIS_ERR_BOOTSTRAP: the port is taken. */
 iris_status_t iris_i_rendezvous_far_listen(struct iris_address *root_p,
                                            int *sock_p);
-
-/* Connects rendezvous->sock to rank 0; both sides prove the job's secret, and
- * this rank its claims. Tries again until rank 0 listens and has proven itself,
- * or the wait has to end. IRIS_ERR_BOOTSTRAP: another job, or no Iris, listens
- * there. */
-iris_status_t iris_i_rendezvous_far_connect(struct iris_rendezvous *rendezvous,
-                                            struct iris_wait *wait);
-
-/* Rank 0: opens rendezvous->arrivals at its listeners. */
-iris_status_t
-iris_i_rendezvous_open_arrivals(struct iris_rendezvous *rendezvous);
-
-/* For ranks of a host without rank 0. The lowest of them makes the host's
- * control segment, and sends each of the others its descriptor and those of
- * their heaps. `fd` is that of this rank's heap, or -1. The status of the wait;
- * IRIS_ERR_PEER_LOST, IRIS_ERR_LIMIT, IRIS_ERR_NO_MEMORY */
-iris_status_t iris_i_rendezvous_meet_host(struct iris_rendezvous *rendezvous,
-                                          int fd);
 
 /* ---- agree.c ---- */
 

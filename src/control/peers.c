@@ -32,14 +32,6 @@ int iris_i_peers_interrupted(const struct iris_control *control)
            atomic_load_explicit(control->interrupted, memory_order_relaxed);
 }
 
-static int was_interrupted(struct iris_control *control, int rank)
-{
-    struct iris_shown shown;
-
-    iris_i_control_read(control, rank, IRIS_SHOW_STATE, &shown);
-    return shown.interrupted != 0;
-}
-
 /* The rank whose loss made `rank` leave, followed to its origin. */
 static int find_origin(struct iris_control *control, int rank)
 {
@@ -96,6 +88,37 @@ void iris_i_peers_lose(struct iris_control *control, int rank, const char *why)
     iris_i_control_publish(control, IRIS_SHOW_STATE | IRIS_SHOW_REASON, &shown);
 }
 
+/* "9 to 15": the ranks that a leader's death cuts off from this one. */
+static void list_far(const struct iris_control *control, int leader, char *text,
+                     size_t bytes)
+{
+    int own = control->mail->ranks[control->rank].leader, first = -1;
+    size_t length = 0;
+
+    /* With the own leader all other nodes are lost. */
+    text[0] = '\0';
+    for (int rank = 0; rank <= control->num_ranks; rank++) {
+        int is_cut =
+            rank < control->num_ranks && rank != leader &&
+            (leader == own ? control->mail->ranks[rank].is_far
+                           : control->mail->ranks[rank].leader == leader);
+
+        if (is_cut && first < 0) {
+            first = rank;
+        }
+        if (is_cut || first < 0) {
+            continue;
+        }
+        if (length + 24 < bytes) {
+            length +=
+                (size_t)snprintf(text + length, bytes - length,
+                                 first == rank - 1 ? "%s%d" : "%s%d to %d",
+                                 length == 0 ? "" : ", ", first, rank - 1);
+        }
+        first = -1;
+    }
+}
+
 /* The loss of a rank of another node, which may be that of a leader. */
 static iris_status_t fail_died(struct iris_control *control, int rank)
 {
@@ -110,7 +133,7 @@ static iris_status_t fail_died(struct iris_control *control, int rank)
                            name);
     }
     iris_i_control_name(control, leader, name);
-    iris_i_control_list_far(control, leader, far, sizeof far);
+    list_far(control, leader, far, sizeof far);
     return iris_i_fail(control->log, IRIS_ERR_PEER_LOST,
                        "%s, leader of its node, died: ranks %s cannot be "
                        "reached; the job cannot go on: finalize and restart it",
@@ -121,6 +144,7 @@ iris_status_t iris_i_peers_check(struct iris_control *control, int rank)
 {
     enum fate fate = fate_of(control, rank);
     char reason[IRIS_REASON_BYTES + 1], name[IRIS_RANK_NAME_BYTES];
+    struct iris_shown shown;
     int nobody = 0, cut_by;
 
     if (fate == PRESENT) {
@@ -135,25 +159,20 @@ iris_status_t iris_i_peers_check(struct iris_control *control, int rank)
                                    (cut_by < 0 ? rank : cut_by) + 1);
     iris_i_peers_read_reason(control, rank, reason);
     iris_i_control_name(control, rank, name);
-    if (fate == LEFT && reason[0] != '\0') {
-        return iris_i_fail(control->log, IRIS_ERR_PEER_LOST,
-                           "%s left the job: %s; see its own "
-                           "output, then restart the job",
-                           name, reason);
-    }
-    if (fate == LEFT && was_interrupted(control, rank)) {
-        return iris_i_fail(control->log, IRIS_ERR_PEER_LOST,
-                           "%s was interrupted (iris_interrupt) "
-                           "and left the job; restart it",
-                           name);
-    }
-    if (fate == LEFT) {
-        return iris_i_fail(control->log, IRIS_ERR_PEER_LOST,
-                           "%s left the job after an error; see "
-                           "its own message, then restart the job",
-                           name);
-    }
-    return fail_died(control, rank);
+    iris_i_control_read(control, rank, IRIS_SHOW_STATE, &shown);
+    return fate != LEFT ? fail_died(control, rank)
+                        : iris_i_fail(control->log, IRIS_ERR_PEER_LOST,
+                                      reason[0] != '\0'
+                                          ? "%s left the job: %s; see its own "
+                                            "output, then restart the job"
+                                      : shown.interrupted
+                                          ? "%s was interrupted "
+                                            "(iris_interrupt) and left the "
+                                            "job; restart it%s"
+                                          : "%s left the job after an error; "
+                                            "see its own message, then restart "
+                                            "the job%s",
+                                      name, reason);
 }
 
 int iris_i_peers_find_stopped(const struct iris_control *control,

@@ -31,7 +31,7 @@
 #define IRIS_RECORD_EXPECTED 8
 #define IRIS_RECORD_NOWHERE UINT64_MAX /* an offset: not on the rank's heap */
 
-/* One host call, in the format for readers (record_read.c). */
+/* One host call, in the format for readers. */
 struct iris_record_call {
     uint64_t id; /* of its events; 0: no call was recorded here yet */
     int64_t begin_ns;
@@ -181,7 +181,7 @@ enum iris_wait_owner {
 #define IRIS_RECORD_CHANGES UINT64_MAX
 
 /* The whole record of one rank. Only this rank writes it, from any of its
- * threads. In the records of another host it is a copy (mirror.c). */
+ * threads. In the records of another host it is a copy (rows.c). */
 struct iris_record {
     _Alignas(64) atomic_uint opened; /* 1: the following members are filled
                                       * in */
@@ -307,11 +307,14 @@ struct iris_records_header {
 
 struct iris_board;
 
-/* A process's reference to the file. */
-struct iris_records {
-    int fd;
+/* This process's reference to it. Threads that are ranks share one, so that they
+ * share addresses, too. */
+struct iris_table {
+    atomic_int refs;
     int num_ranks;
-    void *base;
+    int fd;
+    size_t bytes;
+    struct iris_records_header *header; /* the mapping */
 };
 
 /* ---- For the ranks, each of which writes its own record ---- */
@@ -321,52 +324,49 @@ size_t iris_i_records_bytes(int num_ranks);
 /* The offset of a rank's record. */
 size_t iris_i_records_at(int num_ranks, int rank);
 
-struct iris_board *iris_i_records_board(const struct iris_records *records,
+struct iris_board *iris_i_records_board(const struct iris_table *records,
                                         int rank);
 
 /* The record of a rank, for its owner alone. NULL: there is no memory for it,
  * and the rank goes on without one; this thread's message gives the reason. */
-struct iris_record *iris_i_records_open(const struct iris_records *records,
+struct iris_record *iris_i_records_open(const struct iris_table *records,
                                         int rank);
 
 /* ---- The reporting rank ---- */
 
 /* 1: this rank reports the incident, until it calls _reported(). 0: another
  * rank does. */
-int iris_i_records_claim(const struct iris_records *records, int rank);
-void iris_i_records_reported(const struct iris_records *records, int rank);
+int iris_i_records_claim(const struct iris_table *records, int rank);
+void iris_i_records_reported(const struct iris_table *records, int rank);
 
 /* Whether another rank's report of the incident is not finished yet. */
-int iris_i_records_is_reporting(const struct iris_records *records);
+int iris_i_records_is_reporting(const struct iris_table *records);
 
 /* If this rank has reported the last incident, the next one counts as new.
  * `records` may be NULL. */
-void iris_i_records_forget(const struct iris_records *records, int rank);
+void iris_i_records_forget(const struct iris_table *records, int rank);
 
 /* Whether no rank has taken a turn in the last `ns`; then this rank has taken
  * it. */
-int iris_i_records_take_turn(const struct iris_records *records, int64_t ns);
+int iris_i_records_take_turn(const struct iris_table *records, int64_t ns);
 
 /* The next report's number. */
-unsigned long long iris_i_records_number(const struct iris_records *records);
+unsigned long long iris_i_records_number(const struct iris_table *records);
 
 /* ---- Ranks of other hosts ---- */
 
 /* Marks a rank as one of another host. */
-void iris_i_records_mark_elsewhere(const struct iris_records *records,
-                                   int rank);
+void iris_i_records_mark_elsewhere(const struct iris_table *records, int rank);
 
-int iris_i_records_has_far(const struct iris_records *records);
+int iris_i_records_has_far(const struct iris_table *records);
 
 /* For the hub: parts of a rank's board, and posts at places, are new; and it
  * wakes if somebody waits for them. */
-void iris_i_records_mark(const struct iris_records *records, int rank,
+void iris_i_records_mark(const struct iris_table *records, int rank,
                          unsigned parts, uint64_t places);
-void iris_i_records_tell_hub(const struct iris_records *records, int is_urgent);
-struct iris_records_header *
-iris_i_records_header(const struct iris_records *records);
+void iris_i_records_tell_hub(const struct iris_table *records, int is_urgent);
 
-/* ---- reader.c ---- */
+/* ---- flight_record.c: readers ---- */
 
 /* IRIS_ERR_INVALID: not a file of records; IRIS_ERR_MISMATCH: from another
  * version of Iris. *num_ranks_p: its number of ranks. */

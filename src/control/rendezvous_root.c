@@ -571,7 +571,7 @@ static int count_siblings(const struct iris_rendezvous *rendezvous)
 
 /* Makes the table of each node of this host. `tables` has one for each part. */
 static iris_status_t make_tables(const struct iris_rendezvous *rendezvous,
-                                 struct iris_segment **tables)
+                                 struct iris_table **tables)
 {
     const struct iris_hello *hellos = rendezvous->hellos;
     iris_status_t status = IRIS_OK;
@@ -599,7 +599,7 @@ static iris_status_t make_tables(const struct iris_rendezvous *rendezvous,
 /* Disconnects a peer that cannot be told everything: it must not take a part
  * for the whole. */
 static void announce_all(struct iris_rendezvous *rendezvous,
-                         struct iris_segment *const *tables,
+                         struct iris_table *const *tables,
                          struct iris_verdict *verdict)
 {
     int siblings = count_siblings(rendezvous);
@@ -611,7 +611,7 @@ static void announce_all(struct iris_rendezvous *rendezvous,
     verdict->pid = getpid();
     for (int rank = 1; rank < rendezvous->num_ranks; rank++) {
         const struct iris_hello *hello = &rendezvous->hellos[rank];
-        struct iris_segment *table =
+        struct iris_table *table =
             iris_i_hello_same_host(hello, &rendezvous->hellos[0])
                 ? tables[hello->part]
                 : NULL;
@@ -712,7 +712,7 @@ static void warn_open(const struct iris_rendezvous *rendezvous)
 iris_status_t iris_i_rendezvous_root_join(struct iris_rendezvous *rendezvous)
 {
     struct iris_verdict verdict = {.status = IRIS_OK};
-    struct iris_segment *tables[rendezvous->num_ranks];
+    struct iris_table *tables[rendezvous->num_ranks];
     int own = rendezvous->hellos[0].part;
 
     memset(tables, 0, sizeof tables);

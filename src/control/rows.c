@@ -43,74 +43,32 @@ struct iris_message_head iris_i_message_head(enum iris_message_type type,
                                              int from, int place,
                                              uint64_t value, size_t bytes)
 {
-    return (struct iris_message_head){.magic = IRIS_MESSAGE_MAGIC,
-                                      .version = IRIS_MESSAGE_VERSION,
-                                      .type = (uint16_t)type,
-                                      .bytes = (uint16_t)bytes,
+    return (struct iris_message_head){.type = type,
+                                      .bytes = (uint32_t)bytes,
                                       .from = (uint16_t)from,
-                                      .place = (uint16_t)place,
+                                      .place = (uint32_t)place,
                                       .value = value};
 }
 
-static int check_head(const struct iris_message_head *head, int num_ranks,
-                      char why[IRIS_MESSAGE_WHY_BYTES])
+size_t iris_i_message_take(const unsigned char *data, size_t bytes,
+                           int num_ranks, struct iris_message_head *head_p)
 {
-    if (head->magic != IRIS_MESSAGE_MAGIC) {
-        snprintf(why, IRIS_MESSAGE_WHY_BYTES,
-                 "it does not speak the protocol of Iris's control plane");
-        return 0;
-    }
-    if (head->version != IRIS_MESSAGE_VERSION) {
-        snprintf(
-            why, IRIS_MESSAGE_WHY_BYTES,
-            "its messages have version %u, this rank's version %u; use one "
-            "version of Iris on all ranks",
-            head->version, IRIS_MESSAGE_VERSION);
-        return 0;
-    }
-    if (head->type < IRIS_MESSAGE_SHOWN || head->type >= IRIS_MESSAGE_TYPES) {
-        snprintf(why, IRIS_MESSAGE_WHY_BYTES, "a message has unknown type %u",
-                 head->type);
-        return 0;
-    }
-    if (head->bytes < lengths[head->type].least ||
-        head->bytes > lengths[head->type].most) {
-        snprintf(why, IRIS_MESSAGE_WHY_BYTES,
-                 "a message of type %u has %u bytes; %u to %u are allowed",
-                 head->type, head->bytes, lengths[head->type].least,
-                 lengths[head->type].most);
-        return 0;
-    }
-    if (head->type == IRIS_MESSAGE_POST &&
-        (head->members == 0 || head->members > num_ranks)) {
-        snprintf(why, IRIS_MESSAGE_WHY_BYTES,
-                 "a message is for %u members of %d ranks", head->members,
-                 num_ranks);
-        return 0;
-    }
-    if (head->from >= num_ranks || head->place >= IRIS_PLACES) {
-        snprintf(why, IRIS_MESSAGE_WHY_BYTES,
-                 "a message names rank %u of %d, place %u of %d", head->from,
-                 num_ranks, head->place, IRIS_PLACES);
-        return 0;
-    }
-    return 1;
-}
+    struct iris_message_head head = {.type = 0};
 
-int iris_i_message_take(const unsigned char *data, size_t bytes, int num_ranks,
-                        struct iris_message_head *head_p,
-                        char why[IRIS_MESSAGE_WHY_BYTES])
-{
-    if (bytes < sizeof *head_p) {
+    if (bytes >= sizeof head) {
+        memcpy(&head, data, sizeof head);
+    }
+    if (head.type < IRIS_MESSAGE_SHOWN || head.type >= IRIS_MESSAGE_TYPES ||
+        head.bytes < lengths[head.type].least ||
+        head.bytes > lengths[head.type].most ||
+        (head.type == IRIS_MESSAGE_POST &&
+         (head.members == 0 || head.members > num_ranks)) ||
+        head.from >= num_ranks || head.place >= IRIS_PLACES ||
+        head.bytes > bytes - sizeof head) {
         return 0;
     }
-    memcpy(head_p, data, sizeof *head_p);
-    if (!check_head(head_p, num_ranks, why)) {
-        return -1;
-    }
-    return bytes - sizeof *head_p < head_p->bytes
-               ? 0
-               : (int)(sizeof *head_p + head_p->bytes);
+    *head_p = head;
+    return sizeof head + head.bytes;
 }
 
 /* ---- Rows ---- */
@@ -184,9 +142,9 @@ struct sending {
 static void send_piece(struct sending *sending, enum iris_message_type type,
                        uint64_t value, const struct iris_part *part)
 {
-    sending->head.type = (uint16_t)type;
+    sending->head.type = type;
     sending->head.value = value;
-    sending->head.bytes = (uint16_t)part->bytes;
+    sending->head.bytes = (uint32_t)part->bytes;
     sending->put_piece(sending->arg, &sending->head, part->data);
 }
 
@@ -258,7 +216,7 @@ static uint64_t hash_record(const struct iris_record *record)
     return hash;
 }
 
-void iris_i_row_send(const struct iris_records *records, int rank,
+void iris_i_row_send(const struct iris_table *records, int rank,
                      uint64_t *hash_p,
                      void (*put_piece)(void *arg,
                                        const struct iris_message_head *head,
@@ -297,7 +255,7 @@ void iris_i_row_send(const struct iris_records *records, int rank,
 /* ---- Receiving ---- */
 
 /* Returns whether all of it was written. */
-static int write_row(const struct iris_records *records, int rank, size_t at,
+static int write_row(const struct iris_table *records, int rank, size_t at,
                      const struct iris_part *part)
 {
     off_t offset = (off_t)(iris_i_records_at(records->num_ranks, rank) + at);
@@ -310,8 +268,7 @@ static int write_row(const struct iris_records *records, int rank, size_t at,
 }
 
 /* A word of the copy; 0: it cannot be read. */
-static uint64_t read_word(const struct iris_records *records, int rank,
-                          size_t at)
+static uint64_t read_word(const struct iris_table *records, int rank, size_t at)
 {
     off_t offset = (off_t)(iris_i_records_at(records->num_ranks, rank) + at);
     uint64_t value;
@@ -322,30 +279,22 @@ static uint64_t read_word(const struct iris_records *records, int rank,
                : 0;
 }
 
-#define PUT(records, rank, member, value)                                \
-    (void)write_row(records, rank, offsetof(struct iris_record, member), \
-                    &(const struct iris_part){&(value), sizeof(value)})
-
-static void put_arrived(const struct iris_records *records, int rank,
-                        uint64_t arrived)
-{
-    PUT(records, rank, arrived, arrived);
-}
-
-static void put_taken(const struct iris_records *records, int rank,
-                      uint64_t taken)
-{
-    PUT(records, rank, taken, taken);
-}
+/* Writes a member of the copy. */
+#define PUT(records, rank, member, value)                            \
+    (void)write_row(                                                 \
+        records, rank, offsetof(struct iris_record, member),         \
+        &(const struct iris_part){                                   \
+            &(__typeof__(((struct iris_record *)0)->member)){value}, \
+            sizeof(((struct iris_record *)0)->member)})
 
 /* A row begins. It has only some of the calls, so those of the last one go. */
-static void begin_row(const struct iris_records *records, int rank)
+static void begin_row(const struct iris_table *records, int rank)
 {
     size_t at = iris_i_records_at(records->num_ranks, rank) +
                 offsetof(struct iris_record, calls_ring);
 
-    put_arrived(records, rank, IRIS_RECORD_CHANGES);
-    put_taken(records, rank, 0);
+    PUT(records, rank, arrived, IRIS_RECORD_CHANGES);
+    PUT(records, rank, taken, 0);
     (void)fallocate(records->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                     (off_t)at,
                     sizeof(struct iris_call_cell[IRIS_RECORD_CALLS]));
@@ -353,7 +302,7 @@ static void begin_row(const struct iris_records *records, int rank)
 
 /* The waits of two readings are compared, so the shift stays the same. The
  * message may have any time in it. */
-static void put_shift(const struct iris_records *records, int rank,
+static void put_shift(const struct iris_table *records, int rank,
                       uint64_t shift_ns)
 {
     uint64_t old_ns =
@@ -366,31 +315,30 @@ static void put_shift(const struct iris_records *records, int rank,
 
 /* A row of which a part is missing does not count. One without parts has not
  * changed. */
-static void finish_row(const struct iris_records *records,
+static void finish_row(const struct iris_table *records,
                        const struct iris_message_head *head,
                        const struct iris_message_row_end *end, uint64_t *count)
 {
-    const unsigned opened = 1;
     const int64_t arrived_ns = iris_i_now_ns();
     uint64_t taken =
         read_word(records, head->from, offsetof(struct iris_record, taken));
     uint64_t arrived =
         read_word(records, head->from, offsetof(struct iris_record, arrived));
 
-    put_taken(records, head->from, NOT_BEGUN);
+    PUT(records, head->from, taken, NOT_BEGUN);
     if (end->bytes == 0 && arrived != 0 && arrived != IRIS_RECORD_CHANGES) {
         PUT(records, head->from, arrived_ns, arrived_ns);
     }
     if (end->bytes != 0 && taken == end->bytes) {
         put_shift(records, head->from,
                   (uint64_t)arrived_ns - (uint64_t)end->now_ns);
-        PUT(records, head->from, opened, opened);
+        PUT(records, head->from, opened, 1);
         PUT(records, head->from, arrived_ns, arrived_ns);
-        put_arrived(records, head->from, ++*count);
+        PUT(records, head->from, arrived, ++*count);
     }
 }
 
-void iris_i_row_take(const struct iris_records *records,
+void iris_i_row_take(const struct iris_table *records,
                      const struct iris_message_head *head,
                      const unsigned char *body, uint64_t *count)
 {
@@ -410,22 +358,21 @@ void iris_i_row_take(const struct iris_records *records,
         begin_row(records, head->from);
     }
     if (write_row(records, head->from, head->value, &part)) {
-        put_taken(records, head->from,
-                  head->bytes + read_word(records, head->from,
-                                          offsetof(struct iris_record, taken)));
+        PUT(records, head->from, taken,
+            head->bytes + read_word(records, head->from,
+                                    offsetof(struct iris_record, taken)));
     }
 }
 
-void iris_i_row_end(const struct iris_records *records, int rank, int pid,
+void iris_i_row_end(const struct iris_table *records, int rank, int pid,
                     const char *host)
 {
-    const unsigned opened = 1, gone = 1;
-    const int32_t number = pid;
     char name[IRIS_RECORD_HOST] = "";
+    const struct iris_part part = {name, sizeof name};
 
     strncpy(name, host, sizeof name - 1);
-    PUT(records, rank, pid, number);
-    PUT(records, rank, host, name);
-    PUT(records, rank, gone, gone);
-    PUT(records, rank, opened, opened);
+    PUT(records, rank, pid, pid);
+    (void)write_row(records, rank, offsetof(struct iris_record, host), &part);
+    PUT(records, rank, gone, 1);
+    PUT(records, rank, opened, 1);
 }

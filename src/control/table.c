@@ -61,15 +61,9 @@ size_t iris_i_records_bytes(int num_ranks)
     return iris_i_records_at(num_ranks, num_ranks);
 }
 
-static struct iris_records_header *
-find_header(const struct iris_records *records)
+static void init_records(const struct iris_table *records)
 {
-    return records->base;
-}
-
-static void init_records(const struct iris_records *records)
-{
-    *find_header(records) = (struct iris_records_header){
+    *records->header = (struct iris_records_header){
         .magic = IRIS_RECORDS_MAGIC,
         .version = IRIS_RECORDS_VERSION,
         .num_ranks = (uint32_t)records->num_ranks,
@@ -79,80 +73,78 @@ static void init_records(const struct iris_records *records)
     };
 }
 
-struct iris_board *iris_i_records_board(const struct iris_records *records,
+struct iris_board *iris_i_records_board(const struct iris_table *records,
                                         int rank)
 {
-    return (void *)((char *)records->base + iris_i_board_at(rank));
+    return (void *)((char *)records->header + iris_i_board_at(rank));
 }
 
-struct iris_record *iris_i_records_open(const struct iris_records *records,
+struct iris_record *iris_i_records_open(const struct iris_table *records,
                                         int rank)
 {
     size_t at = iris_i_records_at(records->num_ranks, rank);
 
     return iris_i_shm_commit(records->fd, at,
                              round_pages(sizeof(struct iris_record))) == IRIS_OK
-               ? (void *)((char *)records->base + at)
+               ? (void *)((char *)records->header + at)
                : NULL;
 }
 
 /* ---- The reporting rank ---- */
 
-int iris_i_records_claim(const struct iris_records *records, int rank)
+int iris_i_records_claim(const struct iris_table *records, int rank)
 {
     uint64_t nobody = 0;
 
-    return atomic_compare_exchange_strong(&find_header(records)->reported,
-                                          &nobody,
+    return atomic_compare_exchange_strong(&records->header->reported, &nobody,
                                           ((uint64_t)rank + 1) | WRITING);
 }
 
-void iris_i_records_reported(const struct iris_records *records, int rank)
+void iris_i_records_reported(const struct iris_table *records, int rank)
 {
-    atomic_store(&find_header(records)->reported, (uint64_t)rank + 1);
+    atomic_store(&records->header->reported, (uint64_t)rank + 1);
 }
 
-int iris_i_records_is_reporting(const struct iris_records *records)
+int iris_i_records_is_reporting(const struct iris_table *records)
 {
-    return (atomic_load(&find_header(records)->reported) & WRITING) != 0;
+    return (atomic_load(&records->header->reported) & WRITING) != 0;
 }
 
-void iris_i_records_forget(const struct iris_records *records, int rank)
+void iris_i_records_forget(const struct iris_table *records, int rank)
 {
     uint64_t ours = (uint64_t)rank + 1;
 
     if (records != NULL) {
-        atomic_compare_exchange_strong(&find_header(records)->reported, &ours,
-                                       0);
+        atomic_compare_exchange_strong(&records->header->reported, &ours, 0);
     }
 }
 
-int iris_i_records_take_turn(const struct iris_records *records, int64_t ns)
+int iris_i_records_take_turn(const struct iris_table *records, int64_t ns)
 {
-    struct iris_records_header *header = find_header(records);
+    struct iris_records_header *header = records->header;
     int64_t now = iris_i_now_ns(), last = atomic_load(&header->last_ns);
 
     return (last == 0 || now - last > ns) &&
            atomic_compare_exchange_strong(&header->last_ns, &last, now);
 }
 
-unsigned long long iris_i_records_number(const struct iris_records *records)
+unsigned long long iris_i_records_number(const struct iris_table *records)
 {
-    return atomic_fetch_add(&find_header(records)->num_reports, 1);
+    return atomic_fetch_add(&records->header->num_reports, 1);
 }
 
 /* ---- Ranks of other hosts ---- */
 
-void iris_i_records_mark_elsewhere(const struct iris_records *records, int rank)
+void iris_i_records_mark_elsewhere(const struct iris_table *records, int rank)
 {
-    atomic_fetch_or(&find_header(records)->elsewhere[rank / 64],
+    atomic_fetch_or(&records->header->elsewhere[rank / 64],
                     (uint64_t)1 << rank % 64);
 }
 
-int iris_i_records_has_far(const struct iris_records *records)
+int iris_i_records_has_far(const struct iris_table *records)
 {
     for (size_t i = 0; i < (IRIS_RANKS_MAX + 63) / 64; i++) {
-        if (atomic_load(&find_header(records)->elsewhere[i]) != 0) {
+        if (atomic_load(&records->header->elsewhere[i]) != 0) {
             return 1;
         }
     }
@@ -161,9 +153,9 @@ int iris_i_records_has_far(const struct iris_records *records)
 
 /* Sequentially consistent with the hub's announcement that it sleeps, so that
  * at least one of the two sees the other's store. */
-void iris_i_records_tell_hub(const struct iris_records *records, int is_urgent)
+void iris_i_records_tell_hub(const struct iris_table *records, int is_urgent)
 {
-    struct iris_records_header *header = find_header(records);
+    struct iris_records_header *header = records->header;
 
     if (is_urgent) {
         atomic_fetch_add(&header->hub_wakes, 1);
@@ -173,7 +165,7 @@ void iris_i_records_tell_hub(const struct iris_records *records, int is_urgent)
     }
 }
 
-void iris_i_records_mark(const struct iris_records *records, int rank,
+void iris_i_records_mark(const struct iris_table *records, int rank,
                          unsigned parts, uint64_t places)
 {
     struct iris_board *board = iris_i_records_board(records, rank);
@@ -184,16 +176,10 @@ void iris_i_records_mark(const struct iris_records *records, int rank,
     if (places != 0) {
         atomic_fetch_or(&board->new_posts, places);
     }
-    atomic_fetch_or(&find_header(records)->new_ranks[rank / 64],
+    atomic_fetch_or(&records->header->new_ranks[rank / 64],
                     (uint64_t)1 << rank % 64);
     iris_i_records_tell_hub(records,
                             places != 0 || (parts & IRIS_SHOW_URGENT) != 0);
-}
-
-struct iris_records_header *
-iris_i_records_header(const struct iris_records *records)
-{
-    return find_header(records);
 }
 
 /* ---- Boards ---- */
@@ -451,10 +437,11 @@ static size_t locate_place(int num_ranks, int place)
 }
 
 static iris_status_t hold_table(int fd, int num_ranks,
-                                struct iris_segment **segment_p)
+                                struct iris_table **segment_p)
 {
-    struct iris_segment *segment = calloc(1, sizeof *segment);
+    struct iris_table *segment = calloc(1, sizeof *segment);
     iris_status_t status;
+    void *base;
 
     if (segment == NULL) {
         return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY, "no memory");
@@ -463,18 +450,18 @@ static iris_status_t hold_table(int fd, int num_ranks,
     segment->bytes = locate_place(num_ranks, IRIS_PLACES);
     segment->fd = fd;
     atomic_init(&segment->refs, 1);
-    status = iris_i_shm_map(fd, segment->bytes, &segment->base);
+    status = iris_i_shm_map(fd, segment->bytes, &base);
     if (status != IRIS_OK) {
         free(segment);
         return status;
     }
-    segment->records = (struct iris_records){fd, num_ranks, segment->base};
+    segment->header = base;
     *segment_p = segment;
     return IRIS_OK;
 }
 
 iris_status_t iris_i_segment_create(int num_ranks,
-                                    struct iris_segment **segment_p)
+                                    struct iris_table **segment_p)
 {
     iris_status_t status;
     int fd;
@@ -495,40 +482,39 @@ iris_status_t iris_i_segment_create(int num_ranks,
         close(fd);
         return status;
     }
-    init_records(&(*segment_p)->records);
+    init_records(*segment_p);
     return IRIS_OK;
 }
 
 iris_status_t iris_i_segment_attach(int fd, int num_ranks,
-                                    struct iris_segment **segment_p)
+                                    struct iris_table **segment_p)
 {
     return hold_table(fd, num_ranks, segment_p);
 }
 
-void iris_i_segment_retain(struct iris_segment *segment, int refs)
+void iris_i_segment_retain(struct iris_table *segment, int refs)
 {
     atomic_fetch_add_explicit(&segment->refs, refs, memory_order_relaxed);
 }
 
-void iris_i_segment_release(struct iris_segment *segment)
+void iris_i_segment_release(struct iris_table *segment)
 {
     if (segment == NULL || atomic_fetch_sub_explicit(
                                &segment->refs, 1, memory_order_acq_rel) != 1) {
         return;
     }
-    iris_i_shm_unmap(segment->base, segment->bytes);
+    iris_i_shm_unmap(segment->header, segment->bytes);
     close(segment->fd);
     free(segment);
 }
 
-struct iris_place *iris_i_segment_place(struct iris_segment *segment, int place)
+struct iris_place *iris_i_segment_place(struct iris_table *segment, int place)
 {
-    return (void *)((char *)segment->base +
+    return (void *)((char *)segment->header +
                     locate_place(segment->num_ranks, place));
 }
 
-iris_status_t iris_i_segment_commit_place(struct iris_segment *segment,
-                                          int place)
+iris_status_t iris_i_segment_commit_place(struct iris_table *segment, int place)
 {
     return iris_i_shm_commit(segment->fd,
                              locate_place(segment->num_ranks, place),

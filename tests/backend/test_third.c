@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "support/harness.h"
+#include "support/wait_kernel.h"
 
 #include <iris/device.h>
 
@@ -118,31 +119,18 @@ static TEST(a_rank_in_another_process_is_unreachable)
     run("processes", 2, see_no_peer);
 }
 
-struct wait_args {
-    const int64_t *context;
-    uint64_t *never;
-};
-
-IRIS_KERNEL(wait_for_ever, struct wait_args)
-{
-    (void)iris_wait_until_u64(iris_dev_init(args->context), args->never,
-                              IRIS_CMP_NE, 0);
-}
-
 /* The word is never written. */
 static int wait_in_vain(iris_t *iris, void *arg)
 {
-    struct wait_args args = {iris_device_context(iris), NULL};
-    void *never;
+    uint64_t *never;
 
-    CHECK_OK(iris_calloc(iris, 1, sizeof(uint64_t), &never));
-    args.never = (uint64_t *)never;
-    CHECK_OK(iris_launch(iris, wait_for_ever, 1, 1, &args, sizeof args, NULL));
+    CHECK_OK(iris_calloc(iris, 1, sizeof *never, (void **)&never));
+    CHECK_OK(launch_wait(iris, never));
     for (int i = 0; i < 2; i++) { /* it stays */
         CHECK_STATUS(iris_stream_synchronize(iris, NULL), IRIS_ERR_TIMEOUT);
         CHECK_MESSAGE("is not over after 50 ms");
     }
-    CHECK_STATUS(iris_memset(iris, never, 1, sizeof(uint64_t), NULL),
+    CHECK_STATUS(iris_memset(iris, never, 1, sizeof *never, NULL),
                  IRIS_ERR_TIMEOUT);
     CHECK_OK(iris_clear_error(iris));
     CHECK_OK(iris_stream_synchronize(iris, NULL));

@@ -127,20 +127,6 @@ static TEST(disjoint_groups_work_at_the_same_time)
     }
 }
 
-static RANK_TEST(a_group_of_one_waits_for_nobody, ALL_RANKS)
-{
-    int rank = iris_rank(iris);
-    iris_group_t *group;
-
-    CHECK_OK(iris_group_create(iris, &rank, 1, &group));
-    CHECK_EQUAL(iris_group_size(iris, group), 1);
-    for (int round = 0; round < 5 + 10 * rank; round++) {
-        CHECK_EQUAL(work_once(iris, group, round), 0);
-    }
-    CHECK_OK(iris_group_destroy(iris, group));
-    return 0;
-}
-
 /* The order of members is the group's own: whoever is first is root 0. */
 static RANK_TEST(members_have_the_order_they_are_listed_in, ALL_RANKS)
 {

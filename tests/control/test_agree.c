@@ -209,15 +209,14 @@ static TEST(a_rank_that_has_come_since_closes_no_circle)
         .control = &control, .ranks = ranks, .count = 2, .seq = 1};
 
     atomic_init(&log.level, IRIS_LOG_OFF);
-    assert_int_equal(iris_i_segment_create(2, &control.segment), IRIS_OK);
-    control.records = &control.segment->records;
+    assert_int_equal(iris_i_segment_create(2, &control.records), IRIS_OK);
     iris_i_board_write(iris_i_records_board(control.records, 1),
                        IRIS_SHOW_WAITS, &shown);
     assert_int_equal(iris_i_circle_check(&members, "a", 1), IRIS_ERR_MISMATCH);
-    (void)iris_i_place_post(iris_i_segment_place(control.segment, 0), &id,
+    (void)iris_i_place_post(iris_i_segment_place(control.records, 0), &id,
                             parts, 2);
     assert_int_equal(iris_i_circle_check(&members, "a", 1), IRIS_OK);
-    iris_i_segment_release(control.segment);
+    iris_i_segment_release(control.records);
 }
 
 TEST_GROUP(unit);

@@ -235,7 +235,7 @@ static void *thread_rank_main(void *arg)
     struct thread_rank *self = arg;
     struct iris_hello hello = hello_of(self->bootstrap.rank, IRIS_OK);
     struct iris_rendezvous rendezvous;
-    struct iris_segment *segment;
+    struct iris_table *segment;
 
     self->status = iris_i_rendezvous_open(&self->bootstrap, &self->settings,
                                           &self->log, &rendezvous);

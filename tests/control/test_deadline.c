@@ -168,40 +168,6 @@ static int residency_body(iris_t *iris, void *arg)
     return check_usable(iris, &args);
 }
 
-/* Rank 0 stays away from the barrier. All wait for each other afterwards, on
- * the host and without the library, so that the first to give up does not look
- * like a lost peer to the rest; that others have left already does no harm,
- * since nobody leaves before everybody has written to it. */
-static int stay_away_body(iris_t *iris, void *arg)
-{
-    int ranks = iris_num_ranks(iris);
-    iris_status_t status = IRIS_OK;
-    uint64_t *told;
-    void *remote;
-
-    if (harness_on_gpu(iris)) {
-        (void)harness_left_out(__func__, LEFT_OUT);
-        return IRIS_ERR_TIMEOUT; /* what it is to come to */
-    }
-    CHECK_OK(iris_calloc(iris, 1, sizeof *told, (void **)&told));
-    if (iris_rank(iris) != 0) {
-        CHECK_OK(iris_device_barrier(iris, NULL, NULL));
-        status = synchronize(iris);
-    }
-    for (int rank = 0; rank < ranks; rank++) {
-        CHECK_OK(iris_as_remote(iris, told, rank, &remote));
-        __atomic_fetch_add((uint64_t *)remote, 1, __ATOMIC_ACQ_REL);
-    }
-    while (__atomic_load_n(told, __ATOMIC_ACQUIRE) < (uint64_t)ranks) {
-        sched_yield();
-    }
-    if (iris_rank(iris) != 0) {
-        CHECK_EQUAL(status, IRIS_ERR_TIMEOUT);
-        CHECK_MESSAGE("IRIS_TIMEOUT_MS");
-    }
-    return status;
-}
-
 static RANK_TEST(a_kernel_that_cannot_be_ended_may_be_let_go, 1)
 {
     atomic_int running = 0, go = 0;
@@ -234,12 +200,6 @@ static TEST(a_grid_that_waits_for_its_last_workgroup_has_to_fit)
     setenv("IRIS_SIM_CUS", "8", 1);
     harness_run(2, residency_body, &fits);
     unsetenv("IRIS_SIM_CUS");
-}
-
-static TEST(a_device_barrier_without_one_rank_ends_on_the_others)
-{
-    assert_int_equal(iris_spawn(NULL, 4, stay_away_body, NULL),
-                     IRIS_ERR_TIMEOUT);
 }
 
 TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, unit);

@@ -5,10 +5,9 @@
  */
 #include "config.h"
 
-#include <iris/device.h>
-
 #include "support/harness.h"
 #include "support/leaks.h"
+#include "support/wait_kernel.h"
 #if IRIS_ON_CPU /* C that is no C++ */
 #include "support/procs.h"
 #endif
@@ -23,18 +22,6 @@
 
 /* What a body reaches once it is about to wait. */
 #define WAITING 1
-
-struct wait_args {
-    const int64_t *context;
-    uint64_t *word;
-};
-
-/* For a signal that never comes. */
-IRIS_KERNEL(wait_for_signal, struct wait_args)
-{
-    (void)iris_wait_until_u64(iris_dev_init(args->context), args->word,
-                              IRIS_CMP_EQ, 1);
-}
 
 /* For a lock that is never given back: the user's own loop. */
 IRIS_KERNEL(spin_for_lock, struct wait_args)
@@ -67,7 +54,7 @@ static iris_status_t wait_in_kernel(iris_t *iris,
 
 static iris_status_t in_signal_wait(iris_t *iris, int rank, int victim)
 {
-    return wait_in_kernel(iris, wait_for_signal);
+    return wait_in_kernel(iris, wait_for_one);
 }
 
 /* A loop of the kernel's own cannot be ended on a GPU. */
@@ -103,7 +90,7 @@ static iris_status_t in_barrier(iris_t *iris, int rank, int victim)
     }
     args.word =
         (uint64_t *)(uintptr_t)args.context + IRIS_CONTEXT_ALL_WORDS(RANKS);
-    iris_launch(iris, wait_for_signal, 1, 1, &args, sizeof args, NULL);
+    iris_launch(iris, wait_for_one, 1, 1, &args, sizeof args, NULL);
     return iris_barrier(iris, NULL, NULL); /* synchronises the stream first */
 }
 

@@ -8,8 +8,7 @@
 #include "support/harness.h"
 #include "support/leaks.h"
 #include "support/procs.h"
-
-#include <iris/device.h>
+#include "support/wait_kernel.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -126,36 +125,24 @@ static TEST(a_barrier_can_be_interrupted)
     run(barrier_body, IRIS_ERR_INTERRUPTED);
 }
 
-struct wait_args {
-    const int64_t *context;
-    uint64_t *word;
-};
-
-IRIS_KERNEL(wait_for_ever, struct wait_args)
-{
-    (void)iris_wait_until_u64(iris_dev_init(args->context), args->word,
-                              IRIS_CMP_EQ, 1);
-}
-
 /* Rank 0 waits for a kernel that waits for ever; it then leaves. Rank 1 waits
  * for rank 0 on the host, rank 2 in a kernel. */
 static int kernel_body(iris_t *iris, void *arg)
 {
-    struct wait_args args = {.context = iris_device_context(iris)};
     struct shared *shared = arg;
     int rank = iris_rank(iris);
     iris_status_t status;
+    uint64_t *word;
 
     begin(iris, shared);
-    CHECK_OK(iris_calloc(iris, 1, sizeof *args.word, (void **)&args.word));
+    CHECK_OK(iris_calloc(iris, 1, sizeof *word, (void **)&word));
     atomic_fetch_add(&shared->begun, 1);
     if (rank == 1) {
         await(&shared->begun, RANKS);
         kill(atomic_load(&shared->pid), SIGALRM);
         status = iris_barrier(iris, NULL, NULL);
     } else {
-        CHECK_OK(
-            iris_launch(iris, wait_for_ever, 1, 1, &args, sizeof args, NULL));
+        CHECK_OK(launch_wait(iris, word));
         status = iris_stream_synchronize(iris, NULL);
     }
     CHECK_EQUAL(status, rank == 0 ? IRIS_ERR_INTERRUPTED : IRIS_ERR_PEER_LOST);

@@ -8,8 +8,7 @@
 #include "support/harness.h"
 #include "support/leaks.h"
 #include "support/procs.h"
-
-#include <iris/device.h>
+#include "support/wait_kernel.h"
 
 #include <poll.h>
 #include <stdlib.h>
@@ -75,31 +74,20 @@ static int in_barrier(iris_t *iris, void *arg)
     return IRIS_ERR_INTERRUPTED;
 }
 
-struct wait_args {
-    const int64_t *context;
-    uint64_t *word;
-};
-
-IRIS_KERNEL(wait_in_vain, struct wait_args)
-{
-    (void)iris_wait_until_u64(iris_dev_init(args->context), args->word,
-                              IRIS_CMP_EQ, 1);
-}
-
 /* Rank 0 waits for a kernel of its own, which ends, too. */
 static int in_kernel(iris_t *iris, void *arg)
 {
-    struct wait_args args = {.context = iris_device_context(iris)};
     struct asked asked = {.iris = iris};
     int rank = iris_rank(iris);
+    uint64_t *word;
 
-    CHECK_OK(iris_calloc(iris, 1, sizeof *args.word, (void **)&args.word));
+    CHECK_OK(iris_calloc(iris, 1, sizeof *word, (void **)&word));
     if (rank == 1) {
         await_over();
         return 0;
     }
     iris_set_wait_check(end_soon, &asked);
-    CHECK_OK(iris_launch(iris, wait_in_vain, 1, 1, &args, sizeof args, NULL));
+    CHECK_OK(launch_wait(iris, word));
     CHECK_STATUS(iris_stream_synchronize(iris, NULL), IRIS_ERR_INTERRUPTED);
     CHECK_EQUAL(asked.count, ASKS);
     __atomic_store_n(&over, 1, __ATOMIC_RELEASE);
@@ -110,16 +98,15 @@ static int in_kernel(iris_t *iris, void *arg)
 /* Rank 0's stream is not done, so that what it has released cannot be freed. */
 static int in_deferred_free(iris_t *iris, void *arg)
 {
-    struct wait_args args = {.context = iris_device_context(iris)};
     struct asked asked = {.iris = iris};
     void *ptr;
     int rank = iris_rank(iris);
+    uint64_t *word;
 
-    CHECK_OK(iris_calloc(iris, 1, sizeof *args.word, (void **)&args.word));
+    CHECK_OK(iris_calloc(iris, 1, sizeof *word, (void **)&word));
     CHECK_OK(iris_malloc(iris, 64, &ptr));
     if (rank == 0) {
-        CHECK_OK(
-            iris_launch(iris, wait_in_vain, 1, 1, &args, sizeof args, NULL));
+        CHECK_OK(launch_wait(iris, word));
         iris_set_wait_check(end_soon, &asked);
     }
     CHECK_OK(iris_free_later(iris, ptr));

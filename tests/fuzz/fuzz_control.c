@@ -25,7 +25,7 @@ static void make_hub(struct iris_hub *hub)
                                                  {.is_far = 1, .leader = 2}};
     static const struct iris_mail mail = {
         .num_ranks = RANKS, .num_nodes = 2, .ranks = ranks};
-    static struct iris_segment *segment;
+    static struct iris_table *segment;
 
     if (segment == NULL && iris_i_segment_create(RANKS, &segment) != IRIS_OK) {
         abort();
@@ -59,17 +59,16 @@ static void read_back(struct iris_hub *hub,
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-    char why[IRIS_MESSAGE_WHY_BYTES];
     struct iris_message_head head;
     struct iris_hub hub;
-    int taken;
+    size_t taken;
 
     make_hub(&hub);
-    while ((taken = iris_i_message_take(data, bytes, RANKS, &head, why)) > 0) {
+    while ((taken = iris_i_message_take(data, bytes, RANKS, &head)) > 0) {
         (void)iris_i_hub_apply(&hub, 2, &head, data + sizeof head);
         read_back(&hub, &head);
         data += taken;
-        bytes -= (size_t)taken;
+        bytes -= taken;
     }
     iris_i_hub_free(&hub);
     return 0;

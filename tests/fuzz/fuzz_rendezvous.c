@@ -165,7 +165,7 @@ static void be_root(const struct iris_bootstrap *bootstrap, struct input *input)
     static struct script scripts[NUM_RANKS];
     struct iris_hello hello = hello_of(0);
     struct iris_rendezvous rendezvous;
-    struct iris_segment *segment;
+    struct iris_table *segment;
     int socks[NUM_RANKS], num_socks = 1 + (int)input_number(input, 1) % 3;
     iris_status_t status;
 
@@ -221,7 +221,7 @@ static void be_peer(const struct iris_bootstrap *bootstrap, struct input *input)
     status = iris_i_rendezvous_join(&rendezvous, &hello);
     check_status(status);
     if (status == IRIS_OK) {
-        struct iris_segment *segment = rendezvous.segment;
+        struct iris_table *segment = rendezvous.segment;
 
         check_status(iris_i_rendezvous_agree(&rendezvous, IRIS_OK));
         iris_i_segment_release(segment);

@@ -76,7 +76,7 @@ static TEST(a_fifo_is_not_opened)
 /* One that is linked somewhere, and one of another user. */
 static TEST(only_deleted_memory_of_the_process_is_opened)
 {
-    struct iris_segment *segment;
+    struct iris_table *segment;
     int fd;
 
     assert_int_equal(iris_i_segment_create(1, &segment), IRIS_OK);
@@ -93,7 +93,7 @@ static TEST(only_deleted_memory_of_the_process_is_opened)
 /* Whoever fills a process's table with them cannot keep a reader for ever. */
 static TEST(many_segments_come_to_an_end)
 {
-    struct iris_segment *segments[80];
+    struct iris_table *segments[80];
     int count = 0, fd;
 
     for (int i = 0; i < 80; i++) {
@@ -111,19 +111,19 @@ static TEST(many_segments_come_to_an_end)
 
 /* ---- What a segment says ---- */
 
-static struct iris_segment *make_hostile(void)
+static struct iris_table *make_hostile(void)
 {
     struct iris_host_event call = {
         .id = 1, .target_rank = -1, .kernel = HOSTILE, .stream = (void *)64};
     struct iris_record_wait wait = {.begin_ns = 1, .update_ns = 2, .ended = 1};
-    struct iris_segment *segment;
+    struct iris_table *segment;
     struct iris_record *record;
     struct iris_shown shown = {.state = IRIS_RANK_RUNNING,
                                .id = (unsigned long long)getpid() << 32 | 1};
     int slot;
 
     assert_int_equal(iris_i_segment_create(1, &segment), IRIS_OK);
-    record = iris_i_records_open(&segment->records, 0);
+    record = iris_i_records_open(segment, 0);
     assert_non_null(record);
     iris_i_record_open(record, 0, HOSTILE);
     snprintf(wait.name, sizeof wait.name, "%s", HOSTILE);
@@ -136,8 +136,7 @@ static struct iris_segment *make_hostile(void)
     iris_i_record_kernel(record, iris_i_record_stream_slot(record, 64), &call,
                          0);
     snprintf(shown.name, sizeof shown.name, "%s", HOSTILE);
-    iris_i_board_write(iris_i_records_board(&segment->records, 0),
-                       IRIS_SHOW_ALL, &shown);
+    iris_i_board_write(iris_i_records_board(segment, 0), IRIS_SHOW_ALL, &shown);
     return segment;
 }
 
@@ -156,7 +155,7 @@ static void check_plain(const char *text)
 static TEST(no_text_of_a_record_reaches_the_terminal_as_it_is)
 {
     static const char *const options[] = {"", "--json", NULL};
-    struct iris_segment *segment = make_hostile();
+    struct iris_table *segment = make_hostile();
     char argument[64], *text;
     int status;
 

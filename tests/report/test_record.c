@@ -21,7 +21,7 @@
 #define CALLS IRIS_RECORD_CALLS
 
 struct rank {
-    struct iris_segment *segment;
+    struct iris_table *segment;
     struct iris_record *record;
     struct iris_record_call calls[CALLS];
     int count; /* of them */
@@ -33,7 +33,7 @@ static struct rank *make_rank(void)
 
     assert_non_null(rank);
     assert_int_equal(iris_i_segment_create(1, &rank->segment), IRIS_OK);
-    rank->record = iris_i_records_open(&rank->segment->records, 0);
+    rank->record = iris_i_records_open(rank->segment, 0);
     assert_non_null(rank->record);
     iris_i_record_open(rank->record, 0, "");
     return rank;
@@ -374,7 +374,7 @@ static TEST(the_scale_follows_the_clock)
 static TEST(a_reader_says_that_the_record_is_of_another_version)
 {
     struct rank *rank = make_rank();
-    struct iris_records_header *header = rank->segment->base;
+    struct iris_records_header *header = rank->segment->header;
     char text[64];
     int num_ranks;
 

@@ -19,8 +19,8 @@
 
 /* Two hosts' files of records. */
 struct hosts {
-    struct iris_segment *here;
-    struct iris_segment *there;
+    struct iris_table *here;
+    struct iris_table *there;
     struct iris_record *record; /* the far rank's own */
     uint64_t hash;              /* of the last row */
     uint64_t count;             /* rows that have come */
@@ -35,8 +35,8 @@ static struct hosts *make_hosts(void)
     assert_non_null(hosts);
     assert_int_equal(iris_i_segment_create(RANKS, &hosts->here), IRIS_OK);
     assert_int_equal(iris_i_segment_create(RANKS, &hosts->there), IRIS_OK);
-    iris_i_records_mark_elsewhere(&hosts->here->records, FAR);
-    hosts->record = iris_i_records_open(&hosts->there->records, FAR);
+    iris_i_records_mark_elsewhere(hosts->here, FAR);
+    hosts->record = iris_i_records_open(hosts->there, FAR);
     assert_non_null(hosts->record);
     snprintf(hosts->record->host, sizeof hosts->record->host, "over-there");
     iris_i_record_open(hosts->record, FAR, "job");
@@ -54,24 +54,23 @@ static void deliver(void *arg, const struct iris_message_head *head,
                     const void *body)
 {
     struct hosts *hosts = arg;
-    char why[IRIS_MESSAGE_WHY_BYTES];
     unsigned char message[IRIS_MESSAGE_MOST];
     struct iris_message_head taken;
 
     memcpy(message, head, sizeof *head);
     memcpy(message + sizeof *head, body, head->bytes);
-    assert_int_equal(iris_i_message_take(message, sizeof *head + head->bytes,
-                                         RANKS, &taken, why),
-                     sizeof *head + head->bytes);
+    assert_int_equal(
+        iris_i_message_take(message, sizeof *head + head->bytes, RANKS, &taken),
+        sizeof *head + head->bytes);
     if (++hosts->sent != hosts->lost) {
-        iris_i_row_take(&hosts->here->records, &taken, message + sizeof *head,
+        iris_i_row_take(hosts->here, &taken, message + sizeof *head,
                         &hosts->count);
     }
 }
 
 static void send_row(struct hosts *hosts)
 {
-    iris_i_row_send(&hosts->there->records, FAR, &hosts->hash, deliver, hosts);
+    iris_i_row_send(hosts->there, FAR, &hosts->hash, deliver, hosts);
 }
 
 /* The far rank, as a reader of this host sees it. */
@@ -223,7 +222,7 @@ static TEST(a_rank_whose_connection_has_ended_is_lost)
     struct hosts *hosts = make_hosts();
     struct iris_report_rank rank;
 
-    iris_i_row_end(&hosts->here->records, FAR, 77, "over-there");
+    iris_i_row_end(hosts->here, FAR, 77, "over-there");
     rank = look(hosts);
     assert_true(iris_i_rank_is_lost(&rank));
     assert_int_equal(rank.pid, 77);
@@ -252,7 +251,7 @@ static TEST(a_message_writes_to_the_copy_only)
         unsigned char *after = malloc(bytes);
 
         assert_non_null(after);
-        iris_i_row_take(&hosts->here->records, &head, body, &hosts->count);
+        iris_i_row_take(hosts->here, &head, body, &hosts->count);
         assert_int_equal(pread(hosts->here->fd, after, bytes, 0), bytes);
         assert_memory_equal(before, after, bytes);
         free(after);
@@ -267,7 +266,7 @@ static void say(struct hosts *hosts, enum iris_message_type type,
     const struct iris_message_head head =
         iris_i_message_head(type, FAR, 0, value, bytes);
 
-    iris_i_row_take(&hosts->here->records, &head, body, &hosts->count);
+    iris_i_row_take(hosts->here, &head, body, &hosts->count);
 }
 
 /* A sanitizer finds overflows. */

@@ -290,14 +290,14 @@ static TEST(what_is_no_segment_is_refused)
         offsetof(struct iris_records_header, num_ranks),
         offsetof(struct iris_records_header, bytes),
         offsetof(struct iris_records_header, record_bytes)};
-    struct iris_segment *segment;
+    struct iris_table *segment;
     int num_ranks = 0;
 
     assert_int_equal(iris_i_segment_create(2, &segment), IRIS_OK);
     assert_int_equal(iris_i_records_check(segment->fd, &num_ranks), IRIS_OK);
     assert_int_equal(num_ranks, 2);
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        char *byte = (char *)segment->base + places[i];
+        char *byte = (char *)segment->header + places[i];
 
         *byte ^= 0x41;
         assert_int_equal(iris_i_records_check(segment->fd, &num_ranks),

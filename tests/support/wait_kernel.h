@@ -18,7 +18,7 @@ IRIS_KERNEL(wait_for_one, struct wait_args)
                               IRIS_CMP_EQ, 1);
 }
 
-static iris_status_t launch_wait(iris_t *iris, uint64_t *word)
+static inline iris_status_t launch_wait(iris_t *iris, uint64_t *word)
 {
     const struct wait_args args = {iris_device_context(iris), word};
 
