@@ -6,7 +6,7 @@
 # mode: they are silent, and compute what they should. Prints the seconds of all. An
 # example with a planted bug is found.
 set -u
-srcdir=$(cd "${srcdir:-$(dirname "$0")/..}" && pwd)
+srcdir=$(cd "${srcdir:-$(dirname "$0")/../..}" && pwd)
 case "${CFLAGS-} ${CC-}" in
 *sanitize*) echo "the checks do not go with a sanitizer" && exit 77 ;;
 esac

@@ -6,7 +6,7 @@
 # that a run without a seed may hide is told once, with the seeds that show it; a
 # correct program is clean; failures are told with their output.
 set -u
-srcdir=$(cd "${srcdir:-$(dirname "$0")/..}" && pwd)
+srcdir=$(cd "${srcdir:-$(dirname "$0")/../..}" && pwd)
 case "${CFLAGS-} ${CC-}" in
 *sanitize*) echo "programs are not linked with the sanitizer" && exit 77 ;;
 esac

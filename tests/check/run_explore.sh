@@ -7,7 +7,7 @@
 # and its counts are those of docs/checking.md. With a fault in the tool it does
 # not.
 set -u
-srcdir=$(cd "${srcdir:-$(dirname "$0")/..}" && pwd)
+srcdir=$(cd "${srcdir:-$(dirname "$0")/../..}" && pwd)
 case "${CFLAGS-} ${CC-}" in
 *sanitize*) echo "programs are not linked with the sanitizer" && exit 77 ;;
 esac

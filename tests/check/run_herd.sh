@@ -6,7 +6,7 @@
 # litmus tests' verdicts, with all outcomes that tests/check/explorer finds, and with
 # the race check. With a fault in the model it does not. HERD7 names another herd7.
 set -u
-srcdir=$(cd "${srcdir:-$(dirname "$0")/..}" && pwd)
+srcdir=$(cd "${srcdir:-$(dirname "$0")/../..}" && pwd)
 case "${CFLAGS-} ${CC-}" in
 *sanitize*) echo "programs are not linked with the sanitizer" && exit 77 ;;
 esac

@@ -5,7 +5,7 @@
 # iriscc --check: IRIS_CHECK=race finds races by ordinary accesses at their lines
 # (tests/check/plain.c says which), and is silent about correct programs.
 set -u
-srcdir=$(cd "${srcdir:-$(dirname "$0")/..}" && pwd)
+srcdir=$(cd "${srcdir:-$(dirname "$0")/../..}" && pwd)
 case "${CFLAGS-} ${CC-}" in
 *sanitize*) echo "--check does not go with a sanitizer" && exit 77 ;;
 esac

@@ -6,7 +6,7 @@
 # table shows it, and what does not fail, or is another program's,
 # is told (tests/check/replay.c).
 set -u
-srcdir=$(cd "${srcdir:-$(dirname "$0")/..}" && pwd)
+srcdir=$(cd "${srcdir:-$(dirname "$0")/../..}" && pwd)
 case "${CFLAGS-} ${CC-}" in
 *sanitize*) echo "programs are not linked with the sanitizer" && exit 77 ;;
 esac
