@@ -6,32 +6,11 @@
 # is well formed, and options work. It checks no times.
 set -u
 export LC_ALL=C
-iris=$PWD/iris
-here=$(cd "$(dirname "$0")" && pwd)
+. "$(dirname "$0")/support/script.sh"
+iris=$build/iris
 : "${MPIRUN=}" "${CC:=cc}"
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-export TMPDIR=$tmp # two mpiruns that share a folder get in each other's way
-cd "$tmp" || exit 1
-for variable in $(compgen -e IRIS_); do
-    case $variable in # where to run stays
-    *_BACKEND | *_MODULE_DIR | *_SIM_DEVICE) ;;
-    *) unset "$variable" ;;
-    esac
-done
+go_apart
 tiny="--sizes 8:1K --shapes 3x5x7 --iterations 3 --live 200 --init-heap 16M"
-failed=0
-
-verdict() { # NAME STATUS
-    if [ "$2" = 0 ]; then
-        echo "passed: $1"
-    else
-        echo "FAILED: $1"
-        tail -n 20 out err
-        failed=$((failed + 1))
-    fi
-}
-
 # Word splitting is meant: options are many words.
 # shellcheck disable=SC2086
 succeeds() { # NAME COMMAND...

@@ -8,15 +8,8 @@
 # that src has. The checker reports these and no others.
 set -u
 export LC_ALL=C
-here=$(cd "$(dirname "$0")" && pwd)
-copy=$(mktemp -d)
-trap 'rm -rf "$copy"' EXIT
-failed=0
-
-fail() {
-    echo "FAILED: $*"
-    failed=1
-}
+. "$(dirname "$0")/support/script.sh"
+copy=$tmp
 
 # A file that defines iris_i_NAME, which calls the others named, and its header.
 module() { # FOLDER NAME CALLED...

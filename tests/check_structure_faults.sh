@@ -6,15 +6,8 @@
 # of the sources. The checker reports each one at its place, and no others.
 set -u
 export LC_ALL=C
-root=$(cd "$(dirname "$0")/.." && pwd)
-copy=$(mktemp -d)
-trap 'rm -rf "$copy"' EXIT
-failed=0
-
-fail() {
-    echo "FAILED: $*"
-    failed=1
-}
+. "$(dirname "$0")/support/script.sh"
+copy=$tmp
 
 # The files that the checker reads, but for what was built among them.
 copy_sources() {

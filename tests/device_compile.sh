@@ -7,18 +7,13 @@
 # each. In the short run gcc makes code as C and as C++, and the others only check
 # the source. amd_code.sh makes code of all of it by clang and hipcc.
 
-srcdir=${srcdir:-$(dirname "$0")/..}
-srcdir=$(cd "$srcdir" && pwd) || exit 1
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-trap 'exit 1' HUP INT TERM
+. "$(dirname "$0")/support/script.sh"
 
 # The headers as they are installed, whether or not configure has run.
-mkdir -p "$dir/include/iris" &&
-    ln -s "$srcdir/device" "$dir/include/iris/device" || exit 1
-includes="-I$dir/include -I$srcdir/include -I$srcdir/tests"
+mkdir -p "$tmp/include/iris" &&
+    ln -s "$root/device" "$tmp/include/iris/device" || exit 1
+includes="-I$tmp/include -I$root/include -I$root/tests"
 warnings="-Wall -Wextra -Wundef -Werror"
-failed=0
 long=${IRIS_TEST_LONG:-0}
 short=-fsyntax-only
 [ $long = 0 ] || short="-O2 -c"
@@ -28,18 +23,18 @@ program() {
     if [ "$1" = hip ]; then
         echo '#include <hip/hip_runtime.h>'
     fi
-    (cd "$srcdir" && find device -name '*.h' ! -path '*/kernels/*' | sort) | grep -vE '/(target_[a-z]*|cpu|series)\.h$' |
+    (cd "$root" && find device -name '*.h' ! -path '*/kernels/*' | sort) | grep -vE '/(target_[a-z]*|cpu|series)\.h$' |
         sed 's/.*/#include <iris\/&>/'
     echo '#include "support/device_api.h"'
     echo 'const struct iris_kernel *api_kernel(size_t i);'
     echo 'const struct iris_kernel *api_kernel(size_t i)'
     echo '{ return api_kernels[i]; }'
 }
-program c >"$dir/api.c"
-program c >"$dir/api.cpp"
-program c >"$dir/api.cu"
-program c >"$dir/device.hip" # for a device pass alone, which needs no ROCm
-program hip >"$dir/api.hip"
+program c >"$tmp/api.c"
+program c >"$tmp/api.cpp"
+program c >"$tmp/api.cu"
+program c >"$tmp/device.hip" # for a device pass alone, which needs no ROCm
+program hip >"$tmp/api.hip"
 
 # one LABEL FILE COMPILER OPTION...
 one() {
@@ -48,11 +43,11 @@ one() {
     shift 2
     if ! command -v "$1" >/dev/null 2>&1; then
         echo "$label: skipped, no $1"
-    elif "$@" $includes -o "$dir/out" "$dir/$file" >"$dir/log" 2>&1; then
+    elif "$@" $includes -o "$tmp/out" "$tmp/$file" >"$tmp/log" 2>&1; then
         echo "$label: ok"
     else
         echo "$label: FAILED"
-        head -40 "$dir/log" | cut -c 1-240
+        head -40 "$tmp/log" | cut -c 1-240
         failed=1
     fi
 }
@@ -60,10 +55,10 @@ one() {
 # refuses LABEL COMPILER STATEMENT: a type outside the rows must not compile.
 refuses() {
     printf '%s\n' '#include <iris/device.h>' 'void f(iris_dev_t dev);' \
-        'void f(iris_dev_t dev)' "{ $3 }" >"$dir/refused.$1"
+        'void f(iris_dev_t dev)' "{ $3 }" >"$tmp/refused.$1"
     if ! command -v "$2" >/dev/null 2>&1; then
         echo "$1 refuses $3: skipped, no $2"
-    elif "$2" $includes -c -o "$dir/out" "$dir/refused.$1" >"$dir/log" 2>&1
+    elif "$2" $includes -c -o "$tmp/out" "$tmp/refused.$1" >"$tmp/log" 2>&1
     then
         echo "$1 refuses $3: FAILED, it compiles"
         failed=1

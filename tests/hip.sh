@@ -8,10 +8,8 @@
 set -u
 : "${CC:=cc}" "${CFLAGS:=}" "${IRIS_MODULE_DIR:=}"
 [ -e "$IRIS_MODULE_DIR/iris_hip.so" ] || exit 77
-failed=0
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-output=$folder/output
+. "$(dirname "$0")/support/script.sh"
+output=$tmp/out
 unset IRIS_BACKEND IRIS_SIM_DEVICE IRIS_SIMULATION
 
 # Runs a subcommand and expects an exit status: info STATUS ARGUMENT...
@@ -23,12 +21,6 @@ tool() { # NAME STATUS ARGUMENT...
 }
 info() { tool info "$@"; }
 probe() { tool probe "$1" --bytes $((1 << 20)) --rounds 3; }
-
-fail() {
-    echo "FAILED: $*"
-    cat "$output"
-    failed=$((failed + 1))
-}
 
 # Expects a line that matches.
 has() { # PATTERN
@@ -52,9 +44,9 @@ lacks() { # PATTERN
 }
 
 # A module of this name is not there, or says that it belongs to another build.
-mkdir "$folder/none" "$folder/other"
-IRIS_MODULE_DIR=$folder/none lacks 'cannot be loaded: .*No such file'
-cat >"$folder/other.c" <<EOF
+mkdir "$tmp/none" "$tmp/other"
+IRIS_MODULE_DIR=$tmp/none lacks 'cannot be loaded: .*No such file'
+cat >"$tmp/other.c" <<EOF
 #include <stdio.h>
 __attribute__((constructor)) static void tell(void) { puts("is loaded"); }
 void *iris_backend_module(void *core);
@@ -62,13 +54,13 @@ void *iris_backend_module(void *core) { return core == (void *)1 ? core : 0; }
 EOF
 # The compiler may be a command with options.
 # shellcheck disable=SC2086
-$CC $CFLAGS -shared -fPIC -o "$folder/other/iris_hip.so" "$folder/other.c" ||
+$CC $CFLAGS -shared -fPIC -o "$tmp/other/iris_hip.so" "$tmp/other.c" ||
     fail "no other module"
-IRIS_MODULE_DIR=$folder/other lacks 'belongs to another build of Iris'
+IRIS_MODULE_DIR=$tmp/other lacks 'belongs to another build of Iris'
 has '^is loaded$'
 
 # Ranks on the CPU have no use for it.
-IRIS_MODULE_DIR=$folder/other IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu probe 0
+IRIS_MODULE_DIR=$tmp/other IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu probe 0
 has '^2 ranks on sim'
 ! grep -q 'is loaded' "$output" || fail "a module is loaded for the CPU"
 

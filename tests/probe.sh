@@ -6,21 +6,12 @@
 # end, and finds each planted fault, in the direction of the fault only.
 set -u
 [ -e .libs/libfakehip.so ] || { echo "left out: no fake runtime" && exit 77; }
-here=$(cd "$(dirname "$0")" && pwd)
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+. "$(dirname "$0")/support/script.sh"
 export IRIS_GPU_BUILD=$PWD IRIS_TEST_FAKE_GPUS=2 IRIS_TEST_LOGS=$tmp/logs
 export LC_ALL=C
 # However busy this machine is, nothing but what is planted comes to a deadline.
 export IRIS_TIMEOUT_MS=120000 IRIS_DEVICE_TIMEOUT_MS=60000
 unset IRIS_BACKEND IRIS_SIM_DEVICE IRIS_LOG_LEVEL FAKEHIP_FAIL
-failed=0
-
-fail() {
-    echo "FAILED: $*"
-    cat "$tmp/out"
-    failed=$((failed + 1))
-}
 
 probe() { # STATUS OPTION...
     local expected=$1 ret

@@ -7,21 +7,12 @@
 # removed. If the archive cannot be written, no files are left.
 set -u
 [ -e .libs/libfakehip.so ] || { echo "left out: no fake runtime" && exit 77; }
-here=$(cd "$(dirname "$0")" && pwd)
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+. "$(dirname "$0")/support/script.sh"
 export IRIS_GPU_BUILD=$PWD IRIS_TEST_FAKE_GPUS=2 IRIS_TEST_LOGS=$tmp/logs
 export LC_ALL=C TMPDIR=$tmp/temporary
 export USER=planted-user HOSTNAME=planted-host HOME=/home/planted-user
 unset IRIS_BACKEND IRIS_SIM_DEVICE IRIS_LOG_LEVEL FAKEHIP_FAIL
 gpu_test=$here/../scripts/gpu-test
-failed=0
-
-fail() {
-    echo "FAILED: $*"
-    tail -n 40 "$tmp/out"
-    failed=$((failed + 1))
-}
 
 runs() { # STATUS ARGUMENT...
     local expected=$1 ret

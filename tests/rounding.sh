@@ -8,20 +8,18 @@
 # it would have some.
 
 top=$(sed -n 's/^srcdir = //p' Makefile)
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-trap 'exit 1' HUP INT TERM
+. "$(dirname "$0")/support/script.sh"
 
-echo "int x;" >"$dir/x.c"
-$CC -mfma -S -o "$dir/x.s" "$dir/x.c" 2>/dev/null || {
+echo "int x;" >"$tmp/x.c"
+$CC -mfma -S -o "$tmp/x.s" "$tmp/x.c" 2>/dev/null || {
     echo "skipped: $CC has no -mfma"
     exit 77
 }
 
 # Fused instructions in the code of $source, with further options.
 fused() {
-    eval "$CC $options $* -S -o '$dir/code.s' '$source'" &&
-        grep -cE '^[[:space:]]*vfn?m(add|sub)' "$dir/code.s"
+    eval "$CC $options $* -S -o '$tmp/code.s' '$source'" &&
+        grep -cE '^[[:space:]]*vfn?m(add|sub)' "$tmp/code.s"
 }
 
 # check OBJECT: sets $allowed.

@@ -6,30 +6,14 @@
 # end. The messages have the bytes that the program itself counted, for each pair
 # of ranks.
 set -u
-here=$(cd "$(dirname "$0")" && pwd)
-build=$PWD
-src=$here/..
+. "$(dirname "$0")/support/script.sh"
+src=$root
 if ! command -v python3 >/dev/null; then
     echo "skipped: no python3"
     exit 77
 fi
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-failed=0
 # The observer that counts sees kernels of the simulation on the CPU.
 export IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu IRIS_TIMEOUT_MS=120000
-
-check() { # LABEL COMMAND...
-    local label=$1
-    shift
-    if "$@" >"$tmp/out" 2>&1; then
-        echo "passed: $label: $(tail -n 1 "$tmp/out")"
-    else
-        echo "FAILED: $label"
-        tail -n 20 "$tmp/out"
-        failed=1
-    fi
-}
 
 compile() { # NAME ARGUMENT...
     local name=$1

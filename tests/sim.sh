@@ -4,19 +4,8 @@
 #
 # iris sim on traces and reports with known results.
 set -u
-here=$(cd "$(dirname "$0")" && pwd)
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-iris=$PWD/iris
-failed=0
-
-fail() {
-    echo "FAILED: $*"
-    failed=1
-}
-
-# shellcheck source=support/says.sh
-. "$(dirname "$0")/support/says.sh"
+. "$(dirname "$0")/support/script.sh"
+iris=$build/iris
 
 # 1 us to a peer, 100 GB/s within a node of two ranks, 10 between nodes.
 cat >"$tmp/p.json" <<'EOF'

@@ -6,17 +6,7 @@
 # statuses, a misspelled one is told the nearest, run and check start ranks and pass
 # signals and statuses on, and bash completes names and options.
 set -u
-here=$(cd "$(dirname "$0")" && pwd)
-build=$PWD
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-failed=0
-
-fail() {
-    echo "FAILED: $*"
-    sed 's/^/    /' "$tmp/out"
-    failed=1
-}
+. "$(dirname "$0")/support/script.sh"
 
 expect() { # STATUS TEXT ARGUMENT...
     local expected=$1 text=$2 ret

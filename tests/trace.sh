@@ -5,45 +5,21 @@
 # Examples that record traces. A JSON reader and iris trace read the traces, and
 # the answers are checked. Damaged files give errors.
 set -u
-here=$(cd "$(dirname "$0")" && pwd)
-build=$PWD
-src=$here/..
+. "$(dirname "$0")/support/script.sh"
+src=$root
 if ! command -v python3 >/dev/null; then
     echo "skipped: no python3"
     exit 77
 fi
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-failed=0
 # The observer that counts sees kernels of the simulation on the CPU.
 export IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu IRIS_TIMEOUT_MS=120000
 export IRIS_HEAP_BASES_PREFIX=$tmp/at_init
 
-check() { # LABEL COMMAND...
-    local label=$1
-    shift
-    if "$@" >"$tmp/out" 2>&1; then
-        echo "passed: $label: $(tail -n 1 "$tmp/out")"
-    else
-        echo "FAILED: $label"
-        tail -n 20 "$tmp/out"
-        failed=1
-    fi
-}
-
 # The command fails with status 1 and says WORD.
 refused() { # LABEL WORD COMMAND...
-    local label=$1 word=$2 ret
-    shift 2
-    timeout 300 "$@" >"$tmp/out" 2>&1
-    ret=$?
-    if [ $ret = 1 ] && grep -q "$word" "$tmp/out"; then
-        echo "passed: $label"
-    else
-        echo "FAILED ($ret): $label"
-        tail -n 5 "$tmp/out"
-        failed=1
-    fi
+    timeout 300 "${@:3}" >"$tmp/out" 2>&1
+    [ $? = 1 ] && grep -q "$2" "$tmp/out"
+    verdict "$1" $?
 }
 
 # The example with that name, made to record, as $tmp/NAME.

@@ -36,15 +36,7 @@ struct waiting {
 
 /* ---- Calls, as they are posted ---- */
 
-uint64_t iris_i_call_text(const char *text)
-{
-    uint64_t word = 0;
-
-    memcpy(&word, text, strnlen(text, sizeof word));
-    return word;
-}
-
-/* Fields of kind TEXT end in '$'. "iris_malloc(bytes, alignment, offset)" */
+/* "iris_malloc(bytes, alignment, offset)" */
 static void write_signature(const struct iris_call_type *type,
                             char signature[IRIS_SIGNATURE_BYTES + 1])
 {
@@ -54,10 +46,8 @@ static void write_signature(const struct iris_call_type *type,
     for (int i = 0;
          i < IRIS_CALL_FIELDS && type->fields[i].name != NULL && length < space;
          i++) {
-        length += (size_t)snprintf(
-            signature + length, space - length, "%s%s%s", i == 0 ? "" : ", ",
-            type->fields[i].name,
-            type->fields[i].kind == IRIS_FIELD_TEXT ? "$" : "");
+        length += (size_t)snprintf(signature + length, space - length, "%s%s",
+                                   i == 0 ? "" : ", ", type->fields[i].name);
     }
 }
 
@@ -164,17 +154,12 @@ static void describe_call(const struct iris_posted_call *call, char *text,
     snprintf(text, bytes, "%.*s(", (int)length, next);
     next += length + (next + length < end);
     while (next < end && field < IRIS_CALL_FIELDS) {
-        int name = (int)strcspn(next, ",$");
+        int name = (int)strcspn(next, ",");
         size_t at = strlen(text);
 
-        if (next[name] == '$') {
-            snprintf(text + at, bytes - at, "%s%.*s %.8s", field ? ", " : "",
-                     name, next, (const char *)&call->fields[field]);
-        } else {
-            snprintf(text + at, bytes - at, "%s%.*s %lld", field ? ", " : "",
-                     name, next, (long long)call->fields[field]);
-        }
-        next += strcspn(next, ",");
+        snprintf(text + at, bytes - at, "%s%.*s %lld", field ? ", " : "", name,
+                 next, (long long)call->fields[field]);
+        next += name;
         next += strspn(next, ", ");
         field++;
     }

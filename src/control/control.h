@@ -618,12 +618,6 @@ void iris_i_rendezvous_key(const struct iris_rendezvous *rendezvous,
 
 /* ---- agree.c ---- */
 
-/* How messages print a field of a call. */
-enum iris_field_kind {
-    IRIS_FIELD_NUMBER, /* "bytes 4096", signed */
-    IRIS_FIELD_TEXT,   /* up to 8 letters in the word: "dtype f32" */
-};
-
 /* The type of a collective call: static and const, owned by the module that
  * makes it. Posts contain its description, so that a peer can print a call that
  * it does not know. */
@@ -631,7 +625,6 @@ struct iris_call_type {
     const char *name; /* name of the public function */
     struct {
         const char *name; /* NULL: no more fields */
-        enum iris_field_kind kind;
     } fields[IRIS_CALL_FIELDS];
 };
 
@@ -650,9 +643,6 @@ struct iris_call {
     iris_status_t (*keep_waiting)(void *arg);
     void *arg;
 };
-
-/* The word of a field of kind TEXT: the first 8 letters. */
-uint64_t iris_i_call_text(const char *text);
 
 /* The beginning of a post. Then come the fields in the order of the call's
  * type, its signature "iris_malloc(bytes, alignment, offset)", and the

@@ -310,13 +310,13 @@ struct iris_heap_window {
 void *iris_i_window_add(struct iris_heap_window *window,
                         struct iris_external_range *record);
 
-/* The name of external memory that begins at `ptr`, chosen as in
- * iris_i_heap_find_start(), and its mark. The mark is 0 unless all parts that
- * begin there have one. -1: nothing begins there. Any thread. */
+/* The name of external memory that begins at `ptr`, the newest or the oldest,
+ * and its mark. The mark is 0 unless all parts that begin there have one. -1:
+ * nothing begins there. Any thread. */
 int iris_i_window_find(struct iris_heap_window *window, const void *ptr,
                        int newest, size_t *name_p);
 
-/* iris_i_heap_mark() for external memory. */
+/* Sets the mark of external memory unless it is negative, and returns it. */
 int iris_i_window_mark(struct iris_heap_window *window, size_t name, int mark);
 
 /* The address of existing external memory. */

@@ -6,19 +6,13 @@
 # mode: they are silent, and compute what they should. Prints the seconds of all. An
 # example with a planted bug is found.
 set -u
-srcdir=$(cd "${srcdir:-$(dirname "$0")/../..}" && pwd)
-case "${CFLAGS-} ${CC-}" in
-*sanitize*) echo "the checks do not go with a sanitizer" && exit 77 ;;
-esac
-dir=$(mktemp -d)
-log=$dir/log
-trap 'rm -rf "$dir"' EXIT
-export LD_LIBRARY_PATH=$PWD/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+. "$(dirname "$0")/../support/script.sh"
+. "$(dirname "$0")/../support/checked.sh"
+log=$tmp/out
 for variable in $(compgen -e IRIS_); do
-    [ "$variable" = IRIS_TEST_LONG ] || unset "$variable"
+    case $variable in *_TEST_LONG | *_BACKEND | *_SIM_DEVICE | *_SPAWN) ;; *) unset "$variable" ;; esac
 done
-export IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu IRIS_SPAWN=threads
-failed=0 runs=0
+runs=0
 
 one() { # LABEL COMMAND...
     local label=$1
@@ -71,14 +65,14 @@ if [ "${IRIS_TEST_LONG:-0}" != 0 ]; then
 fi
 
 # The flag of 06_message_passing_load_store releases nothing.
-sed 's/IRIS_RELEASE/IRIS_RELAXED/' "$srcdir/examples/06_message_passing_load_store.c" \
-    >"$dir/planted.c"
-cmp -s "$dir/planted.c" "$srcdir/examples/06_message_passing_load_store.c" &&
+sed 's/IRIS_RELEASE/IRIS_RELAXED/' "$root/examples/06_message_passing_load_store.c" \
+    >"$tmp/planted.c"
+cmp -s "$tmp/planted.c" "$root/examples/06_message_passing_load_store.c" &&
     echo "FAILED: the example has no release to take away" && failed=1
-./iriscc --cpu-only -std=gnu11 -O1 -g -Iinclude -I"$srcdir/include" -I"$srcdir/examples" \
-    -L.libs -o "$dir/planted" "$dir/planted.c" "$srcdir"/examples/example{,_table}.c || exit 1
+./iriscc --cpu-only -std=gnu11 -O1 -g -Iinclude -I"$root/include" -I"$root/examples" \
+    -L.libs -o "$tmp/planted" "$tmp/planted.c" "$root"/examples/example{,_table}.c || exit 1
 # shellcheck disable=SC2086
-IRIS_CHECK=race "$dir/planted" -n 2 $small >"$log" 2>&1 && echo "FAILED: silent" && failed=1
+IRIS_CHECK=race "$tmp/planted" -n 2 $small >"$log" 2>&1 && echo "FAILED: silent" && failed=1
 grep -q 'missing: release; change planted.c:[0-9]*' "$log" ||
     { echo "FAILED: the planted bug is not named" && cat "$log" && failed=1; }
 exit $failed

@@ -6,22 +6,14 @@
 # that a run without a seed may hide is told once, with the seeds that show it; a
 # correct program is clean; failures are told with their output.
 set -u
-srcdir=$(cd "${srcdir:-$(dirname "$0")/../..}" && pwd)
-case "${CFLAGS-} ${CC-}" in
-*sanitize*) echo "programs are not linked with the sanitizer" && exit 77 ;;
-esac
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-build=$PWD
-export LD_LIBRARY_PATH=$build/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-unset IRIS_SEED IRIS_SCHEDULE IRIS_REPLAY IRIS_CHECK
-failed=0
+. "$(dirname "$0")/../support/script.sh"
+. "$(dirname "$0")/../support/checked.sh"
+unset IRIS_SEED IRIS_SCHEDULE IRIS_REPLAY IRIS_CHECK IRIS_SPAWN
 
-# shellcheck disable=SC2086 # the compiler may be a command with options
-${CC:-cc} -std=gnu11 -g -O1 -Iinclude -I"$srcdir/include" -L.libs -o "$dir/talk" \
-    "$srcdir/tests/check/command.c" -liris || exit 1
+compile command
+mv "$tmp/command" "$tmp/talk"
 # shellcheck disable=SC2086
-${CC:-cc} -std=gnu11 -Iinclude -I"$srcdir/include" -L.libs -o "$dir/alone" -x c - -liris <<'END' || exit 1
+${CC:-cc} -std=gnu11 -Iinclude -I"$root/include" -L.libs -o "$tmp/alone" -x c - -liris <<'END' || exit 1
 #include <iris/iris.h>
 int main(void)
 {
@@ -29,8 +21,8 @@ int main(void)
     return iris_init(NULL, &iris) != IRIS_OK || iris_finalize(iris) != IRIS_OK;
 }
 END
-cd "$dir" || exit 1
-mkdir tmp && export TMPDIR=$dir/tmp
+cd "$tmp" || exit 1
+mkdir tmp && export TMPDIR=$tmp/tmp
 
 expect() { # STATUS ARGUMENT...
     local status=$1
@@ -52,8 +44,8 @@ has() { # TEXT...
     done
 }
 
-put=$(grep -n "/\* put \*/" "$srcdir/tests/check/command.c" | cut -d: -f1)
-use=$(grep -n "/\* use \*/" "$srcdir/tests/check/command.c" | cut -d: -f1)
+put=$(grep -n "/\* put \*/" "$root/tests/check/command.c" | cut -d: -f1)
+use=$(grep -n "/\* use \*/" "$root/tests/check/command.c" | cut -d: -f1)
 
 expect 1 -n 2 -s 3 -- ./talk bug
 has "^plain: 1 run, .* 0 new races" "^race: 4 runs, .* 1 new race" "^weak: 3 runs" \

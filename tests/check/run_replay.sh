@@ -6,48 +6,34 @@
 # table shows it, and what does not fail, or is another program's,
 # is told (tests/check/replay.c).
 set -u
-srcdir=$(cd "${srcdir:-$(dirname "$0")/../..}" && pwd)
-case "${CFLAGS-} ${CC-}" in
-*sanitize*) echo "programs are not linked with the sanitizer" && exit 77 ;;
-esac
-build=$PWD
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-export LD_LIBRARY_PATH=$build/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-export IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu IRIS_SPAWN=threads TMPDIR=$dir
-failed=0
+. "$(dirname "$0")/../support/script.sh"
+. "$(dirname "$0")/../support/checked.sh"
+export TMPDIR=$tmp
 
-# shellcheck disable=SC2086 # the compiler may be a command with options
-${CC:-cc} -std=gnu11 -g -O1 -Iinclude -I"$srcdir/include" -L.libs -o "$dir/talk" \
-    "$srcdir/tests/check/replay.c" -liris || exit 1
-cp "$dir/talk" "$dir/other"
-cd "$dir" || exit 1
-
-complain() {
-    echo "FAILED: $1"
-    cat out
-    failed=1
-}
+compile replay
+mv "$tmp/replay" "$tmp/talk"
+cp "$tmp/talk" "$tmp/other"
+cd "$tmp" || exit 1
 
 # The tool's exit status and a line of what it says.
 expect() { # STATUS TEXT ARGUMENT...
     local status=$1 text=$2
     shift 2
     "$build/iris" replay "$@" >out 2>&1
-    [ $? = "$status" ] || complain "not status $status: iris replay $*"
-    grep -qe "$text" out || complain "nothing like $text: iris replay $*"
+    [ $? = "$status" ] || fail "not status $status: iris replay $*"
+    grep -qe "$text" out || fail "nothing like $text: iris replay $*"
 }
 
 has() { # FILE TEXT...
     local file=$1 text
     shift
     for text in "$@"; do
-        grep -qe "$text" "$file" || complain "$file has nothing like $text"
+        grep -qe "$text" "$file" || fail "$file has nothing like $text"
     done
 }
 
 line_of() { # WORD: the line of replay.c with this comment
-    grep -n "/\* $1 \*/" "$srcdir/tests/check/replay.c" | cut -d: -f1
+    grep -n "/\* $1 \*/" "$root/tests/check/replay.c" | cut -d: -f1
 }
 
 record() { # FILE CHECK SEED BUG: the status is that of the program
@@ -58,9 +44,9 @@ seed=1
 while record weak weak $seed bug && [ $seed -lt 20 ]; do
     seed=$((seed + 1))
 done
-[ $seed -lt 20 ] || complain "no seed shows the bug"
-record right weak $seed right || complain "the correct program fails"
-record race race 1 bug && complain "no race"
+[ $seed -lt 20 ] || fail "no seed shows the bug"
+record right weak $seed right || fail "the correct program fails"
+record race race 1 bug && fail "no race"
 
 # Again.
 expect 0 "it fails again: exit status 3" weak -- ./talk bug 3
@@ -77,8 +63,8 @@ has out "  1   inbox@1 := 7  .*replay.c:$(line_of data), .*never sees it" \
     "  2   flag@1 := 1 .*replay.c:$(line_of flag), .*relaxed" \
     "  3  .* flag@1 == 1 .*replay.c:$(line_of wait), .*from line 2" \
     "  4  .* inbox@1 == 0 .*replay.c:$(line_of old), .*line 1 is not visible"
-grep -q "^ *5 " out && complain "more than four lines"
-[ "$(grep -cE '^(turn|read) ' weak.short)" = 1 ] || complain "weak.short is long"
+grep -q "^ *5 " out && fail "more than four lines"
+[ "$(grep -cE '^(turn|read) ' weak.short)" = 1 ] || fail "weak.short is long"
 has weak.short "^read 1 0 0 .* old 1"
 expect 0 "the same run" weak.short -- ./talk bug 3
 expect 0 "race.short: 0 of" -s -p race -- ./talk bug 3
@@ -88,7 +74,7 @@ has out "inbox@1 := 7 .*RACE" "inbox@1 == 7 .*RACE"
 for letters in 1 2 3 4 5; do
     printf "%${letters}s" "" >letters
     expect 1 "." -s -o fickle.short weak -- ./talk fickle 3 letters
-    [ ! -e fickle.short ] || complain "a schedule that does not fail is written"
+    [ ! -e fickle.short ] || fail "a schedule that does not fail is written"
 done
 printf "%40s" "" >letters
 expect 0 "fickle.short: 1 of" -s -o fickle.short weak -- ./talk fickle 3 letters
@@ -100,7 +86,7 @@ expect 2 "was recorded by talk with 3 ranks" weak -- ./other bug 3
 expect 2 "this is talk with 2 ranks" weak -- ./talk bug 2
 expect 1 "another run: operation" weak -- ./talk right 3
 expect 2 "nowhere: No such file" nowhere -- ./talk bug 3
-expect 2 "is no schedule" "$srcdir/README.md" -- ./talk bug 3
+expect 2 "is no schedule" "$root/README.md" -- ./talk bug 3
 head -c -20 weak >torn
 expect 2 "torn is damaged or truncated in line" torn -- ./talk bug 3
 sed '/^did/s/\t/ /3' weak >torn
@@ -114,5 +100,5 @@ expect 2 "pass a schedule\|pass -- before" weak ./talk bug 3
 expect 2 "pass a schedule\|pass -- before" weak
 expect 2 '--timeout=0' -t 0 weak -- ./talk bug 3
 expect 0 "Exit status" --help
-[ -z "$(find . -name 'iris-replay.*')" ] || complain "files are left"
+[ -z "$(find . -name 'iris-replay.*')" ] || fail "files are left"
 exit $failed

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Agreement on a call that the agreement's own files know nothing of: a call
- * type of this test's, with fields that are text.
+ * type of this test's.
  */
 #include "config.h"
 
@@ -17,24 +17,21 @@
 static const struct iris_call_type reduce_call = {
     .name = "test_all_reduce",
     .fields = {{.name = "count"},
-               {.name = "dtype", .kind = IRIS_FIELD_TEXT},
-               {.name = "op", .kind = IRIS_FIELD_TEXT},
-               {.name = "algorithm", .kind = IRIS_FIELD_TEXT},
+               {.name = "dtype"},
+               {.name = "op"},
+               {.name = "algorithm"},
                {.name = "root"}},
 };
 
 static const struct iris_call_type gather_call = {
     .name = "test_all_gather",
-    .fields = {{.name = "dtype", .kind = IRIS_FIELD_TEXT}},
+    .fields = {{.name = "dtype"}},
 };
 
-static struct iris_call reduce(uint64_t count, const char *dtype,
-                               const char *op)
+static struct iris_call reduce(uint64_t count, uint64_t dtype, uint64_t op)
 {
-    struct iris_call call = {
-        .type = &reduce_call,
-        .fields = {count, iris_i_call_text(dtype), iris_i_call_text(op),
-                   iris_i_call_text("two_shot_ring"), (uint64_t)-1}};
+    struct iris_call call = {.type = &reduce_call,
+                             .fields = {count, dtype, op, 2, (uint64_t)-1}};
 
     return call;
 }
@@ -42,7 +39,7 @@ static struct iris_call reduce(uint64_t count, const char *dtype,
 static RANK_TEST(a_call_of_any_type_is_agreed_on, 2, 4)
 {
     struct iris_members *world = &iris->world->members;
-    struct iris_call call = reduce(4096, "bf16", "sum");
+    struct iris_call call = reduce(4096, 1, 0);
     char own[8], payload[8];
     size_t bytes;
 
@@ -61,33 +58,31 @@ static RANK_TEST(a_call_of_any_type_is_agreed_on, 2, 4)
     return 0;
 }
 
-static RANK_TEST(calls_that_differ_are_printed_with_their_text, 2)
+static RANK_TEST(calls_that_differ_are_printed_with_their_fields, 2)
 {
     struct iris_members *world = &iris->world->members;
     int rank = iris_rank(iris);
-    struct iris_call call = reduce(4096, rank == 0 ? "bf16" : "fp8_e4m3",
-                                   rank == 0 ? "sum" : "max");
-    struct iris_call gather = {.type = &gather_call,
-                               .fields = {iris_i_call_text("f32")}};
+    struct iris_call call = reduce(4096, rank == 0 ? 1 : 5, (uint64_t)rank);
+    struct iris_call gather = {.type = &gather_call, .fields = {3}};
 
     (void)arg;
     CHECK_STATUS(iris_i_agree(world, &call), IRIS_ERR_MISMATCH);
-    CHECK_MESSAGE("rank 0 called test_all_reduce(count 4096, dtype bf16, op "
-                  "sum, algorithm two_shot, root -1)");
-    CHECK_MESSAGE("rank 1 called test_all_reduce(count 4096, dtype fp8_e4m3, "
-                  "op max, algorithm two_shot, root -1)");
+    CHECK_MESSAGE("rank 0 called test_all_reduce(count 4096, dtype 1, op 0, "
+                  "algorithm 2, root -1)");
+    CHECK_MESSAGE("rank 1 called test_all_reduce(count 4096, dtype 5, op 1, "
+                  "algorithm 2, root -1)");
     CHECK_STATUS(iris_i_agree(world, rank == 0 ? &call : &gather),
                  IRIS_ERR_MISMATCH);
     CHECK_MESSAGE("rank 0 called test_all_reduce(");
-    CHECK_MESSAGE("rank 1 called test_all_gather(dtype f32)");
-    call = reduce(1, "f32", "sum");
+    CHECK_MESSAGE("rank 1 called test_all_gather(dtype 3)");
+    call = reduce(1, 3, 0);
     return iris_i_agree(world, &call); /* and all goes on */
 }
 
 static RANK_TEST(a_failed_preparation_fails_every_rank, 3)
 {
     struct iris_members *world = &iris->world->members;
-    struct iris_call call = reduce(8, "f32", "sum");
+    struct iris_call call = reduce(8, 3, 0);
 
     (void)arg;
     call.payload = "lost";
@@ -101,14 +96,14 @@ static RANK_TEST(a_failed_preparation_fails_every_rank, 3)
     if (iris_rank(iris) != 1) {
         CHECK_MESSAGE("rank 1 failed in test_all_reduce: ");
     }
-    call = reduce(1, "f32", "sum");
+    call = reduce(1, 3, 0);
     return iris_i_agree(world, &call);
 }
 
 static RANK_TEST(a_payload_may_fill_its_place, 2)
 {
     struct iris_members *world = &iris->world->members;
-    struct iris_call call = reduce(1, "u8", "xor");
+    struct iris_call call = reduce(1, 8, 4);
     unsigned char own[IRIS_PAYLOAD_BYTES], payload[IRIS_PAYLOAD_BYTES];
     size_t bytes;
 
@@ -136,7 +131,7 @@ static iris_status_t stop_waiting(void *arg)
 /* Rank 0 stops waiting of its own accord; rank 1 comes once it has. */
 static int impatient_body(iris_t *iris, void *arg)
 {
-    struct iris_call call = reduce(1, "f32", "sum");
+    struct iris_call call = reduce(1, 3, 0);
     atomic_int *over = arg;
     int times = 0;
 
@@ -172,7 +167,7 @@ static TEST(a_caller_may_end_its_wait)
 static int unreachable_body(iris_t *iris, void *arg)
 {
     struct iris_members *world = &iris->world->members;
-    struct iris_call call = reduce(1, "f32", "sum");
+    struct iris_call call = reduce(1, 3, 0);
 
     (void)arg;
     (void)iris_i_control_fail(world->control, world->place,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-EXTRA_DIST += %D%/jobs.sh %D%/run %D%/says.sh %D%/script.sh
+EXTRA_DIST += %D%/checked.sh %D%/jobs.sh %D%/run %D%/script.sh
 check_LTLIBRARIES = tests/libharness.la tests/ops/iris_cblas.la
 tests_libharness_la_SOURCES = %D%/amo_verbs.h %D%/device_api.h %D%/float8.h %D%/game.h \
 	%D%/harness.c %D%/harness.h %D%/leaks.c %D%/leaks.h %D%/matrix.h \
