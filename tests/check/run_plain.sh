@@ -66,6 +66,14 @@ finds 8 2 && grep -q "synchronize the stream of plain.c:[0-9]*, not another one,
     "$dir/log" || complain "no advice"
 finds 9 2 && grep -q "memory of rank 0 that is on no heap" "$dir/log" &&
     grep -q "missing: stream order" "$dir/log" || complain "no memory off the heap"
+# The weak mode shows an old value of an ordinary load, of the bug only.
+old=0
+for ((seed = 1; seed <= 20; seed++)); do
+    IRIS_CHECK=weak IRIS_SEED=$seed "$dir/plain" 2 2 2>"$dir/log" || old=$((old + 1))
+    IRIS_CHECK=weak IRIS_SEED=$seed "$dir/plain" -2 2 2>"$dir/log" ||
+        complain "twin 2 in the weak mode, seed $seed"
+done
+[ $old != 0 ] || complain "no old value in the weak mode"
 # Nobody looks: nothing is found, and nothing fails.
 "$dir/plain" 1 2>"$dir/log" || complain "without IRIS_CHECK"
 if [ "${IRIS_TEST_LONG:-0}" != 0 ]; then
