@@ -858,6 +858,9 @@ void iris_i_weak_yield(struct iris_weak_schedule *schedule,
 void iris_i_weak_exit(struct iris_weak_schedule *schedule,
                       struct iris_weak_slot *slot);
 
+/* The workgroup's operation begins or has ended. */
+void iris_i_weak_enter_operation(struct iris_weak_slot *slot, bool enters);
+
 /* NULL: none. */
 struct iris_weak_who iris_i_weak_who(const struct iris_weak_slot *slot);
 

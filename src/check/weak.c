@@ -730,6 +730,7 @@ static iris_status_t observe_kernel(void *arg,
         self.id = event->id;
         iris_i_weak_yield(schedule, self.slot, false);
     }
+    iris_i_weak_enter_operation(self.slot, !event->after);
     if (!self.is_own && is_access && event->op != IRIS_OP_FENCE) {
         (event->after ? end_access : begin_access)(weak, event);
     } else if (!self.is_own && is_access && !event->after) {

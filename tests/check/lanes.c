@@ -229,11 +229,13 @@ CASE(clean_waves)
     }
 }
 
-#define CASES(X)                                                             \
-    X(signal_of_leader)                                                      \
-    X(signal_of_lane) X(sum_of_leader) X(lane_zero) X(value_of_lane_zero)    \
-        X(same_loop) X(neighbour) X(in_place) X(bulk_source) X(filled_again) \
-            X(clean_same_lane) X(clean_jump) X(clean_counter) X(clean_waves)
+/* clang-format off */
+#define CASES(X)                                                           \
+    X(signal_of_leader) X(signal_of_lane) X(sum_of_leader) X(lane_zero)    \
+    X(value_of_lane_zero) X(same_loop) X(neighbour) X(in_place)            \
+    X(bulk_source) X(filled_again) X(clean_same_lane) X(clean_jump)        \
+    X(clean_counter) X(clean_waves)
+/* clang-format on */
 
 #define ROW(name) #name,
 static const char *const names[] = {CASES(ROW)};
