@@ -99,6 +99,12 @@ struct iris_cpu_wg {
     const void *spin_address; /* while a spin loop polls: the call address of
                                * its operations; NULL: unknown */
     unsigned spin_bytes;
+    /* With IRIS_CHECK_LANES: the part of the workgroup's lanes that the iteration
+     * of a lane loop stands for, 0 outside of loops, where all lanes do the same; the
+     * loops begun; and the times when its lanes have met. */
+    int part;
+    unsigned loops;
+    unsigned meets;
     struct iris_dev_ring *ring;    /* requests to ranks of other nodes; NULL:
                                     * all heaps are mapped */
     struct iris_dev_slot *pending; /* the request whose answer it waits for */
@@ -109,6 +115,14 @@ struct iris_cpu_wg {
 
 /* The calling thread's workgroup, or NULL outside a kernel. */
 __attribute__((visibility("default"))) struct iris_cpu_wg *iris_cpu_self(void);
+
+/* Parts that the checker tells apart: 0: all; 1: the first lane; thirds of others. */
+#define IRIS_CPU_PARTS 5
+#define IRIS_CPU_LOOP (-1) /* a lane loop begins */
+#define IRIS_CPU_MEET (-2) /* all lanes meet, as in a barrier */
+
+/* The thread goes on for that part of its workgroup's lanes. */
+__attribute__((visibility("default"))) void iris_cpu_lanes(int part);
 
 /* Waiting loops call this for every poll. It gives the core to other ranks now
  * and then. It does not return if the kernel has to end because a peer died or

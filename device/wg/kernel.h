@@ -14,6 +14,9 @@
 #include <iris/types.h>
 #include <iris/device/core/compat.h>
 #include <iris/device/core/atomic.h>
+#if IRIS_ON_CPU && IRIS_CHECK_LANES
+#include <iris/device/watch/cpu.h>
+#endif
 
 /* There are two ways to compile a kernel for GPUs.
  * - iriscc compiles a C file twice: for the CPU, and as an image of GPU code,
@@ -112,7 +115,33 @@ IRIS_DEVICE size_t iris_d_share(iris_wg_t wg, uint32_t id, size_t n)
  *
  *  IRIS_WG_LANES(wg, i, n) statement: the same, but each workgroup runs all of
  *  [0, n). */
-#if IRIS_ON_CPU
+#if IRIS_ON_CPU && IRIS_CHECK_LANES
+IRIS_DEVICE size_t iris_d_begin_lanes(size_t n)
+{
+    iris_cpu_lanes(IRIS_CPU_LOOP);
+    return n;
+}
+
+/* Whether the loop goes on; the index stands for that lane from here on. */
+IRIS_DEVICE int iris_d_enter_lane(iris_wg_t wg, size_t i, size_t end)
+{
+    size_t lane = i % wg.num_lanes, others = IRIS_CPU_PARTS - 2;
+    size_t part = lane == 0 ? 1 : 2 + (lane - 1) * others / (wg.num_lanes - 1);
+
+    /* Lanes of one part are not told apart. */
+    iris_cpu_lanes(i < end ? (int)part : 0);
+    return i < end;
+}
+
+#define IRIS_LANES(wg, i, n)                                    \
+    for (size_t i##_n = iris_d_begin_lanes(n),                  \
+                i = iris_d_share(wg, (wg).id, i##_n),           \
+                i##_end = iris_d_share(wg, (wg).id + 1, i##_n); \
+         iris_d_enter_lane(wg, i, i##_end); i++)
+#define IRIS_WG_LANES(wg, i, n)                         \
+    for (size_t i = 0, i##_end = iris_d_begin_lanes(n); \
+         iris_d_enter_lane(wg, i, i##_end); i++)
+#elif IRIS_ON_CPU
 #define IRIS_LANES(wg, i, n)                                       \
     for (size_t i##_n = (n), i = iris_d_share(wg, (wg).id, i##_n), \
                 i##_end = iris_d_share(wg, (wg).id + 1, i##_n);    \

@@ -79,7 +79,13 @@ IRIS_DEVICE iris_bool_t iris_wave_leader(iris_wg_t wg)
 
 /** IRIS_WAVE_LANES(wg, i, n) statement: as IRIS_WG_LANES(), and each wavefront
  *  by itself goes through all of [0, n). */
-#if IRIS_ON_CPU
+#if IRIS_ON_CPU && \
+    IRIS_CHECK_LANES /* lanes of the workgroup and of a wave differ */
+#define IRIS_WAVE_LANES(wg, i, n)                               \
+    for (size_t i = (iris_cpu_lanes(IRIS_CPU_MEET), (size_t)0), \
+                i##_end = ((void)(wg), (n));                    \
+         i < i##_end; i++)
+#elif IRIS_ON_CPU
 #define IRIS_WAVE_LANES(wg, i, n) IRIS_WG_LANES (wg, i, n)
 #else
 #define IRIS_WAVE_LANES(wg, i, n)                                            \
@@ -154,6 +160,9 @@ IRIS_DEVICE uint64_t iris_d_wg_combine(iris_wg_t wg, enum iris_d_kind kind,
     (void)wg;
     (void)kind;
     (void)op;
+#if IRIS_CHECK_LANES
+    iris_cpu_lanes(IRIS_CPU_MEET);
+#endif
 #endif
     return bits;
 }

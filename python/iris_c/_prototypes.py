@@ -324,6 +324,7 @@ NOT_CALLED = (
     "iris_gpu_image_remove",
     "iris_cpu_checked",
     "iris_cpu_end",
+    "iris_cpu_lanes",
     "iris_cpu_mismatch",
     "iris_cpu_observe",
     "iris_cpu_order",

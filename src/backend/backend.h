@@ -730,6 +730,11 @@ iris_i_module_open(const struct iris_module_core *core,
  * series. */
 void iris_i_cpu_series_tell(struct iris_cpu_wg *cpu, struct iris_hooks *hooks);
 
+/* Whether the ordinary access continues a series, which observers get later. It may
+ * begin one otherwise. */
+bool iris_i_cpu_series_take(struct iris_cpu_wg *cpu, struct iris_hooks *hooks,
+                            const struct iris_cpu_event *event);
+
 /* ---- Far steps ---- */
 
 /* How kernels on CPU threads reach ranks of other nodes: by this rank's proxy. */

@@ -119,6 +119,21 @@ struct iris_cpu_wg *iris_cpu_self(void)
     return current != NULL ? &current->cpu : NULL;
 }
 
+/* The accesses so far belong to the part of lanes before. A loop that was left by a
+ * jump has not told its end. */
+void iris_cpu_lanes(int part)
+{
+    struct iris_cpu_wg *cpu = iris_cpu_self();
+
+    if (cpu == NULL || cpu->watched == 0 || part == cpu->part) {
+        return;
+    }
+    iris_i_cpu_series_tell(cpu, current->job->params->hooks);
+    cpu->meets += part == IRIS_CPU_MEET || (part < 0 && cpu->part != 0);
+    cpu->loops += part == IRIS_CPU_LOOP;
+    cpu->part = part < 0 ? 0 : part;
+}
+
 /* The word that a spin loop accesses; it may be on any rank. */
 static int64_t read_spun(const struct iris_cpu_wg *cpu)
 {
@@ -326,6 +341,22 @@ static uint64_t pack_access(const struct iris_cpu_event *event)
     access.write = event->write;
     access.order = iris_d_order(event->sem, event->scope);
     return iris_d_packed(access);
+}
+
+bool iris_i_cpu_series_take(struct iris_cpu_wg *cpu, struct iris_hooks *hooks,
+                            const struct iris_cpu_event *event)
+{
+    uint64_t what = pack_access(event);
+
+    if (cpu->series == NULL || event->bytes > sizeof cpu->words) {
+        return false;
+    }
+    cpu->site = event->site;
+    if (iris_d_continues(cpu, event->address, event->target_rank, what)) {
+        return true;
+    }
+    begin_series(cpu, hooks, event, what);
+    return false;
 }
 
 void iris_cpu_observe(struct iris_cpu_wg *cpu,

@@ -8,6 +8,8 @@
 #include <iris/status.h>
 #include <iris/types.h>
 
+#include <iris/device/watch/cpu.h>
+
 #include "check/check.h"
 #include "heap/heap.h"
 
@@ -71,7 +73,15 @@ struct iris_order_lane {
         uint32_t site;
     } releases[IRIS_ORDER_RELEASES];
     uint32_t num_releases;
-    uint64_t run;        /* id of its current kernel run */
+    uint64_t run; /* id of its current kernel run */
+    /* For parts of the workgroup's lanes: the lane of the first one, which is this
+     * one itself outside of parts; and that lane's parts (lanes + 1), with the
+     * loops and the meetings that they have begun. */
+    uint32_t first;
+    uint32_t parts[IRIS_CPU_PARTS - 1];
+    unsigned loops;
+    unsigned meets;
+    uint32_t met;        /* the first part's time at the latest meeting */
     atomic_uint begun;   /* its time at the begin of the run */
     atomic_uint barrier; /* the site of the run's latest barrier; 0: none */
     struct iris_order_clock clock;
@@ -170,6 +180,9 @@ enum iris_order_lack {
     IRIS_ORDER_LACKS_STREAM,  /* two streams of one rank, or a stream and the
                               * host */
     IRIS_ORDER_LACKS_THREADS, /* two threads of one host */
+    IRIS_ORDER_LACKS_MEETING, /* two lanes of one workgroup */
+    IRIS_ORDER_LACKS_COVER,   /* the signal came from another lane of the
+                              * writer's workgroup */
     IRIS_ORDER_LACKS_CREDIT,  /* it overwrites data that another lane still
                               * reads */
     IRIS_ORDER_LACKS_SIGNAL,  /* the signal came from another lane of the
@@ -424,6 +437,12 @@ bool iris_i_order_locate(const struct iris_heap *heap,
 /* A lane + 1; 0: there are too many. */
 uint32_t iris_i_order_add_lane(struct iris_order *order, int rank,
                                uint32_t stream);
+
+/* By the thread that runs the lane: its lane for that part of the workgroup's
+ * lanes. All lanes of the workgroup learn of each other's operations in meetings,
+ * and of the first one's when a loop begins. */
+uint32_t iris_i_order_part(struct iris_order *order, uint32_t lane,
+                           const struct iris_cpu_wg *cpu);
 
 /* The lane begins a run, after the operations of that clock. */
 void iris_i_order_begin(struct iris_order *order, uint32_t lane,
@@ -682,6 +701,15 @@ struct iris_race {
 
 /* ---- race_thread.c ---- */
 
+/* Ordinary accesses are told in these ranges: 0: of heaps, 1: of other memory. */
+void iris_i_race_watch_range(unsigned i, uintptr_t low, uintptr_t high);
+void iris_i_race_watch_heaps(const struct iris_heap *heap);
+
+/* Sets the owner of the heap as an operation of the device API does; false: the
+ * address is on no heap. */
+bool iris_i_race_place(const struct iris_heap *heap,
+                       struct iris_cpu_event *event);
+
 /* The checker receives accesses by the process; the calling thread is the first of
  * its host. */
 void iris_i_race_watch_process(struct iris_race *race);
@@ -690,9 +718,14 @@ void iris_i_race_leave_process(struct iris_race *race);
 /* The thread makes calls for that rank. */
 void iris_i_race_bind_thread(struct iris_race *race);
 
-/* The checker of a kernel's rank or, outside kernels, of the thread. If there
- * is only one checker, it also covers threads that have not called Iris. */
-struct iris_race *iris_i_race_checker(const struct iris_cpu_wg *cpu);
+/* The checker of a kernel's rank; NULL: none. */
+struct iris_race *iris_i_race_of_kernel(const struct iris_cpu_wg *cpu);
+
+/* The checker of the thread. If there is only one checker, or with `any`, it also
+ * covers threads that have not called Iris. It lives until the caller leaves it;
+ * NULL: none. */
+struct iris_race *iris_i_race_use_checker(bool any);
+void iris_i_race_leave_checker(void);
 
 /* Under the common lock: the thread's lane, which is the host's from now on; and
  * its number for reports. */
@@ -734,6 +767,12 @@ void iris_i_race_note(struct iris_race *race,
 /* Logs the races that this rank has found and not logged yet. The lock is not
  * held. */
 void iris_i_race_print(struct iris_race *race);
+
+/* ---- weak.c ---- */
+
+/* Watches an ordinary access of a kernel (iris_cpu_plain()). */
+void iris_i_weak_plain(const struct iris_cpu_wg *cpu,
+                       const struct iris_cpu_event *access);
 
 /* ---- weak_schedule.c ---- */
 
@@ -821,6 +860,9 @@ void iris_i_weak_yield(struct iris_weak_schedule *schedule,
                        struct iris_weak_slot *slot, bool polls);
 void iris_i_weak_exit(struct iris_weak_schedule *schedule,
                       struct iris_weak_slot *slot);
+
+/* The workgroup's operation begins or has ended. */
+void iris_i_weak_enter_operation(struct iris_weak_slot *slot, bool enters);
 
 /* NULL: none. */
 struct iris_weak_who iris_i_weak_who(const struct iris_weak_slot *slot);

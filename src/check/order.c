@@ -446,6 +446,7 @@ bool iris_i_order_spans(const struct iris_order_shared *shared,
                         iris_scope_t scope, uint32_t lane, uint32_t other)
 {
     return lane == other ||
+           shared->lanes[lane].first == shared->lanes[other].first ||
            is_wide(scope, shared->lanes[lane].rank, shared->lanes[other].rank);
 }
 
@@ -464,6 +465,7 @@ uint32_t iris_i_order_add_lane(struct iris_order *order, int rank,
     }
     lane->rank = rank;
     lane->stream = stream;
+    lane->first = number;
     atomic_store(&shared->num_lanes, number + 1);
     iris_i_order_tick(order, number);
     return number + 1;
@@ -481,6 +483,108 @@ void iris_i_order_begin(struct iris_order *order, uint32_t number,
     iris_i_order_tick(order, number);
     atomic_store(&lane->begun, iris_i_order_now(order, number));
     atomic_store(&lane->barrier, 0);
+    lane->loops = lane->meets = 0;
+}
+
+/* The lane's knowledge of its first part; NULL: none. */
+static struct iris_order_moment *find_first_part(struct iris_order *order,
+                                                 uint32_t lane)
+{
+    struct iris_order_lane *self = &order->shared->lanes[lane];
+
+    return self->parts[0] == 0
+               ? NULL
+               : iris_i_order_moment(order, &self->clock, self->parts[0] - 1);
+}
+
+/* The lane learns of the operations of its parts so far. */
+static void join_part(struct iris_order *order, uint32_t lane, unsigned i)
+{
+    struct iris_order_lane *lanes = order->shared->lanes;
+    uint32_t part = lanes[lane].parts[i];
+
+    if (part != 0 && lanes[part - 1].run == lanes[lane].run) {
+        iris_i_order_acquire_clock(order, lane, &lanes[part - 1].clock, 0);
+        iris_i_order_tick(order, part - 1);
+    }
+}
+
+static void join_parts(struct iris_order *order, uint32_t lane)
+{
+    const struct iris_order_moment *first;
+
+    for (unsigned i = 0; i < IRIS_CPU_PARTS - 1; i++) {
+        join_part(order, lane, i);
+    }
+    first = find_first_part(order, lane);
+    order->shared->lanes[lane].met = first == NULL ? 0 : first->strict;
+}
+
+/* A part for the run, unless there are too many lanes. */
+static void begin_part(struct iris_order *order, uint32_t lane, unsigned i)
+{
+    struct iris_order_lane *lanes = order->shared->lanes;
+    uint32_t part = lanes[lane].parts[i];
+
+    if (part == 0 &&
+        atomic_load(&order->shared->num_lanes) < IRIS_ORDER_LANES / 2) {
+        part =
+            iris_i_order_add_lane(order, lanes[lane].rank, lanes[lane].stream);
+        lanes[lane].parts[i] = part;
+    }
+    if (part != 0 && lanes[part - 1].run != lanes[lane].run) {
+        lanes[part - 1].run = lanes[lane].run;
+        lanes[part - 1].first = lane;
+        iris_i_order_begin(order, part - 1, &lanes[lane].clock);
+        lanes[lane].met =
+            i == 0 ? iris_i_order_now(order, part - 1) - 1 : lanes[lane].met;
+    } else if (part != 0) {
+        iris_i_order_acquire_clock(order, part - 1, &lanes[lane].clock, 0);
+    }
+}
+
+/* The parts learn of the lane's operations, but of the first part's only those ahead
+ * of the latest meeting: outside of loops, the lane stands for all lanes and goes on
+ * behind the first one. */
+static void begin_loop(struct iris_order *order, uint32_t lane)
+{
+    struct iris_order_moment *first, saved = {0, 0, 0};
+
+    begin_part(order, lane, 0);
+    first = find_first_part(order, lane);
+    if (first != NULL && first->strict > order->shared->lanes[lane].met) {
+        saved = *first;
+        first->strict = first->loose = order->shared->lanes[lane].met;
+    }
+    for (unsigned i = 1; i < IRIS_CPU_PARTS - 1; i++) {
+        begin_part(order, lane, i);
+    }
+    if (saved.strict != 0) {
+        *first = saved;
+    }
+    iris_i_order_tick(order, lane);
+}
+
+uint32_t iris_i_order_part(struct iris_order *order, uint32_t lane,
+                           const struct iris_cpu_wg *cpu)
+{
+    struct iris_order_lane *self = &order->shared->lanes[lane];
+    uint32_t part = 0;
+
+    if (self->meets != cpu->meets) {
+        join_parts(order, lane);
+        self->meets = cpu->meets;
+    }
+    if (self->loops != cpu->loops) {
+        begin_loop(order, lane);
+        self->loops = cpu->loops;
+    }
+    if (cpu->part > 0) {
+        part = self->parts[cpu->part - 1];
+    } else {
+        join_part(order, lane, 0);
+    }
+    return part == 0 ? lane : part - 1;
 }
 
 /* ---- Releases ---- */

@@ -171,6 +171,21 @@ uint32_t iris_i_order_lane(struct iris_order_host *host,
     return *lane_p1;
 }
 
+static void join_parts_of_run(struct iris_order_host *host,
+                              struct iris_order_stream *stream, uint32_t lane)
+{
+    const struct iris_order_lane *lanes = host->order->shared->lanes;
+
+    for (unsigned i = 0; i < IRIS_CPU_PARTS - 1; i++) {
+        uint32_t part = lanes[lane].parts[i];
+
+        if (part != 0 && lanes[part - 1].run == stream->run) {
+            iris_i_order_join(host->order, &stream->clock,
+                              &lanes[part - 1].clock, 0);
+        }
+    }
+}
+
 static void end_stream_run(struct iris_order_host *host,
                            struct iris_order_stream *stream)
 {
@@ -182,6 +197,7 @@ static void end_stream_run(struct iris_order_host *host,
         if (lane != 0 && lanes[lane - 1].run == stream->run) {
             iris_i_order_join(host->order, &stream->clock,
                               &lanes[lane - 1].clock, 0);
+            join_parts_of_run(host, stream, lane - 1);
         }
     }
     stream->run = 0;

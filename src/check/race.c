@@ -472,6 +472,8 @@ static _Thread_local struct {
     uint64_t launch;
     unsigned workgroup;
     uint32_t lane;
+    int part; /* as the lane's, of the latest operation */
+    unsigned loops, meets;
     uint32_t call; /* site of the host call that launched the library's own
                     * kernel; 0: the kernel is the program's */
 } mine;
@@ -516,9 +518,19 @@ static void observe_operation(struct iris_race *race,
     }
 }
 
+/* Whether the lanes of a workgroup meet there. An order of its own scope between them
+ * counts as that. */
+static bool is_meeting(const struct iris_cpu_event *event)
+{
+    return event->op == IRIS_OP_BARRIER || event->op == IRIS_OP_COLLECTIVE ||
+           (!iris_d_is_plain(event) && event->scope == IRIS_SCOPE_WG &&
+            event->sem != IRIS_RELAXED);
+}
+
 static void observe_locked(struct iris_race *race,
                            const struct iris_cpu_event *event)
 {
+    const struct iris_cpu_wg *cpu = iris_cpu_self();
     struct iris_order_stream *stream =
         iris_i_order_find_run(&race->host, event->launch);
     uint32_t lane;
@@ -534,6 +546,12 @@ static void observe_locked(struct iris_race *race,
     mine.serial = stream->shares_lanes ? 0 : race->serial;
     mine.launch = event->launch;
     mine.workgroup = event->workgroup;
+    if (cpu != NULL && !stream->shares_lanes) {
+        mine.part = cpu->part;
+        mine.loops = cpu->loops;
+        mine.meets = cpu->meets;
+        lane = iris_i_order_part(&race->order, lane - 1, cpu) + 1;
+    }
     mine.lane = lane - 1;
     mine.call = stream->now.site;
     observe_operation(race, event, lane - 1, mine.call);
@@ -543,13 +561,20 @@ static iris_status_t observe_kernel_event(void *self,
                                           const struct iris_cpu_event *event)
 {
     struct iris_race *race = self;
+    struct iris_cpu_wg *cpu = iris_cpu_self();
 
     if (event->after &&
         (event->op == IRIS_OP_BARRIER || iris_d_is_plain(event))) {
         return IRIS_OK;
     }
+    if (cpu != NULL && cpu->loops != 0 && is_meeting(event)) {
+        cpu->meets++;
+        cpu->loops += cpu->part != 0; /* goes on behind it */
+    }
     if (mine.serial == race->serial && mine.launch == event->launch &&
-        mine.workgroup == event->workgroup) {
+        mine.workgroup == event->workgroup &&
+        (cpu == NULL || (mine.part == cpu->part && mine.loops == cpu->loops &&
+                         mine.meets == cpu->meets))) {
         observe_operation(race, event, mine.lane, mine.call);
     } else {
         iris_i_order_lock(race->order.shared);
@@ -561,24 +586,6 @@ static iris_status_t observe_kernel_event(void *self,
 }
 
 /* ---- Ordinary accesses ---- */
-
-/* The range of heaps, and that of memory on no heap. */
-static struct iris_cpu_range checked[2];
-
-static void include_range(struct iris_cpu_range *range, uintptr_t low,
-                          uintptr_t high)
-{
-    _Atomic uintptr_t *low_p = (_Atomic uintptr_t *)&range->low;
-    _Atomic uintptr_t *high_p = (_Atomic uintptr_t *)&range->high;
-    uintptr_t now = atomic_load(low_p);
-
-    while ((now == 0 || low < now) &&
-           !atomic_compare_exchange_weak(low_p, &now, low)) {
-    }
-    now = atomic_load(high_p);
-    while (high > now && !atomic_compare_exchange_weak(high_p, &now, high)) {
-    }
-}
 
 /* ---- Memory on no heap; under the common lock ---- */
 
@@ -611,7 +618,7 @@ static void add_outside(struct iris_race *race,
                    .lane = (uint16_t)race->host.lane,
                    .mask = 0xff,
                    .kind = (uint8_t)kind}};
-    include_range(&checked[1], from, from + event->bytes);
+    iris_i_race_watch_range(1, from, from + event->bytes);
 }
 
 /* Forgets the work of a call that failed; or that of a stream that the host has
@@ -754,21 +761,6 @@ static void order_outside(struct iris_race *race,
 static _Atomic uint64_t num_atomics;
 static _Thread_local uint64_t atomic_id; /* id of the thread's latest */
 
-/* From here to the end, this checker receives accesses by the process, too. */
-static void begin_plain(struct iris_race *race)
-{
-    const struct iris_heap_memory *memory = &race->heap->memory;
-
-    for (int rank = 0; rank < race->heap->log->num_ranks; rank++) {
-        uintptr_t base = (uintptr_t)memory->bases[rank];
-
-        if (base != 0) {
-            include_range(&checked[0], base, base + iris_i_heap_bytes(memory));
-        }
-    }
-    iris_i_race_watch_process(race);
-}
-
 /* Whether the workgroup is inside an operation of the device API, whose own
  * hooks report it: its latest operation has not ended. */
 static bool is_in_operation(const struct iris_cpu_wg *cpu)
@@ -782,40 +774,6 @@ static bool is_in_operation(const struct iris_cpu_wg *cpu)
         }
     }
     return false;
-}
-
-static atomic_bool is_watched; /* the program tells its ordinary accesses */
-
-const struct iris_cpu_range *iris_cpu_checked(void)
-{
-    atomic_store(&is_watched, true);
-    return checked;
-}
-
-bool iris_i_race_is_watched(void)
-{
-    return atomic_load(&is_watched);
-}
-
-/* Sets the owner of the heap as an operation of the device API does; false: the
- * address is on no heap. */
-static bool place_event(const struct iris_race *race,
-                        struct iris_cpu_event *event)
-{
-    const struct iris_heap_memory *memory = &race->heap->memory;
-    int rank = race->heap->log->rank;
-    size_t offset;
-
-    event->rank = event->target_rank = rank;
-    if (event->op == IRIS_OP_FENCE) {
-        return true;
-    }
-    event->target_rank = iris_i_heap_owner(memory, event->address, &offset);
-    if (event->target_rank < 0) {
-        return false;
-    }
-    event->address = (const char *)memory->bases[rank] + offset;
-    return true;
 }
 
 /* An access by a thread of the host. */
@@ -841,15 +799,11 @@ static void observe_host_access(struct iris_race *race,
     iris_i_race_print(race);
 }
 
-void iris_cpu_plain(const struct iris_cpu_event *access)
+static void observe_plain(struct iris_race *race, struct iris_cpu_wg *cpu,
+                          const struct iris_cpu_event *access)
 {
-    struct iris_cpu_wg *cpu = iris_cpu_self();
-    struct iris_race *race = iris_i_race_checker(cpu);
     struct iris_cpu_event event = *access;
 
-    if (race == NULL || (cpu != NULL && is_in_operation(cpu))) {
-        return;
-    }
     event.kernel = "";
     if (event.atomic) { /* counts down: ids of hooks count up */
         if (!event.after) {
@@ -857,19 +811,42 @@ void iris_cpu_plain(const struct iris_cpu_event *access)
         }
         event.id = atomic_id;
     }
-    if (!place_event(race, &event) && cpu != NULL) {
+    if (!iris_i_race_place(race->heap, &event) && cpu != NULL) {
         return;
     }
     if (cpu == NULL) {
         observe_host_access(race, &event);
-    } else {
-        event.kernel = cpu->kernel;
-        event.workgroup = cpu->workgroup;
-        event.launch = cpu->launch;
-        if (!iris_d_is_plain(&event)) {
-            iris_i_cpu_series_tell(cpu, race->heap->hooks);
-        }
-        (void)observe_kernel_event(race, &event);
+        return;
+    }
+    event.kernel = cpu->kernel;
+    event.workgroup = cpu->workgroup;
+    event.launch = cpu->launch;
+    if (!iris_d_is_plain(&event)) {
+        iris_i_cpu_series_tell(cpu, race->heap->hooks);
+    } else if (iris_i_cpu_series_take(cpu, race->heap->hooks, &event)) {
+        return;
+    }
+    (void)observe_kernel_event(race, &event);
+}
+
+void iris_cpu_plain(const struct iris_cpu_event *access)
+{
+    struct iris_cpu_wg *cpu = iris_cpu_self();
+    struct iris_race *race;
+
+    if (cpu != NULL && is_in_operation(cpu)) {
+        return;
+    }
+    if (cpu != NULL) {
+        iris_i_weak_plain(cpu, access);
+    }
+    race = cpu != NULL ? iris_i_race_of_kernel(cpu)
+                       : iris_i_race_use_checker(false);
+    if (race != NULL) {
+        observe_plain(race, cpu, access);
+    }
+    if (race != NULL && cpu == NULL) {
+        iris_i_race_leave_checker();
     }
 }
 
@@ -1118,7 +1095,8 @@ static iris_status_t start_checker(struct iris_race *race)
     race->observer.self = race;
     status = iris_i_hooks_add(race->heap->hooks, &race->observer);
     if (status == IRIS_OK) {
-        begin_plain(race);
+        iris_i_race_watch_heaps(race->heap);
+        iris_i_race_watch_process(race);
     }
     return status;
 }

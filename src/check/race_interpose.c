@@ -214,22 +214,20 @@ static void leave_team(void)
 
 /* These may wait for another thread's message, of which the C library says
  * nothing. */
-#define CALLS_THAT_WAIT(X)                                                     \
-    X(read)                                                                    \
-    X(readv)                                                                   \
-    X(recv)                                                                    \
-    X(recvfrom)                                                                \
-    X(recvmsg) X(poll) X(ppoll) X(select) X(pselect) X(epoll_wait) X(          \
-        epoll_pwait) X(accept) X(accept4) X(syscall) X(fgets) X(fgetc) X(getc) \
-        X(getline) X(getdelim) X(fread) X(__read_chk) X(__recv_chk) X(         \
-            __recvfrom_chk) X(__poll_chk) X(__ppoll_chk) X(__fgets_chk)        \
-            X(__fread_chk) X(eventfd_read) X(msgrcv) X(mq_receive) X(          \
-                mq_timedreceive) X(sigwait) X(sigwaitinfo) X(sigtimedwait)     \
-                X(sigsuspend) X(pause) X(wait) X(waitpid) X(waitid) X(flock)   \
-                    X(lockf) X(fcntl) X(semop) X(semtimedop) X(aio_suspend)    \
-                        X(GOMP_single_copy_start) X(GOMP_doacross_wait)        \
-                            X(GOMP_doacross_ull_wait) X(GOMP_taskwait_depend)  \
-                                X(GOMP_workshare_task_reduction_unregister)
+/* clang-format off */
+#define CALLS_THAT_WAIT(X)                                                   \
+    X(read) X(readv) X(recv) X(recvfrom) X(recvmsg) X(poll) X(ppoll)         \
+    X(select) X(pselect) X(epoll_wait) X(epoll_pwait) X(accept) X(accept4)   \
+    X(syscall) X(fgets) X(fgetc) X(getc) X(getline) X(getdelim) X(fread)     \
+    X(__read_chk) X(__recv_chk) X(__recvfrom_chk) X(__poll_chk)              \
+    X(__ppoll_chk) X(__fgets_chk) X(__fread_chk) X(eventfd_read) X(msgrcv)   \
+    X(mq_receive) X(mq_timedreceive) X(sigwait) X(sigwaitinfo)               \
+    X(sigtimedwait) X(sigsuspend) X(pause) X(wait) X(waitpid) X(waitid)      \
+    X(flock) X(lockf) X(fcntl) X(semop) X(semtimedop) X(aio_suspend)         \
+    X(GOMP_single_copy_start) X(GOMP_doacross_wait)                          \
+    X(GOMP_doacross_ull_wait) X(GOMP_taskwait_depend)                        \
+    X(GOMP_workshare_task_reduction_unregister)
+/* clang-format on */
 
 #define TEAM_TURNS (team == NULL ? (const void *)&critical : &team->turns)
 #define CALLS_OF_OPENMP(X)                              \

@@ -241,6 +241,13 @@ static struct iris_order_edge judge_read(const struct iris_race *race,
                            : 0;
         return edge;
     }
+    edge.release = find_release(
+        order, lanes[writer->lane].first,
+        find_known_time(order, reader->lane, lanes[writer->lane].first));
+    if (lanes[writer->lane].first != writer->lane && edge.release != 0) {
+        edge.lack = IRIS_ORDER_LACKS_COVER;
+        return edge;
+    }
     edge.release = find_other_signal(order, reader->lane, writer->lane);
     edge.acquire = atomic_load(&lanes[reader->lane].barrier);
     if (edge.release != 0) {
@@ -262,6 +269,11 @@ static struct iris_order_edge judge_order(const struct iris_race *race,
 
     if (((before->kind ^ now->kind) & IRIS_RACE_IS_ATOMIC) != 0) {
         edge.lack = IRIS_ORDER_LACKS_MIXED;
+        return edge;
+    }
+    if (before->lane != now->lane &&
+        lanes[before->lane].first == lanes[now->lane].first) {
+        edge.lack = IRIS_ORDER_LACKS_MEETING;
         return edge;
     }
     if (lanes[before->lane].rank == lanes[now->lane].rank &&
@@ -463,6 +475,14 @@ static const struct {
         {"order of threads",
          "threads of rank %W access it in no order: hold one lock at both %1 "
          "and %2, or join the thread of %1 ahead of %2"},
+    [IRIS_ORDER_LACKS_MEETING] =
+        {"workgroup barrier",
+         "lanes of one workgroup go on by themselves: call iris_wg_barrier "
+         "between %1 and %2"},
+    [IRIS_ORDER_LACKS_COVER] =
+        {"workgroup barrier",
+         "the signal at %A covers the writes of its own lane only: call "
+         "iris_wg_barrier between %1 and %A"},
     [IRIS_ORDER_LACKS_CREDIT] =
         {"credit", "rank %R may still read the place when rank %W writes it: "
                    "let rank %R signal behind the read, and rank %W wait for "

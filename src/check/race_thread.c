@@ -26,15 +26,95 @@
 /* Lanes that are used before those of ended threads are used again. */
 #define FRESH_LANES 32
 
-/* Needs no lock: a checker is added before its rank's program runs, and removed
- * after it has ended. */
+/* A thread of the program that uses a checker holds the lock for reading, since it
+ * may outlive its rank. Kernels do not. */
 static _Atomic(struct iris_race *) checkers[MAX_CHECKERS];
+static pthread_rwlock_t checkers_lock = PTHREAD_RWLOCK_INITIALIZER;
+
+static void replace_checker(struct iris_race *old, struct iris_race *new)
+{
+    unsigned i = 0;
+
+    pthread_rwlock_wrlock(&checkers_lock);
+    while (i < MAX_CHECKERS && checkers[i] != old) {
+        i++;
+    }
+    if (i < MAX_CHECKERS) {
+        checkers[i] = new;
+    }
+    pthread_rwlock_unlock(&checkers_lock);
+}
 
 static _Thread_local struct iris_cpu_thread self;
 
 struct iris_cpu_thread *iris_cpu_thread(void)
 {
     return &self;
+}
+
+/* The range of heaps, and that of memory on no heap. */
+static struct iris_cpu_range checked[2];
+
+static atomic_bool is_watched; /* the program tells its ordinary accesses */
+
+const struct iris_cpu_range *iris_cpu_checked(void)
+{
+    atomic_store(&is_watched, true);
+    return checked;
+}
+
+bool iris_i_race_is_watched(void)
+{
+    return atomic_load(&is_watched);
+}
+
+void iris_i_race_watch_range(unsigned i, uintptr_t low, uintptr_t high)
+{
+    struct iris_cpu_range *range = &checked[i];
+    _Atomic uintptr_t *low_p = (_Atomic uintptr_t *)&range->low;
+    _Atomic uintptr_t *high_p = (_Atomic uintptr_t *)&range->high;
+    uintptr_t now = atomic_load(low_p);
+
+    while ((now == 0 || low < now) &&
+           !atomic_compare_exchange_weak(low_p, &now, low)) {
+    }
+    now = atomic_load(high_p);
+    while (high > now && !atomic_compare_exchange_weak(high_p, &now, high)) {
+    }
+}
+
+void iris_i_race_watch_heaps(const struct iris_heap *heap)
+{
+    const struct iris_heap_memory *memory = &heap->memory;
+
+    for (int rank = 0; rank < heap->log->num_ranks; rank++) {
+        uintptr_t base = (uintptr_t)memory->bases[rank];
+
+        if (base != 0) {
+            iris_i_race_watch_range(0, base, base + iris_i_heap_bytes(memory));
+        }
+    }
+}
+
+/* Sets the owner of the heap as an operation of the device API does; false: the
+ * address is on no heap. */
+bool iris_i_race_place(const struct iris_heap *heap,
+                       struct iris_cpu_event *event)
+{
+    const struct iris_heap_memory *memory = &heap->memory;
+    int rank = heap->log->rank;
+    size_t offset;
+
+    event->rank = event->target_rank = rank;
+    if (event->op == IRIS_OP_FENCE) {
+        return true;
+    }
+    event->target_rank = iris_i_heap_owner(memory, event->address, &offset);
+    if (event->target_rank < 0) {
+        return false;
+    }
+    event->address = (const char *)memory->bases[rank] + offset;
+    return true;
 }
 
 void iris_i_race_watch_process(struct iris_race *race)
@@ -44,22 +124,12 @@ void iris_i_race_watch_process(struct iris_race *race)
     self.serial = race->serial;
     self.lane = race->host.lane;
     self.number = 0;
-    for (unsigned i = 0; i < MAX_CHECKERS; i++) {
-        struct iris_race *none = NULL;
-
-        if (atomic_compare_exchange_strong(&checkers[i], &none, race)) {
-            break;
-        }
-    }
+    replace_checker(NULL, race);
 }
 
 void iris_i_race_leave_process(struct iris_race *race)
 {
-    for (unsigned i = 0; i < MAX_CHECKERS; i++) {
-        struct iris_race *same = race;
-
-        (void)atomic_compare_exchange_strong(&checkers[i], &same, NULL);
-    }
+    replace_checker(race, NULL);
 }
 
 void iris_i_race_bind_thread(struct iris_race *race)
@@ -67,25 +137,43 @@ void iris_i_race_bind_thread(struct iris_race *race)
     self.checker = race;
 }
 
-struct iris_race *iris_i_race_checker(const struct iris_cpu_wg *cpu)
+void iris_i_race_leave_checker(void)
+{
+    pthread_rwlock_unlock(&checkers_lock);
+}
+
+struct iris_race *iris_i_race_of_kernel(const struct iris_cpu_wg *cpu)
+{
+    for (unsigned i = 0; i < MAX_CHECKERS; i++) {
+        struct iris_race *race = atomic_load(&checkers[i]);
+
+        if (race != NULL && race->heap->log->rank == cpu->rank) {
+            return race;
+        }
+    }
+    return NULL;
+}
+
+struct iris_race *iris_i_race_use_checker(bool any)
 {
     struct iris_race *one = NULL;
     unsigned count = 0;
 
+    pthread_rwlock_rdlock(&checkers_lock);
     for (unsigned i = 0; i < MAX_CHECKERS; i++) {
-        struct iris_race *race = atomic_load(&checkers[i]);
+        struct iris_race *race = checkers[i];
 
-        if (race == NULL) {
-            continue;
-        }
-        if (cpu != NULL ? race->heap->log->rank == cpu->rank
-                        : race == self.checker) {
+        if (race != NULL && race == self.checker) {
             return race;
         }
-        one = race;
-        count++;
+        one = race == NULL ? one : race;
+        count += race != NULL;
     }
-    return cpu == NULL && count == 1 ? one : NULL;
+    if (count == 1 || (any && count != 0)) {
+        return one;
+    }
+    iris_i_race_leave_checker();
+    return NULL;
 }
 
 /* ---- Lanes; under the common lock ---- */
@@ -293,19 +381,17 @@ static void take_edge(struct iris_race *race, enum iris_cpu_edge edge,
 
 void iris_cpu_order(enum iris_cpu_edge edge, const void *key, unsigned count)
 {
-    struct iris_race *race = iris_i_race_checker(NULL);
+    struct iris_race *race = iris_i_race_use_checker(true);
 
-    for (unsigned i = 0; race == NULL && i < MAX_CHECKERS; i++) {
-        race = atomic_load(&checkers[i]); /* a thread of no rank */
-    }
     if (race == NULL) {
         return;
     }
     if (iris_i_order_is_held()) { /* a handler of a signal */
         atomic_store(&race->threads.must_merge, true);
-        return;
+    } else {
+        iris_i_order_lock(race->order.shared);
+        take_edge(race, edge, key, count);
+        iris_i_order_unlock(race->order.shared);
     }
-    iris_i_order_lock(race->order.shared);
-    take_edge(race, edge, key, count);
-    iris_i_order_unlock(race->order.shared);
+    iris_i_race_leave_checker();
 }

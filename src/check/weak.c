@@ -104,6 +104,12 @@ static _Thread_local struct {
     uint64_t id; /* id of the current operation */
     struct side sides[2];
     unsigned behind;
+    struct iris_weak *weak;
+    /* An ordinary access is told before it happens. It ends when the next
+     * operation begins. */
+    bool is_open;
+    struct iris_cpu_event open;
+    uint64_t num_plain;
 } self;
 
 /* ---- Words ---- */
@@ -698,6 +704,16 @@ static void pass_fence(struct iris_weak *weak,
     note_deed(weak, event, NULL, false, false);
 }
 
+static void end_plain_access(struct iris_weak *weak)
+{
+    if (self.is_open) {
+        self.is_open = false;
+        self.open.after = 1;
+        self.open.seen = read_value(&self.sides[self.open.write != 0]);
+        end_access(weak, &self.open);
+    }
+}
+
 static iris_status_t observe_kernel(void *arg,
                                     const struct iris_cpu_event *event)
 {
@@ -709,10 +725,12 @@ static iris_status_t observe_kernel(void *arg,
         return IRIS_OK;
     }
     iris_i_weak_lock(schedule);
+    end_plain_access(weak);
     if (!event->after && event->id != self.id) {
         self.id = event->id;
         iris_i_weak_yield(schedule, self.slot, false);
     }
+    iris_i_weak_enter_operation(self.slot, !event->after);
     if (!self.is_own && is_access && event->op != IRIS_OP_FENCE) {
         (event->after ? end_access : begin_access)(weak, event);
     } else if (!self.is_own && is_access && !event->after) {
@@ -720,6 +738,26 @@ static iris_status_t observe_kernel(void *arg,
     }
     iris_i_weak_unlock(schedule);
     return IRIS_OK;
+}
+
+void iris_i_weak_plain(const struct iris_cpu_wg *cpu,
+                       const struct iris_cpu_event *access)
+{
+    struct iris_weak *weak = self.weak;
+    struct iris_cpu_event event = *access;
+
+    if (self.slot == NULL || self.is_own || weak->newest ||
+        !iris_i_race_place(weak->params.heap, &event)) {
+        return;
+    }
+    event.kernel = cpu->kernel;
+    event.workgroup = cpu->workgroup;
+    event.launch = cpu->launch;
+    self.num_plain += !access->after;
+    event.id = UINT64_MAX - self.num_plain; /* other ids count up */
+    (void)observe_kernel(weak, &event);
+    self.is_open = !event.atomic && event.op != IRIS_OP_FENCE;
+    self.open = event;
 }
 
 /* ---- Turns ---- */
@@ -731,6 +769,8 @@ static void enter_lane(struct iris_weak *weak, const struct iris_cpu_wg *cpu)
     uint32_t lane;
 
     self.id = 0;
+    self.is_open = false;
+    self.weak = weak;
     self.slot = iris_i_weak_enter(machine->schedule, cpu->rank, cpu->launch,
                                   cpu->workgroup, &self.is_own);
     if (self.is_own) { /* the model does not see its signals */
@@ -778,6 +818,7 @@ static void take_turn(void *arg, const struct iris_cpu_wg *cpu,
                                                                    : "fails");
         poll_again(weak);
     } else if (self.slot != NULL) {
+        end_plain_access(weak);
         restore_side(&self.sides[0]);
         restore_side(&self.sides[1]);
         iris_i_weak_tell(iris_i_weak_choices(schedule), "leaves");
@@ -914,6 +955,7 @@ iris_status_t iris_i_weak_create(const struct iris_check_params *params,
     weak->observer.turn = take_turn;
     weak->observer.self = weak;
     *weak_p = weak;
+    iris_i_race_watch_heaps(params->heap);
     return iris_i_hooks_add(params->heap->hooks, &weak->observer);
 }
 

@@ -370,14 +370,21 @@ static void close_choices(struct iris_weak_choices *choices)
 /* ---- Schedule ---- */
 
 /* If nothing has happened for this time, the schedule chooses among the
- * workgroups that are present. The run may then not replay. */
-#define PATIENCE_MS 300
+ * workgroups that are present. The run may then not replay. Each time halves the
+ * patience until all are present again: a host that polls never waits. A workgroup
+ * that runs outside of operations and makes no step for STALL_NS lets others run,
+ * too. */
+#define PATIENCE_US 300000
+#define LEAST_PATIENCE_US 1000
+#define STALL_NS INT64_C(1000000000)
 
 struct iris_weak_slot {
     struct iris_weak_slot *next; /* sorted by rank, stream and workgroup */
     struct stream *stream;
     unsigned workgroup;
-    bool waits; /* it waits for its turn */
+    bool waits;     /* it waits for its turn */
+    bool is_inside; /* it is in an operation: memory has that one's values */
+    bool is_away;   /* it ran for too long, and counts as waiting */
     pthread_cond_t turn;
 };
 
@@ -411,7 +418,9 @@ struct iris_weak_schedule {
     struct iris_weak_slot *running;
     struct iris_weak_slot *last;
     bool last_polled;
-    uint64_t steps; /* number of events so far */
+    uint64_t steps;  /* number of events so far */
+    int64_t step_ns; /* time of the latest one */
+    long patience_us;
     struct iris_weak_choices choices;
 };
 
@@ -559,9 +568,33 @@ static void choose_next(struct iris_weak_schedule *schedule)
 static void advance_schedule(struct iris_weak_schedule *schedule)
 {
     schedule->steps++;
+    schedule->step_ns = iris_i_now_ns();
     if (schedule->running == NULL && is_complete(schedule)) {
+        schedule->patience_us = PATIENCE_US;
         choose_next(schedule);
     }
+}
+
+/* The workgroup that runs has made no step for long, or a host has not come to
+ * wait: another workgroup runs, in an order that the choices do not decide on. */
+static void hand_over(struct iris_weak_schedule *schedule)
+{
+    struct iris_weak_slot *away = schedule->running;
+
+    if (away != NULL) {
+        away->is_away = true;
+        away->stream->waiting++;
+        schedule->running = NULL;
+    }
+    schedule->steps++;
+    schedule->step_ns = iris_i_now_ns();
+    if (schedule->choices.record != NULL) { /* it may not replay */
+        fprintf(schedule->choices.record, "early\n");
+    }
+    if (schedule->patience_us > 2 * LEAST_PATIENCE_US) {
+        schedule->patience_us /= 2;
+    }
+    choose_next(schedule);
 }
 
 static void wait_for_turn(struct iris_weak_schedule *schedule,
@@ -569,25 +602,24 @@ static void wait_for_turn(struct iris_weak_schedule *schedule,
     IRIS_REQUIRES(schedule->lock)
 {
     slot->waits = true;
-    slot->stream->waiting++;
+    slot->stream->waiting += !slot->is_away;
+    slot->is_away = false;
     advance_schedule(schedule);
     while (slot->waits) {
         uint64_t steps = schedule->steps;
         struct timespec until;
 
         clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += PATIENCE_MS * 1000000L;
+        until.tv_nsec += schedule->patience_us * 1000L;
         until.tv_sec += until.tv_nsec / 1000000000L;
         until.tv_nsec %= 1000000000L;
         if (pthread_cond_timedwait(&slot->turn, &schedule->lock, &until) ==
                 ETIMEDOUT &&
             slot->waits && steps == schedule->steps &&
-            schedule->running == NULL) {
-            schedule->steps++;
-            if (schedule->choices.record != NULL) { /* it may not replay */
-                fprintf(schedule->choices.record, "early\n");
-            }
-            choose_next(schedule);
+            (schedule->running == NULL ||
+             (!schedule->running->is_inside &&
+              iris_i_now_ns() - schedule->step_ns > STALL_NS))) {
+            hand_over(schedule);
         }
     }
 }
@@ -654,9 +686,15 @@ void iris_i_weak_exit(struct iris_weak_schedule *schedule,
     *at = slot->next;
     schedule->last = NULL; /* the first in line is next */
     slot->stream->left -= slot->stream->left != 0;
+    slot->stream->waiting -= slot->is_away;
     pthread_cond_destroy(&slot->turn);
     free(slot);
     advance_schedule(schedule);
+}
+
+void iris_i_weak_enter_operation(struct iris_weak_slot *slot, bool enters)
+{
+    slot->is_inside = enters;
 }
 
 bool iris_i_weak_is_idle(const struct iris_weak_schedule *schedule)
@@ -759,6 +797,7 @@ iris_i_weak_schedule_create(const struct iris_check_params *params, bool newest,
         return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
                            "no memory for the weak mode");
     }
+    schedule->patience_us = PATIENCE_US;
     schedule->hosts = hosts;
     schedule->num_ranks = num_ranks;
     schedule->threads = params->threads;

@@ -170,8 +170,12 @@ static int run(iris_t *iris, void *arg)
         iris_launch(iris, access, 1, 64, &args, sizeof args, NULL) != IRIS_OK) {
         return 1;
     }
-    return use_early(iris, &args) != 0 ||
-           iris_stream_synchronize(iris, NULL) != IRIS_OK;
+    if (use_early(iris, &args) != 0 ||
+        iris_stream_synchronize(iris, NULL) != IRIS_OK) {
+        return 1;
+    }
+    /* Here the weak mode shows the old value. */
+    return args.bug == 2 && iris_rank(iris) == 1 && args.data[20] != 7;
 }
 
 int main(int argc, char **argv)

@@ -53,6 +53,14 @@ finds 8 2 && grep -q "synchronize the stream of plain.c:[0-9]*, not another one,
     "$tmp/out" || fail "no advice"
 finds 9 2 && grep -q "memory of rank 0 that is on no heap" "$tmp/out" &&
     grep -q "missing: stream order" "$tmp/out" || fail "no memory off the heap"
+# The weak mode shows an old value of an ordinary load, of the bug only.
+old=0
+for ((seed = 1; seed <= 20; seed++)); do
+    IRIS_CHECK=weak IRIS_SEED=$seed "$tmp/plain" 2 2 2>"$tmp/out" || old=$((old + 1))
+    IRIS_CHECK=weak IRIS_SEED=$seed "$tmp/plain" -2 2 2>"$tmp/out" ||
+        fail "twin 2 in the weak mode, seed $seed"
+done
+[ $old != 0 ] || fail "no old value in the weak mode"
 # Nobody looks: nothing is found, and nothing fails.
 "$tmp/plain" 1 2>"$tmp/out" || fail "without IRIS_CHECK"
 if [ "${IRIS_TEST_LONG:-0}" != 0 ]; then

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 # inputs: cpu
 #
-# iriscc --check: IRIS_CHECK=race finds races between threads of a host at their
-# lines (tests/check/threads.c says which), and is silent about correct programs.
+# iriscc --check: IRIS_CHECK=race finds races between threads of a host, and between
+# lanes of a workgroup, at their lines (tests/check/threads.c and lanes.c say which),
+# and is silent about correct programs.
 set -u
 srcdir=$(cd "${srcdir:-$(dirname "$0")/../..}" && pwd)
 case "${CFLAGS-} ${CC-}" in
@@ -13,15 +14,15 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 export LD_LIBRARY_PATH=$PWD/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu OMP_WAIT_POLICY=passive
-cases=$srcdir/tests/check/threads.c
 failed=0
-cc=${CC:-cc}
 
-compile() { # COMPILER OUTPUT [OPTION...]
-    local compiler=$1 output=$2
-    shift 2
-    IRISCC_CC=$compiler ./iriscc --check --cpu-only -std=gnu11 -O1 -pthread -fopenmp \
-        -Iinclude -I"$srcdir/include" -L.libs -L. -o "$output" "$@" "$cases"
+compile() { # COMPILER
+    local program
+    for program in threads lanes; do
+        IRISCC_CC=$1 ./iriscc --check --cpu-only -std=gnu11 -O1 -pthread -fopenmp \
+            -Iinclude -I"$srcdir/include" -L.libs -L. -o "$dir/$program" \
+            "$srcdir/tests/check/$program.c" || return 1
+    done
 }
 
 complain() { # WHAT
@@ -31,49 +32,58 @@ complain() { # WHAT
 }
 
 # Exits with 3 for a race, and names each line of the bug.
-finds() { # NAME RANKS
+finds() { # PROGRAM NAME RANKS
     local number
-    IRIS_CHECK=race "$dir/threads" "$1" 1 "$2" 2>"$dir/log"
+    IRIS_CHECK=race "$dir/$1" "$2" 1 "$3" 2>"$dir/log"
     [ $? = 3 ] || return 1
-    for number in $(grep -n "bug $1 " "$cases" | cut -d: -f1); do
-        grep -q "threads.c:$number\>" "$dir/log" || return 1
+    for number in $(grep -n "bug $2 " "$srcdir/tests/check/$1.c" | cut -d: -f1); do
+        grep -q "$1.c:$number\>" "$dir/log" || return 1
     done
 }
 
-is_silent() { # NAME RANKS
-    IRIS_CHECK=race "$dir/threads" "$1" 0 "$2" 2>"$dir/log"
+is_silent() { # PROGRAM NAME RANKS
+    IRIS_CHECK=race "$dir/$1" "$2" 0 "$3" 2>"$dir/log"
 }
 
 check_all() { # SPAWN RANKS
-    local name
+    local program name
     export IRIS_SPAWN=$1
-    for name in "${names[@]}"; do
+    while read -r program name; do
         case $name in
         clean_*) ;;
-        *) finds "$name" "$2" || complain "bug $name, $*" ;;
+        *) finds "$program" "$name" "$2" || complain "bug $name, $*" ;;
         esac
-        is_silent "$name" "$2" || complain "twin $name, $*"
-    done
+        is_silent "$program" "$name" "$2" || complain "twin $name, $*"
+    done <<<"$cases"
 }
 
-compile "$cc" "$dir/threads" || exit 1
-mapfile -t names < <("$dir/threads")
+# Twins only: with each of some seeds, or with libomp, whose threads count as one.
+check_twins() { # WHAT
+    local program name
+    while read -r program name; do
+        is_silent "$program" "$name" 2 || complain "twin $name, $1"
+    done <<<"$cases"
+}
+
+compile "${CC:-cc}" || exit 1
+cases=$("$dir/threads" | sed 's/^/threads /' && "$dir/lanes" | sed 's/^/lanes /')
 check_all threads 2
+# Advice: a lock for threads, a barrier for lanes.
+finds threads lock 2 && grep -q "hold one lock at both threads.c" "$dir/log" || complain "lock"
+finds lanes signal_of_leader 2 &&
+    grep -q "covers the writes of its own lane only: call iris_wg_barrier between lanes.c" \
+        "$dir/log" || complain "cover"
 if [ "${IRIS_TEST_LONG:-0}" != 0 ]; then
     check_all processes 3
     check_all threads 4
     for ((seed = 1; seed <= 20; seed++)); do
-        for name in "${names[@]}"; do
-            IRIS_SEED=$seed is_silent "$name" 2 || complain "twin $name, seed $seed"
-        done
+        IRIS_SEED=$seed check_twins "seed $seed"
     done
-    if command -v clang >/dev/null && compile clang "$dir/threads"; then
-        for name in "${names[@]}"; do # libomp's threads count as one
-            is_silent "$name" 2 || complain "twin $name, clang"
-        done
+    if command -v clang >/dev/null && compile clang; then
+        check_twins clang
     fi
 else
     IRIS_SPAWN=processes
-    finds lock 2 || complain "processes"
+    finds threads lock 2 || complain "processes"
 fi
 exit $failed

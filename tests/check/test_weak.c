@@ -229,6 +229,47 @@ static TEST(a_seed_gives_the_same_run_each_time)
     free(first);
 }
 
+/* One rank polls memory of the process, which the schedule does not see. */
+static atomic_int went;
+
+IRIS_KERNEL(poll_unseen, struct litmus_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+
+    iris_store(dev, &args->words[dev.rank], 1, dev.rank);
+    if (dev.rank == 0) {
+        atomic_store(&went, 1);
+    }
+    while (atomic_load(&went) == 0) {
+    }
+    iris_store(dev, &args->words[dev.rank], 2, dev.rank);
+}
+
+static int run_poll(iris_t *iris, void *arg)
+{
+    struct litmus_args args = *(const struct litmus_args *)arg;
+    void *words;
+
+    args.context = iris_device_context(iris);
+    CHECK_OK(iris_calloc(iris, 8, sizeof(uint64_t), &words));
+    args.words = words;
+    CHECK_OK(iris_launch(iris, poll_unseen, 1, 1, &args, sizeof args, NULL));
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    return 0;
+}
+
+static TEST(a_workgroup_that_makes_no_step_lets_others_run)
+{
+    for (int seed = 1; seed <= 4; seed++) { /* of both orders */
+        struct iris_config config = settings(seed);
+        struct litmus_args args = {.test = 0};
+
+        atomic_store(&went, 0);
+        assert_int_equal(iris_spawn(&config, 2, run_poll, &args), IRIS_OK);
+        assert_int_equal(atomic_load(&went), 1);
+    }
+}
+
 static TEST(another_seed_gives_another_run)
 {
     char path[96], *texts[2];
