@@ -203,7 +203,7 @@ static struct play draw_play(const iris_t *iris, iris_group_t *group,
 
 static int random_body(iris_t *iris, void *arg)
 {
-    size_t calls = harness_count(20000, 120);
+    size_t calls = harness_count(1500, 80);
     iris_group_t *groups[GROUPS] = {NULL};
     struct play_board board;
 
