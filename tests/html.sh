@@ -39,6 +39,7 @@ for call in iris_all_reduce iris_atomic_add iris_dev_barrier; do
     grep -q "\<$call\>" html/searchindex.js || fail "the search does not find $call"
     [ -e "html/reference/$call.html" ] || fail "the reference lacks $call"
 done
+grep -qE 'Iris_[a-z]|For f32:' html/reference/*.html && fail "a call's name or text is cut"
 # The text of an error of src, too, and code can be copied.
 grep -q "ask for at least 1" html/reference/messages.html && grep -q '\<overflow' html/searchindex.js ||
     fail "the search does not find messages"
