@@ -39,7 +39,8 @@ one() {
         grep -q "\"rank\": $rank," "$tmp/bases_rank_${rank}_heap_bases.json" ||
             verdict="FAILED (no heap bases of rank $rank)"
     done
-    grep -qE '^ +(rank  0|size) ' "$log" || verdict="FAILED (no table)"
+    grep -qE '^ +(rank  0|size) ' "$log" && grep -q "heap bases are in $tmp/bases_rank_" "$log" ||
+        verdict="FAILED (no table, or not where the heap bases are)"
     echo "$verdict: $label"
     [ "$verdict" = passed ] || { tail -n 30 "$log"; failed=$((failed + 1)); }
 }

@@ -95,7 +95,6 @@ if [ "$(grep -c "^$address: rank 1, heap offset" "$tmp/out")" != 3 ] ||
     failed=1
 fi
 
-# Memory that was allocated again and again belongs to who had it then.
 check "reused compiles" build_own reused
 check "reused runs" "$tmp/reused" "$tmp/reused.json"
 check "resolve reused memory" ./iris trace resolve "$tmp/reused.json"
