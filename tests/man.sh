@@ -96,7 +96,8 @@ header=$tmp/root/include/iris/sync.h
 while IFS='|' read -r what change; do
     sed "$change" "$root/include/iris/sync.h" >"$header"
     ! cmp -s "$root/include/iris/sync.h" "$header" || fail "no fault: $what"
-    "$tmp/root/scripts/reference" check | grep -q "$what" || fail "not seen: $what"
+    "$tmp/root/scripts/reference" check >"$tmp/found"
+    grep -q "$what" "$tmp/found" || fail "not seen: $what"
 done <<'EOF'
 no @use says: Capture|s/@use blocks; refused/@use blocks/
 unknown word: sometimes|s/@use blocks; refused/@use blocks; refused; sometimes/

@@ -35,9 +35,9 @@ struct iris_ccl_workspace {
     size_t stage_bytes; /* 0: input off the heap is not staged */
     size_t rail_bytes;  /* the most bytes of a piece by levels */
     struct iris_ccl_nodes levels;
-    int max_cus;        /* workgroups that run at once on every member */
-    int best_cus;       /* the number of them that have a processor each */
-    int pair_wgs;       /* the most of them that share a message */
+    int max_cus;  /* workgroups that run at once on every member */
+    int best_cus; /* the number of them that have a processor each */
+    int pair_wgs; /* the most of them that share a message */
     struct iris_ccl_near near;    /* unused in larger groups */
     struct iris_stream_mark used; /* its last use */
 };

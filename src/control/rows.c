@@ -280,11 +280,11 @@ static uint64_t read_word(const struct iris_table *records, int rank, size_t at)
 }
 
 /* Writes a member of the copy. */
-#define PUT(records, rank, member, value)                            \
-    (void)write_row(                                                 \
-        records, rank, offsetof(struct iris_record, member),         \
-        &(const struct iris_part){                                   \
-            &(__typeof__(((struct iris_record *)0)->member)){value}, \
+#define PUT(records, rank, member, value)                                     \
+    (void)write_row(                                                          \
+        records, rank, offsetof(struct iris_record, member),                  \
+        &(const struct iris_part){                                            \
+            &(__typeof__((void)0, ((struct iris_record *)0)->member)){value}, \
             sizeof(((struct iris_record *)0)->member)})
 
 /* A row begins. It has only some of the calls, so those of the last one go. */

@@ -453,7 +453,7 @@ void iris_i_heap_list(struct iris_heap_names *names, FILE *file,
                 iris_i_heap_bytes(memory), names->reserved_bytes);
     }
     iris_i_alloc_each(names->alloc, print_live, &list);
-    pthread_mutex_lock(&names->lock);
+    pthread_mutex_lock(&list.names->lock);
     print_freed(&list);
-    pthread_mutex_unlock(&names->lock);
+    pthread_mutex_unlock(&list.names->lock);
 }
