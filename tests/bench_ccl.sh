@@ -7,33 +7,11 @@
 # no times.
 set -u
 export LC_ALL=C
-iris=$PWD/iris
-build=$PWD
-here=$(cd "$(dirname "$0")" && pwd)
+. "$(dirname "$0")/support/script.sh"
+iris=$build/iris
 : "${MPIRUN=}" "${CC:=cc}"
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-export TMPDIR=$tmp # two mpiruns that share a folder get in each other's way
-cd "$tmp" || exit 1
-for variable in $(compgen -e IRIS_); do
-    case $variable in # where to run stays
-    *_BACKEND | *_MODULE_DIR | *_SIM_DEVICE) ;;
-    *) unset "$variable" ;;
-    esac
-done
+go_apart
 few="--sizes 64:4K:8 --iterations 3"
-failed=0
-
-verdict() { # NAME STATUS
-    if [ "$2" = 0 ]; then
-        echo "passed: $1"
-    else
-        echo "FAILED: $1"
-        tail -n 20 out err
-        failed=$((failed + 1))
-    fi
-}
-
 # ends STATUS NAME COMMAND...
 ends() {
     local expected=$1 name=$2 ret

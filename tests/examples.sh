@@ -7,12 +7,9 @@
 # bases.
 set -u
 : "${MPIRUN=}"
-build=$PWD
+. "$(dirname "$0")/support/script.sh"
 examples=$build/examples
-failed=0
-tmp=$(mktemp -d)
-log=$tmp/log
-trap 'rm -rf "$tmp"' EXIT
+log=$tmp/out
 export TMPDIR=$tmp # two mpiruns that share a folder get in each other's way
 for variable in $(compgen -e IRIS_); do
     case $variable in # where to run stays

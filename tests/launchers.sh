@@ -15,10 +15,8 @@ if [ "${IRIS_TEST_LONG-}" = 1 ] || [ "${IRIS_TEST_MATRIX-}" = all ]; then
     matrix_mpi_counts="1 2 4 8" env_counts="1 2 4 8" mpi_counts="1 2 4 8"
     limit=3600 all=1
 fi
-failed=0
-tmp=$(mktemp -d)
-log=$tmp/log
-trap 'rm -rf "$tmp"' EXIT
+. "$(dirname "$0")/support/script.sh"
+log=$tmp/out
 export TMPDIR=$tmp # two mpiruns that share a folder get in each other's way
 
 tests_of() { # KIND: those whose programs are built
@@ -38,12 +36,8 @@ one() { # LABEL COMMAND...
     ret=$?
     if [ $ret = 77 ]; then
         echo "left out: $label"
-    elif [ $ret = 0 ]; then
-        echo "passed: $label"
     else
-        echo "FAILED ($ret): $label"
-        tail -n 40 "$log"
-        failed=$((failed + 1))
+        verdict "$label" $ret
     fi
 }
 

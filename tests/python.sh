@@ -5,13 +5,10 @@
 # The Python package: the wheel of this build, installed by itself, runs its
 # example and the tests, with NumPy only and with torch.
 set -u
-here=$(cd "$(dirname "$0")" && pwd)
-iris=$PWD/iris
+. "$(dirname "$0")/support/script.sh"
+iris=$build/iris
 : "${MAKE:=make}" "${IRIS_TEST_PYTHON=}"
 unset MAKEFLAGS MFLAGS MAKELEVEL
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-failed=0
 
 has() { # PYTHON MODULE...
     local python=$1
@@ -30,17 +27,7 @@ done
 }
 
 step() { # NAME COMMAND...: its output matters where it fails
-    local name=$1 ret
-    shift
-    timeout -k 10 "${limit:-300}" "$@" >"$tmp/log" 2>&1
-    ret=$?
-    if [ $ret = 0 ]; then
-        echo "passed: $name"
-        return
-    fi
-    echo "FAILED ($ret): $name"
-    tail -n 60 "$tmp/log"
-    failed=$((failed + 1))
+    check "$1" timeout -k 10 "${limit:-300}" "${@:2}"
 }
 
 step "the wheel is made" "$MAKE" wheel PYTHON="$python" wheel_folder="$tmp"

@@ -279,13 +279,10 @@ static uint64_t read_word(const struct iris_table *records, int rank, size_t at)
                : 0;
 }
 
-/* Writes a member of the copy. */
-#define PUT(records, rank, member, value)                                     \
-    (void)write_row(                                                          \
-        records, rank, offsetof(struct iris_record, member),                  \
-        &(const struct iris_part){                                            \
-            &(__typeof__((void)0, ((struct iris_record *)0)->member)){value}, \
-            sizeof(((struct iris_record *)0)->member)})
+/* Writes a member of the copy, which has that type or is atomic. */
+#define PUT(records, rank, type, member, value)                          \
+    (void)write_row(records, rank, offsetof(struct iris_record, member), \
+                    &(const struct iris_part){&(type){value}, sizeof(type)})
 
 /* A row begins. It has only some of the calls, so those of the last one go. */
 static void begin_row(const struct iris_table *records, int rank)
@@ -293,8 +290,8 @@ static void begin_row(const struct iris_table *records, int rank)
     size_t at = iris_i_records_at(records->num_ranks, rank) +
                 offsetof(struct iris_record, calls_ring);
 
-    PUT(records, rank, arrived, IRIS_RECORD_CHANGES);
-    PUT(records, rank, taken, 0);
+    PUT(records, rank, uint64_t, arrived, IRIS_RECORD_CHANGES);
+    PUT(records, rank, uint64_t, taken, 0);
     (void)fallocate(records->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                     (off_t)at,
                     sizeof(struct iris_call_cell[IRIS_RECORD_CALLS]));
@@ -309,7 +306,7 @@ static void put_shift(const struct iris_table *records, int rank,
         read_word(records, rank, offsetof(struct iris_record, shift_ns));
 
     if (old_ns == 0 || shift_ns - old_ns + SAME_SHIFT_NS > 2 * SAME_SHIFT_NS) {
-        PUT(records, rank, shift_ns, shift_ns);
+        PUT(records, rank, int64_t, shift_ns, (int64_t)shift_ns);
     }
 }
 
@@ -325,16 +322,16 @@ static void finish_row(const struct iris_table *records,
     uint64_t arrived =
         read_word(records, head->from, offsetof(struct iris_record, arrived));
 
-    PUT(records, head->from, taken, NOT_BEGUN);
+    PUT(records, head->from, uint64_t, taken, NOT_BEGUN);
     if (end->bytes == 0 && arrived != 0 && arrived != IRIS_RECORD_CHANGES) {
-        PUT(records, head->from, arrived_ns, arrived_ns);
+        PUT(records, head->from, int64_t, arrived_ns, arrived_ns);
     }
     if (end->bytes != 0 && taken == end->bytes) {
         put_shift(records, head->from,
                   (uint64_t)arrived_ns - (uint64_t)end->now_ns);
-        PUT(records, head->from, opened, 1);
-        PUT(records, head->from, arrived_ns, arrived_ns);
-        PUT(records, head->from, arrived, ++*count);
+        PUT(records, head->from, unsigned, opened, 1);
+        PUT(records, head->from, int64_t, arrived_ns, arrived_ns);
+        PUT(records, head->from, uint64_t, arrived, ++*count);
     }
 }
 
@@ -358,7 +355,7 @@ void iris_i_row_take(const struct iris_table *records,
         begin_row(records, head->from);
     }
     if (write_row(records, head->from, head->value, &part)) {
-        PUT(records, head->from, taken,
+        PUT(records, head->from, uint64_t, taken,
             head->bytes + read_word(records, head->from,
                                     offsetof(struct iris_record, taken)));
     }
@@ -371,8 +368,8 @@ void iris_i_row_end(const struct iris_table *records, int rank, int pid,
     const struct iris_part part = {name, sizeof name};
 
     strncpy(name, host, sizeof name - 1);
-    PUT(records, rank, pid, pid);
+    PUT(records, rank, int32_t, pid, pid);
     (void)write_row(records, rank, offsetof(struct iris_record, host), &part);
-    PUT(records, rank, gone, 1);
-    PUT(records, rank, opened, 1);
+    PUT(records, rank, unsigned, gone, 1);
+    PUT(records, rank, unsigned, opened, 1);
 }

@@ -6,36 +6,20 @@
 # litmus tests' verdicts, with all outcomes that tests/check/explorer finds, and with
 # the race check. With a fault in the model it does not. HERD7 names another herd7.
 set -u
-srcdir=$(cd "${srcdir:-$(dirname "$0")/../..}" && pwd)
-case "${CFLAGS-} ${CC-}" in
-*sanitize*) echo "programs are not linked with the sanitizer" && exit 77 ;;
-esac
+. "$(dirname "$0")/../support/script.sh"
+. "$(dirname "$0")/../support/checked.sh"
 herd7=${HERD7:-herd7}
 command -v "$herd7" >/dev/null || { echo "skipped: no herd7" && exit 77; }
-build=$PWD
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-export LD_LIBRARY_PATH=$build/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-export IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu IRIS_SPAWN=threads TMPDIR=$dir
-failed=0
+export TMPDIR=$tmp
 
-for name in explore herd; do
-    # shellcheck disable=SC2086 # the compiler may be a command with options
-    ${CC:-cc} -std=gnu11 -g -O1 -Iinclude -I"$srcdir/include" -L.libs \
-        -o "$dir/$name" "$srcdir/tests/check/$name.c" -liris || exit 1
-done
-cd "$dir" || exit 1
+compile explore herd
+cd "$tmp" || exit 1
 mkdir tests && ./herd tests && ./herd | grep -v 'left out$' >list || exit 1
-
-complain() {
-    echo "FAILED: $1"
-    failed=1
-}
 
 # Lines for each test: "NAME verdict Never", "NAME race", "NAME outcome 1 0 0 0".
 run() { # MODEL
-    "$herd7" -bell "$srcdir/tests/check/iris.bell" -model "$1" tests/*.litmus \
-        >out 2>errors || complain "herd7: $(cat errors)"
+    "$herd7" -bell "$root/tests/check/iris.bell" -model "$1" tests/*.litmus \
+        >out 2>errors || fail "herd7: $(cat errors)"
     awk '
         $1 == "Test" { name = $2 }
         $1 == "Flag" { print name, $2 }
@@ -77,24 +61,24 @@ has_races() { # TEST NAME
     [ "$(grep -cxF "$2 race" model)" = $found ]
 }
 
-run "$srcdir/tests/check/iris.cat"
-[ "$(wc -l <list)" = "$(grep -c ' verdict ' model)" ] || complain "tests are missing"
+run "$root/tests/check/iris.cat"
+[ "$(wc -l <list)" = "$(grep -c ' verdict ' model)" ] || fail "tests are missing"
 wrong=$(disagrees)
-[ -z "$wrong" ] || complain "other verdicts: $wrong"
+[ -z "$wrong" ] || fail "other verdicts: $wrong"
 while IFS='|' read -r test name verdict; do
-    has_races "$test" "$name" || complain "$test: the race check does not agree"
+    has_races "$test" "$name" || fail "$test: the race check does not agree"
     [ "$name" != CoRR2 ] || [ "${IRIS_TEST_LONG:-0}" != 0 ] || continue # takes long
-    has_outcomes "$test" "$name" "$verdict" || complain "$test: other outcomes"
+    has_outcomes "$test" "$name" "$verdict" || fail "$test: other outcomes"
 done <list
-grep -qF "$(wc -l <list) of the $(./herd | wc -l) tests" "$srcdir/docs/lab/litmus.md" ||
-    complain "docs/lab/litmus.md has another number of tests"
+grep -qF "$(wc -l <list) of the $(./herd | wc -l) tests" "$root/docs/memory-model.md" ||
+    fail "docs/memory-model.md has another number of tests"
 
 # A model with a part left out.
 fault() { # PATTERN REPLACEMENT TEST
-    sed "s/$1/$2/" "$srcdir/tests/check/iris.cat" >fault.cat
-    cmp -s fault.cat "$srcdir/tests/check/iris.cat" && complain "no line is like $1"
+    sed "s/$1/$2/" "$root/tests/check/iris.cat" >fault.cat
+    cmp -s fault.cat "$root/tests/check/iris.cat" && fail "no line is like $1"
     run fault.cat
-    disagrees | grep -qxF "$3" || complain "fault not noticed: $1"
+    disagrees | grep -qxF "$3" || fail "fault not noticed: $1"
 }
 fault 'both; rmw)\*' 'both; 0)*' MP+update
 fault 'let chain = .*' 'let chain = [W]; (rf | po \& loc)*' MP+store
