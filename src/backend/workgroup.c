@@ -41,28 +41,36 @@ static void tell_series(struct iris_cpu_series *series,
     }
 }
 
-/* The series that ends for a new one: an earlier block of the same, else each
- * in turn. */
+/* Ordinary accesses have series of their own, behind those of the device API: their
+ * loops have more sites. */
+#define ORDINARY_SERIES 8
+#define ALL_SERIES (IRIS_CPU_SERIES + ORDINARY_SERIES)
+
+/* The series that ends for a new one, from number `first` on: an earlier block of
+ * the same, else each in turn. */
 static struct iris_cpu_series *choose_series(struct iris_cpu_wg *cpu,
                                              const struct iris_cpu_event *event,
-                                             uint64_t what)
+                                             uint64_t what, unsigned first)
 {
-    for (unsigned i = 0; i < IRIS_CPU_SERIES; i++) {
+    unsigned end = first == 0 ? IRIS_CPU_SERIES : ALL_SERIES;
+
+    for (unsigned i = first; i < end; i++) {
         if (cpu->series[i].what == what &&
             cpu->series[i].event.site == event->site &&
             cpu->series[i].event.target_rank == event->target_rank) {
             return &cpu->series[i];
         }
     }
-    return &cpu->series[cpu->next_series++ % IRIS_CPU_SERIES];
+    return &cpu->series[first + cpu->next_series++ % (end - first)];
 }
 
 /* Begins a series behind a plain access, of which observers have the event.
  * `what` is iris_d_packed() of it. */
 static void begin_series(struct iris_cpu_wg *cpu, struct iris_hooks *hooks,
-                         const struct iris_cpu_event *event, uint64_t what)
+                         const struct iris_cpu_event *event, uint64_t what,
+                         unsigned first)
 {
-    struct iris_cpu_series *series = choose_series(cpu, event, what);
+    struct iris_cpu_series *series = choose_series(cpu, event, what, first);
 
     tell_series(series, hooks);
     series->next = (const char *)event->address + event->bytes;
@@ -75,7 +83,7 @@ static void begin_series(struct iris_cpu_wg *cpu, struct iris_hooks *hooks,
 
 void iris_i_cpu_series_tell(struct iris_cpu_wg *cpu, struct iris_hooks *hooks)
 {
-    for (unsigned i = 0; cpu->series != NULL && i < IRIS_CPU_SERIES; i++) {
+    for (unsigned i = 0; cpu->series != NULL && i < ALL_SERIES; i++) {
         tell_series(&cpu->series[i], hooks);
     }
 }
@@ -351,11 +359,19 @@ bool iris_i_cpu_series_take(struct iris_cpu_wg *cpu, struct iris_hooks *hooks,
     if (cpu->series == NULL || event->bytes > sizeof cpu->words) {
         return false;
     }
-    cpu->site = event->site;
-    if (iris_d_continues(cpu, event->address, event->target_rank, what)) {
-        return true;
+    for (unsigned i = IRIS_CPU_SERIES; i < ALL_SERIES; i++) {
+        struct iris_cpu_series *series = &cpu->series[i];
+
+        if (series->next == event->address && series->what == what &&
+            series->room >= event->bytes && series->event.site == event->site &&
+            series->event.target_rank == event->target_rank) {
+            series->next = (const char *)series->next + event->bytes;
+            series->room -= event->bytes;
+            series->event.bytes += event->bytes;
+            return true;
+        }
     }
-    begin_series(cpu, hooks, event, what);
+    begin_series(cpu, hooks, event, what, IRIS_CPU_SERIES);
     return false;
 }
 
@@ -376,7 +392,7 @@ void iris_cpu_observe(struct iris_cpu_wg *cpu,
         status = check_access(cpu, event);
     }
     if (status == IRIS_OK && is_plain && cpu->series != NULL) {
-        begin_series(cpu, hooks, event, pack_access(event));
+        begin_series(cpu, hooks, event, pack_access(event), 0);
     }
     if (status != IRIS_OK) {
         end_by_stop(current, status, IRIS_CPU_STOP_REFUSED);
@@ -513,7 +529,7 @@ void iris_i_cpu_job_run(const struct iris_cpu_job *job, uint32_t id)
                           .num_wgs = job->grid,
                           .num_lanes = job->block,
                           .cpu = &self.cpu};
-    struct iris_cpu_series series[IRIS_CPU_SERIES]; /* used while watched */
+    struct iris_cpu_series series[ALL_SERIES]; /* used while watched */
 
     current = &self;
     if (self.cpu.watched != 0) {

@@ -783,22 +783,21 @@ OMP(clean_omp_loops)
 
 /* ---- All ---- */
 
-#define TWO_THREADS(X)                                                        \
-    X(join)                                                                   \
-    X(create)                                                                 \
-    X(lock)                                                                   \
-    X(two_locks) X(early_unlock) X(trylock) X(condition) X(barrier) X(rounds) \
-        X(semaphore) X(read_lock) X(spin_lock) X(mtx) X(relaxed_flag)         \
-            X(relaxed_poll) X(no_fence) X(flag_ahead) X(counter)              \
-                X(clean_futex) X(clean_volatile) X(clean_pipe) X(clean_once)  \
-                    X(static_array) X(stack_array) X(put_source) X(remote)
+/* clang-format off */
+#define TWO_THREADS(X)                                                     \
+    X(join) X(create) X(lock) X(two_locks) X(early_unlock) X(trylock)      \
+    X(condition) X(barrier) X(rounds) X(semaphore) X(read_lock)            \
+    X(spin_lock) X(mtx) X(relaxed_flag) X(relaxed_poll) X(no_fence)        \
+    X(flag_ahead) X(counter) X(clean_futex) X(clean_volatile)              \
+    X(clean_pipe) X(clean_once) X(static_array) X(stack_array)             \
+    X(put_source) X(remote)
+/* clang-format on */
+/* clang-format off */
 #define ONE_THREAD(X)                                                      \
-    X(omp_sum)                                                             \
-    X(omp_names)                                                           \
-    X(omp_nowait)                                                          \
-    X(omp_master) X(omp_carried) X(omp_lock) X(omp_sections) X(omp_atomic) \
-        X(omp_task) X(omp_two_tasks) X(omp_taskgroup) X(clean_omp_tasks)   \
-            X(clean_omp_loops)
+    X(omp_sum) X(omp_names) X(omp_nowait) X(omp_master) X(omp_carried)     \
+    X(omp_lock) X(omp_sections) X(omp_atomic) X(omp_task) X(omp_two_tasks) \
+    X(omp_taskgroup) X(clean_omp_tasks) X(clean_omp_loops)
+/* clang-format on */
 
 static const struct {
     const char *name;
