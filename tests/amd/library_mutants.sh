@@ -23,7 +23,7 @@ for gpu in gfx942 gfx90a; do
     mutant "waits for members that acquire nothing" locks kernels/ccl_space.h \
         's/iris_d_reached\(word, condition, &seen\)/iris_d_holds(condition, seen = iris_d_peek(word, condition.kind))/'
     mutant "a goodbye without a barrier" data kernels/ccl_meet.h \
-        "/ iris_d_ccl_bye_at\(/,/release/ s/iris_wg_barrier\(wg\);//"
+        "/ iris_d_ccl_bye_at\(iris_wg_t/,/release/ s/iris_wg_barrier\(wg\);//"
     mutant "a goodbye without a release" data kernels/ccl_meet.h \
         "$(within iris_d_ccl_bye_at 's/iris_d_release_ahead\(\);.*//')"
     mutant "a goodbye that is not waited for" data kernels/ccl_meet.h \
