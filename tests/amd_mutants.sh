@@ -46,6 +46,7 @@ part_for() {
     *wg_ccl_tile.h) options+=(-DAMD_NARROW_ccl_tile) ;;
     *kernels/ccl_batch.h) options+=(-DAMD_NARROW_ccl_batch -DIRIS_MAX_LANES=256) ;;
     steps* | *wg_ccl.h) options+=(-DAMD_NARROW_ccl_wg) ;;
+    "any "*/ccl_exchange.h) options+=(-DAMD_NARROW_ccl_spread) ;;
     *kernels/ccl_exchange.h) options+=(-DAMD_NARROW_ccl_packet) ;;
     *kernels/ccl_channel.h) options+=(-DAMD_NARROW_ccl_pairs) ;;
     *kernels/ccl_loose.h) options+=(-DAMD_NARROW_ccl_unordered) ;;

@@ -218,7 +218,7 @@ static iris_status_t enqueue_product(struct probe *probe)
     return status;
 }
 
-/* Every member sends its part to all, in messages. */
+/* Each member sends its elements to all, in messages. */
 static iris_status_t enqueue_messages(struct probe *probe)
 {
     size_t counts[PROBE_MOST_RANKS], places[PROBE_MOST_RANKS];

@@ -68,7 +68,7 @@ struct probe_args {
     int32_t rank;
     int32_t num_ranks;
     int32_t peer;
-    iris_ccl_device_t handle; /* the check `tiles` uses it */
+    iris_ccl_device_t handle; /* for the check "tiles" */
 };
 
 /* Notes in this rank's board if the two differ. Any lane. */
@@ -260,7 +260,7 @@ IRIS_TYPES(PROBE_ATOMIC, )
 #undef PROBE_ATOMIC
 /* clang-format on */
 
-/* ---- One workgroup ---- */
+/* ---- Work of one workgroup ---- */
 
 /* clang-format off */
 /* A product of tiles, by matrix instructions where the GPU has them. For f32:
@@ -304,8 +304,8 @@ PROBE_PRODUCT_OF(f32, float, IRIS_DTYPE_F32)
     }
 /* clang-format on */
 
-/* Products, 8-bit floats, and collectives of workgroups: of the first half of
- * `in` as a range, and of two tiles with gaps. One workgroup. */
+/* Makes products, converts 8-bit floats, and combines the first half of `in` as a
+ * range, and the other as two tiles with gaps. One workgroup. */
 IRIS_KERNEL(probe_tiles, struct probe_args)
 {
     IRIS_WG_LOCAL(iris_tile_sums_t, sums, 1);

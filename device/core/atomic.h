@@ -303,8 +303,10 @@ IRIS_DEVICE uint64_t iris_d_zero_behind_fence(void)
  * NVIDIA, 100 MHz on AMD Instinct. */
 IRIS_DEVICE uint64_t iris_d_clock(void)
 {
-#if IRIS_ON_HIP
-    return IRIS_D_REALTIME();
+#if IRIS_ON_HIP && defined(__gfx1250__)
+    return __builtin_amdgcn_s_sendmsg_rtnl(0x83);
+#elif IRIS_ON_HIP
+    return __builtin_amdgcn_s_memrealtime();
 #else
     uint64_t now;
 
@@ -352,7 +354,8 @@ IRIS_DEVICE uint32_t iris_d_wg_id(void)
 { return __builtin_amdgcn_workgroup_id_x(); }
 IRIS_DEVICE uint32_t iris_d_num_wgs(void)
 { return __builtin_amdgcn_grid_size_x() / __builtin_amdgcn_workgroup_size_x(); }
-IRIS_DEVICE uint32_t iris_d_cu_id(void) { return IRIS_D_CU_ID(); }
+IRIS_DEVICE uint32_t iris_d_cu_id(void)
+{ return __builtin_amdgcn_s_getreg(IRIS_D_CU_ID); }
 /* XCC_ID: 4 bits. */
 IRIS_DEVICE uint32_t iris_d_xcc_id(void)
 { return IRIS_D_HAS_XCC ? __builtin_amdgcn_s_getreg(20 | 3 << 11) : 0; }

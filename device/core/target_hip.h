@@ -18,18 +18,16 @@
 #endif
 
 /* Lanes of a wavefront. The wait until all loads and stores of this lane are
- * complete. The clock. The number of this compute unit: HW_ID1 of WGP, array and
- * engine; or HW_ID of compute unit, array and engine. */
+ * complete. The bits that number this compute unit. HW_ID1 has WGP, array and
+ * engine there, and HW_ID has compute unit, array and engine. */
 #if defined(__gfx1250__)
 #define IRIS_D_WAVE 32u
 #define IRIS_D_WAIT_MEMORY "s_wait_loadcnt 0x0\n\ts_wait_storecnt 0x0"
-#define IRIS_D_REALTIME() __builtin_amdgcn_s_sendmsg_rtnl(0x83)
-#define IRIS_D_CU_ID() __builtin_amdgcn_s_getreg(23 | 10 << 6 | 10 << 11)
+#define IRIS_D_CU_ID (23 | 10 << 6 | 10 << 11)
 #else
 #define IRIS_D_WAVE 64u
 #define IRIS_D_WAIT_MEMORY "s_waitcnt vmcnt(0)"
-#define IRIS_D_REALTIME() __builtin_amdgcn_s_memrealtime()
-#define IRIS_D_CU_ID() __builtin_amdgcn_s_getreg(4 | 8 << 6 | 7 << 11)
+#define IRIS_D_CU_ID (4 | 8 << 6 | 7 << 11)
 #endif
 
 #define IRIS_HOST_DEVICE \

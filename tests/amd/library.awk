@@ -26,7 +26,7 @@ BEGIN {
     split("reduce 7 29 matrix 7 29 move 7 29 reduce_f32_sum 7 29 move_near 7 " \
         "29 once_f32_sum 3 15 packet 5 28 unordered 16 37 send_pairs 3 6 " \
         "receive_pairs 3 9 wg_packet 9 33 wg_ring 21 76 wg_end 2 4 " \
-        "tile_wg_packet 13 49 batch_packet 4 15", have, " ")
+        "tile_wg_packet 13 49 batch_packet 4 15 spread_packet 7 29", have, " ")
     for (i = 1; i in have; i += 3) {
         least["barrier", "iris_k_ccl_" have[i]] = have[i + 1]
         least["writeback", "iris_k_ccl_" have[i]] = have[i + 2]

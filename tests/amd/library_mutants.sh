@@ -23,7 +23,7 @@ for gpu in gfx942 gfx90a; do
     mutant "waits for members that acquire nothing" locks kernels/ccl_space.h \
         's/iris_d_reached\(word, condition, &seen\)/iris_d_holds(condition, seen = iris_d_peek(word, condition.kind))/'
     mutant "a goodbye without a barrier" data kernels/ccl_meet.h \
-        "/ iris_d_ccl_bye_at\(/,/release/ s/iris_wg_barrier\(wg\);//"
+        "/ iris_d_ccl_bye_at\(iris_wg_t/,/release/ s/iris_wg_barrier\(wg\);//"
     mutant "a goodbye without a release" data kernels/ccl_meet.h \
         "$(within iris_d_ccl_bye_at 's/iris_d_release_ahead\(\);.*//')"
     mutant "a goodbye that is not waited for" data kernels/ccl_meet.h \
@@ -44,10 +44,6 @@ done
 
 gpu=gfx942
 # Words between members.
-mutant "a hello at agent scope" scopes kernels/ccl_meet.h \
-    "$(within iris_d_ccl_hello 's/SCOPE_SYSTEM/SCOPE_AGENT/')"
-kernel=ccl_spread mutant "a greeting at agent scope" scopes kernels/ccl_meet.h \
-    "$(within iris_d_ccl_greet_ahead 's/SCOPE_SYSTEM/SCOPE_AGENT/')"
 mutant "a hello that is released at agent scope" meet kernels/ccl_meet.h \
     "$(within iris_d_ccl_hello 's/iris_d_release_ahead\(\);/iris_d_fence(iris_d_order(IRIS_RELEASE, IRIS_SCOPE_AGENT));/')"
 mutant "a hello whose high words are constants" meet kernels/ccl_meet.h \
@@ -58,10 +54,6 @@ mutant "waits for members that poll at agent scope" scopes kernels/ccl_space.h \
     's/iris_d_reached\(word, condition, &seen\)/iris_d_holds(condition, seen = iris_d_load(iris_d_global((uintptr_t)word), iris_d_kind_bytes(condition.kind), iris_d_order(IRIS_ACQUIRE, IRIS_SCOPE_AGENT)))/'
 mutant "a table of constants" meet kernels/ccl_meet.h \
     "$(within '\*iris_d_ccl_at' 's/\(uintptr_t\)table\[i\]/(uintptr_t)iris_d_load_constant((const int64_t *)\&table[i])/')"
-mutant "a table that is read before it is made" meet kernels/ccl_meet.h \
-    '/ iris_d_ccl_meet\(/,/^}/ s/iris_wg_barrier\(wg\);//'
-mutant "a goodbye at agent scope" scopes kernels/ccl_meet.h \
-    "$(within iris_d_ccl_bye_at 's/SCOPE_SYSTEM/SCOPE_AGENT/')"
 mutant "a goodbye at workgroup scope" scopes kernels/ccl_meet.h \
     "$(within iris_d_ccl_bye_at 's/SCOPE_SYSTEM/SCOPE_WG/')"
 mutant "a goodbye that is released at agent scope" data kernels/ccl_meet.h \
@@ -74,16 +66,6 @@ mutant "moves without a goodbye" data kernels/ccl_move.h \
     's/iris_d_ccl_bye_at\(wg, &ccl, near\);//'
 mutant "rows without a goodbye" data kernels/ccl_matrix.h \
     's/iris_d_ccl_bye\(wg, &work.ccl\);//'
-mutant "a kernel that counts its steps too early" data kernels/ccl_space.h \
-    "$(within iris_d_ccl_end_at 's/iris_wg_barrier\(wg\);.*//')"
-mutant "steps that are counted at agent scope" scopes kernels/ccl_space.h \
-    "$(within iris_d_ccl_end_at 's/SCOPE_SYSTEM/SCOPE_AGENT/')"
-mutant "cleared packets without a barrier" data kernels/ccl_space.h \
-    '/void iris_d_ccl_clear\(/,/IRIS_WG_LANES/ s/iris_wg_barrier\(wg\);//'
-mutant "cleared packets that are counted relaxed" data kernels/ccl_space.h \
-    "$(within iris_d_ccl_clear 's/IRIS_RELEASE/IRIS_RELAXED/')"
-mutant "cleared packets that are counted at agent scope" scopes \
-    kernels/ccl_space.h "$(within iris_d_ccl_clear 's/SCOPE_SYSTEM/SCOPE_AGENT/')"
 
 # Packets.
 mutant "packets that are polled at agent scope" packets core/vector.h \
@@ -118,56 +100,11 @@ for gpu in gfx942 gfx950; do
 done
 gpu=gfx942
 
-# Messages between two members.
-mutant "a piece that arrives before it is released" data kernels/ccl_pairs.h \
-    '/iris_d_pair_send\(iris/,/^}/ s/iris_d_release_ahead\(\);//'
-mutant "a piece that is taken before that is released" data kernels/ccl_pairs.h \
-    '/^iris_d_pair_receive\(/,/^}/ s/iris_d_release_ahead\(\);//'
-mutant "a piece that arrives before all lanes have put it" data kernels/ccl_pairs.h \
-    '/iris_d_pair_send\(iris/,/^}/ { /iris_d_pair_put/,/leader/ s/iris_wg_barrier\(wg\);// }'
-mutant "a piece that is taken before all lanes have it" data kernels/ccl_pairs.h \
-    '/iris_d_pair_bytes\(wg, to, piece, bytes\);/,/leader/ s/iris_wg_barrier\(wg\);//'
-mutant "a piece that lanes move before their leader has waited" meet \
-    kernels/ccl_channel.h '/ iris_d_pair_wait\(/,/^}/ s/iris_wg_barrier\(wg\);//'
-mutant "a piece that is told of at agent scope" scopes kernels/ccl_channel.h \
-    '/void iris_d_pair_tell\(/,/^}/ s/IRIS_D_AHEAD, IRIS_SCOPE_SYSTEM/IRIS_D_AHEAD, IRIS_SCOPE_AGENT/'
-
 # Lanes with several packets each.
-mutant "a batch whose sums are stored before all lanes have sent" steps \
-    kernels/ccl_batch.h \
-    '/iris_d_ccl_send_batches\(wg, step, args->exchange\);/,/fold/ s/iris_wg_barrier\(wg\);//'
 mutant "a batch that does not look whether its packets have come" packets \
     kernels/ccl_batch.h 's/missing = half != NULL \? half : missing;/(void)half;/'
 mutant "a batch that looks at one packet" steps kernels/ccl_batch.h \
     's/k < polled->slots && u < polled->range.units$/p == 0/'
-
-# Without an order.
-mutant "a ring that passes on relaxed" data kernels/ccl_loose.h \
-    "$(within iris_d_ccl_pass 's/IRIS_RELEASE/IRIS_RELAXED/')"
-mutant "a ring that passes on at agent scope" scopes kernels/ccl_loose.h \
-    "$(within iris_d_ccl_pass 's/SCOPE_SYSTEM/SCOPE_AGENT/')"
-mutant "a ring that passes on before all lanes have stored" data \
-    kernels/ccl_loose.h \
-    '/void iris_d_ccl_pass\(/,/iris_wg_leader/ s/iris_wg_barrier\(.*//'
-mutant "an unlock that is relaxed" data kernels/ccl_loose.h \
-    "$(within iris_d_ccl_add_locked 's/IRIS_RELEASE/IRIS_RELAXED/')"
-mutant "an unlock at agent scope" scopes kernels/ccl_loose.h \
-    "$(within iris_d_ccl_add_locked 's/SCOPE_SYSTEM/SCOPE_AGENT/')"
-mutant "an unlock before all lanes have stored" data kernels/ccl_loose.h \
-    '/ iris_d_ccl_merge\(loose, to, from/,/iris_wg_leader/ s/iris_wg_barrier\(.*//'
-mutant "a lock that is taken relaxed" locks kernels/ccl_loose.h \
-    "$(within iris_d_ccl_lock 's/IRIS_ACQUIRE/IRIS_RELAXED/')"
-mutant "a lock that is taken at agent scope" scopes kernels/ccl_loose.h \
-    "$(within iris_d_ccl_lock 's/SCOPE_SYSTEM/SCOPE_AGENT/')"
-mutant "additions at agent scope" scopes kernels/ccl_loose.h \
-    "$(within iris_d_ccl_add 's/SCOPE_SYSTEM/SCOPE_AGENT/')"
-mutant "outputs that are 0 too late" data kernels/ccl_loose.h \
-    "$(within iris_d_ccl_zero 's/iris_wg_barrier\(wg\);//')"
-mutant "addresses that are used before they are there" meet \
-    kernels/ccl_loose.h \
-    '/void iris_d_ccl_merge\(/,/work.ccl = / { /spare\[2\]/,/work/ s/iris_wg_barrier\(wg\);// }'
-mutant "addresses that are stored while they are in use" data \
-    kernels/ccl_loose.h 's/iris_wg_barrier\(wg\); .. the words are not in use ..//'
 
 # Bytes, products, records.
 mutant "rows of 8 bytes at a time" wide kernels/fill.h \

@@ -55,8 +55,9 @@ NARROW(iris_k_ccl_packet, struct iris_ccl_packet_args,
 #endif
 
 #ifdef AMD_NARROW_ccl_spread /* that kernel's broadcast */
+#define iris_k_ccl_packet_body iris_k_ccl_spread_packet_body
 #include <iris/device/kernels/ccl_packet.h>
-NARROW(iris_k_ccl_packet, struct iris_ccl_packet_args,
+NARROW(iris_k_ccl_spread_packet, struct iris_ccl_packet_args,
        (args.kind = IRIS_D_KIND_f32, args.exchange = IRIS_CCL_SPREAD))
 #endif
 
