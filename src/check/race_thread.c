@@ -137,7 +137,7 @@ void iris_i_race_bind_thread(struct iris_race *race)
     self.checker = race;
 }
 
-void iris_i_race_leave_checker(void)
+IRIS_UNCHECKED void iris_i_race_leave_checker(void)
 {
     pthread_rwlock_unlock(&checkers_lock);
 }
@@ -154,7 +154,8 @@ struct iris_race *iris_i_race_of_kernel(const struct iris_cpu_wg *cpu)
     return NULL;
 }
 
-struct iris_race *iris_i_race_use_checker(bool any)
+/* Not checked: it returns with the lock if it finds a checker. */
+IRIS_UNCHECKED struct iris_race *iris_i_race_use_checker(bool any)
 {
     struct iris_race *one = NULL;
     unsigned count = 0;

@@ -148,6 +148,17 @@ struct iris_mail {
     } * ranks;
 };
 
+/* Knows the ranks after the rendezvous. The caller has set `endpoint`, and closes on
+ * failure, too. IRIS_ERR_NO_MEMORY */
+iris_status_t iris_i_mail_open(struct iris_mail *mail,
+                               const struct iris_rendezvous *rendezvous);
+
+/* Watches every other process of this machine by a pidfd. It becomes readable
+ * once the process has ended, also as a zombie and also if a child holds its
+ * descriptors, and is immune to reuse of the pid. IRIS_ERR_PEER_LOST,
+ * IRIS_ERR_LIMIT, IRIS_ERR_SYSTEM */
+iris_status_t iris_i_mail_watch(struct iris_mail *mail);
+void iris_i_mail_close(struct iris_mail *mail);
 int iris_i_mail_alive(const struct iris_mail *mail, int rank);
 
 /* A rank of this machine whose process is stopped by a signal or a debugger, for

@@ -270,6 +270,27 @@ static int does_answer(struct iris_stream_check *check, int sock)
 
 /* ---- Links ---- */
 
+void iris_i_rendezvous_key(const struct iris_rendezvous *rendezvous,
+                           const char *label, struct iris_secret *key_p)
+{
+    const struct iris_bootstrap *bootstrap = rendezvous->bootstrap;
+    struct iris_secret salted;
+
+    iris_i_hmac_sha256(bootstrap->secret.bytes, sizeof bootstrap->secret.bytes,
+                       rendezvous->hellos[0].control_secret,
+                       sizeof rendezvous->hellos[0].control_secret,
+                       salted.bytes);
+    iris_i_secret_derive(&salted, label, key_p);
+}
+
+void iris_i_rendezvous_close(int *fd_p)
+{
+    if (*fd_p >= 0) {
+        close(*fd_p);
+        *fd_p = -1;
+    }
+}
+
 static int watch_socket(const struct iris_links *links, int sock, int how,
                         uint32_t events)
 {

@@ -98,19 +98,6 @@ static iris_status_t tell_peer(const struct iris_rendezvous *rendezvous,
     return status;
 }
 
-void iris_i_rendezvous_key(const struct iris_rendezvous *rendezvous,
-                           const char *label, struct iris_secret *key_p)
-{
-    const struct iris_bootstrap *bootstrap = rendezvous->bootstrap;
-    struct iris_secret salted;
-
-    iris_i_hmac_sha256(bootstrap->secret.bytes, sizeof bootstrap->secret.bytes,
-                       rendezvous->hellos[0].control_secret,
-                       sizeof rendezvous->hellos[0].control_secret,
-                       salted.bytes);
-    iris_i_secret_derive(&salted, label, key_p);
-}
-
 iris_status_t
 iris_i_rendezvous_check_failed(const struct iris_rendezvous *rendezvous)
 {
@@ -153,14 +140,6 @@ int iris_i_rendezvous_find_stopped(const struct iris_rendezvous *rendezvous)
         }
     }
     return -1;
-}
-
-void iris_i_rendezvous_close(int *fd_p)
-{
-    if (*fd_p >= 0) {
-        close(*fd_p);
-        *fd_p = -1;
-    }
 }
 
 /* ---- Checks of a hello ---- */
