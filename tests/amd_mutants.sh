@@ -183,7 +183,7 @@ mutant "a tile that is put and signals without a barrier" signals wg/tile.h \
 mutant "a tile that is put and adds without a barrier" signals wg/tile.h \
     '/void iris_wg_tile_put_signal_add\(/,/^}/ s/iris_wg_barrier\(wg\);//'
 mutant "a workgroup barrier that waits for no stores" barriers core/atomic.h \
-    '/void iris_d_wg_barrier\(/,/^}/ s/__asm__ volatile\("s_waitcnt vmcnt\(0\)" ::: "memory"\);//'
+    '/void iris_d_wg_barrier\(/,/^}/ s/__asm__ volatile\(IRIS_D_WAIT_MEMORY ::: "memory"\);//'
 
 # Words and their scopes.
 mutant "a store that is no atomic" bits core/atomic.h \
