@@ -131,9 +131,9 @@ check_compilers() {
         $(grep -vE '^(device/core/(compat|target_[a-z]+)\.h|examples/15_cpp\.cpp)$' <<<"$files") |
         because "asks which compiler this is; only device\\/core\\/compat.h and target_\\*.h may"
     code_lines '(^|[^A-Za-z0-9_])(__builtin_|__atomic_|__sync_|__hip_|__threadfence|__syncthreads|_mm_|__(asm|asm__)|asm([^A-Za-z0-9_]|$))' \
-        $(grep -vE '^(device/(core/(atomic|half|vector|target_hip)|wg/mma)|src/base/processor)\.h$|^src/check/race_interpose\.c$' <<<"$files") |
+        $(grep -vE '^(device/(core/(atomic|half|vector)|wg/mma)|src/base/processor)\.h$|^src/check/race_interpose\.c$' <<<"$files") |
         grep -v '^device/core/compat\.h:[0-9]*:.*__builtin_expect(' |
-        because "a builtin, an intrinsic or asm; only device\\/core\\/atomic.h, half.h, mma.h, target_hip.h, vector.h, base\\/processor.h have them, and check\\/race_interpose.c, for symbols that the C library has"
+        because "a builtin, an intrinsic or asm; only device\\/core\\/atomic.h, half.h, mma.h, vector.h, base\\/processor.h have them, and check\\/race_interpose.c, for symbols that the C library has"
 }
 
 check_sizes() {

@@ -151,6 +151,7 @@ IRIS_KERNEL(copy_blocks, struct kernel_args)
     iris_wg_put(wg, dev, data, inbox, 1024, peer);
     iris_wg_get(wg, dev, data, inbox, 1024, peer);
     iris_wg_copy(wg, dev, data, inbox, 1024, rank, peer);
+    iris_wg_flush_source(wg); /* lanes may overwrite `data` now */
     iris_wg_put_signal(wg, dev, data, inbox, 1024, &signals[3], 1, peer);
     iris_wg_put_signal_add(wg, dev, data, inbox, 1024, &signals[4], 1, peer);
 
