@@ -183,17 +183,11 @@ mutant "a tile that is put and signals without a barrier" signals wg/tile.h \
 mutant "a tile that is put and adds without a barrier" signals wg/tile.h \
     '/void iris_wg_tile_put_signal_add\(/,/^}/ s/iris_wg_barrier\(wg\);//'
 mutant "a workgroup barrier that waits for no stores" barriers core/atomic.h \
-<<<<<<< ours
-    '/void iris_d_wg_barrier\(/,/^}/ s/__asm__ volatile\("s_waitcnt vmcnt\(0\)" ::: "memory"\);//'
+    '/void iris_d_wg_barrier\(/,/^}/ s/__asm__ volatile\(IRIS_D_WAIT_MEMORY ::: "memory"\);//'
 mutant "a flush of sources that waits for no lane" bulk core/atomic.h \
     '/void iris_d_wg_read_barrier\(/,/^}/ s/__builtin_amdgcn_s_barrier\(\);//'
 mutant "a flush of sources that waits for stores" bulk wg/wg.h \
     's/iris_d_wg_read_barrier\(\);/iris_d_wg_barrier();/'
-||||||| base
-    '/void iris_d_wg_barrier\(/,/^}/ s/__asm__ volatile\("s_waitcnt vmcnt\(0\)" ::: "memory"\);//'
-=======
-    '/void iris_d_wg_barrier\(/,/^}/ s/__asm__ volatile\(IRIS_D_WAIT_MEMORY ::: "memory"\);//'
->>>>>>> theirs
 
 # Words and their scopes.
 mutant "a store that is no atomic" bits core/atomic.h \
