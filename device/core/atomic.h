@@ -269,14 +269,15 @@ IRIS_DEVICE void iris_d_wg_barrier(void)
 #endif
 }
 
-/* Waits until all lanes of the workgroup have completed their earlier reads. On
- * AMD their stores may still be under way. */
+/* Waits until all lanes of the workgroup have read the sources of their earlier
+ * copies: a store needs the value, so its load is complete. On AMD the stores may
+ * still be under way. */
 IRIS_DEVICE void iris_d_wg_read_barrier(void)
 {
 #if IRIS_ON_HIP
-    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* for the compiler alone */
     __builtin_amdgcn_s_barrier();
-    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
 #elif IRIS_ON_CUDA
     __syncthreads();
 #endif

@@ -610,11 +610,13 @@ static iris_status_t run_operation(iris_t *iris, struct iris_ops_call *call,
     uint64_t fp = iris_i_fp_enter(); /* for the choice of a way */
     iris_status_t status;
 
-    iris_i_hooks_before(iris_i_hooks(iris), &event);
     status = iris_i_ops_check(iris, call, options);
-    if (status == IRIS_OK) {
-        status = find_workspace(iris, call);
+    if (status != IRIS_OK) {
+        iris_i_fp_leave(fp);
+        return status;
     }
+    iris_i_hooks_before(iris_i_hooks(iris), &event);
+    status = find_workspace(iris, call);
     status = status == IRIS_OK ? enqueue_compared(iris, call) : status;
     iris_i_fp_leave(fp);
     return iris_i_hooks_after(iris_i_hooks(iris), &event, status);

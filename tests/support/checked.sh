@@ -6,7 +6,7 @@ case "${CFLAGS-} ${CC-}" in
 *sanitize*) echo "the checks do not go with a sanitizer" && exit 77 ;;
 esac
 export LD_LIBRARY_PATH=$build/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-export IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu IRIS_SPAWN=threads
+export IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu IRIS_SPAWN=threads IRIS_HEAP_BASES_FILES=0
 
 # The programs of tests/check become $tmp/NAME.
 compile() { # NAME...
