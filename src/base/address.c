@@ -299,21 +299,18 @@ void iris_i_address_set_port(struct iris_address *address,
 
 uint64_t iris_i_host_id(void)
 {
-    char boot[96] = "";
+    char boot[64] = "";
     uint64_t hash = UINT64_C(14695981039346656037);
     FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-    struct stat net = {0}, pid = {0};
-    size_t end;
+    struct stat st = {0};
 
     if (file != NULL) {
         (void)!fgets(boot, sizeof boot, file);
         fclose(file);
     }
-    (void)stat("/proc/self/ns/net", &net);
-    (void)stat("/proc/self/ns/pid", &pid);
-    end = strcspn(boot, "\n");
-    snprintf(boot + end, sizeof boot - end, "/%llx/%llx",
-             (unsigned long long)net.st_ino, (unsigned long long)pid.st_ino);
+    (void)stat("/proc/self/ns/net", &st);
+    snprintf(boot + strcspn(boot, "\n"), sizeof boot - strcspn(boot, "\n"),
+             "/%llx", (unsigned long long)st.st_ino);
     for (const char *c = boot; *c != '\0'; c++) { /* 64-bit FNV-1a */
         hash = (hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
     }

@@ -940,8 +940,8 @@ void iris_i_address_widen(struct iris_address *address);
 void iris_i_address_set_port(struct iris_address *address,
                              const struct iris_address *from);
 
-/* A number that only processes of this host share, of one network namespace and
- * one PID namespace: they can watch each other, and connect by local sockets. */
+/* A number that only processes of this host and network namespace share.
+ * Processes with the same number can connect by local sockets. */
 uint64_t iris_i_host_id(void);
 
 /* ---- loader.c ---- */

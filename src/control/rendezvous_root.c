@@ -135,6 +135,7 @@ int iris_i_rendezvous_find_stopped(const struct iris_rendezvous *rendezvous)
     for (int rank = 0; rank < rendezvous->num_ranks; rank++) {
         if (hellos[rank].magic != 0 &&
             iris_i_hello_same_host(&hellos[rank], own) &&
+            hellos[rank].pid_namespace == own->pid_namespace &&
             iris_i_process_is_stopped(hellos[rank].pid)) {
             return rank;
         }
@@ -148,9 +149,8 @@ static iris_status_t fail_other_namespace(const struct iris_hello *hello)
 {
     return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
                        "rank %d is in another PID namespace (container) than "
-                       "rank 0, so that they cannot watch each other; set "
-                       "IRIS_ROOT, so that each container is a host, or run "
-                       "all ranks in one container, or with --pid=host",
+                       "rank 0, so that they cannot watch each other; run all "
+                       "ranks in one container, or with --pid=host",
                        hello->rank);
 }
 

@@ -56,10 +56,6 @@ ROOT=six0 check "rank 0's host by a name with an IPv6 address only" run_on 2 2 "
 ROOT="[fd77::9]" never "an address of no host will do" run_on 2 1 env IRIS_TIMEOUT_MS=3000 "$job" 2
 check "IRIS_ROOT on one host makes one node" run_on 1 2 "$job" 3
 check "one node it is" nodes_are "0 of 1" "0 of 1"
-# Containers that share a network and no processes.
-contained=(unshare --pid --fork --kill-child)
-check "containers of one network exchange values" run_on 1 2 "${contained[@]}" "$job" 20
-check "each container is a node" nodes_are "0 of 2" "1 of 2"
 
 # A rank that dies is named on every host; PEER_LOST is what hosts_job waits for.
 kill_one() { # RANK
