@@ -27,6 +27,7 @@
 #define hipErrorInvalidImage cudaErrorInvalidKernelImage
 #define hipErrorNoBinaryForGpu cudaErrorNoKernelImageForDevice
 #define hipErrorNotSupported cudaErrorNotSupported
+#define hipErrorInvalidDevice cudaErrorInvalidDevice
 #define hipErrorInvalidValue cudaErrorInvalidValue
 #define hipErrorStreamCaptureUnsupported cudaErrorStreamCaptureUnsupported
 #define hipErrorStreamCaptureImplicit cudaErrorStreamCaptureImplicit
