@@ -117,13 +117,19 @@ static void warn_if_late(const struct hip_backend *hip)
 iris_status_t iris_i_hip_take_queue(const struct hip_backend *hip)
 {
     unsigned long queues = count_queues();
-    unsigned streams = atomic_fetch_add(&hip->gpu->num_streams, 1) + SERVICES;
+    unsigned used = atomic_load(&hip->gpu->num_streams), streams;
+    bool may_share = IRIS_HIP_NVIDIA || hip->gpu->num_users <= 1;
 
+    /* Nobody counts a stream that is refused. */
+    do {
+        streams = used + SERVICES;
+    } while (
+        (streams < queues || may_share) &&
+        !atomic_compare_exchange_weak(&hip->gpu->num_streams, &used, used + 1));
     if (streams < queues) {
         return IRIS_OK;
     }
-    if (!IRIS_HIP_NVIDIA && hip->gpu->num_users > 1) {
-        iris_i_hip_return_queue(hip);
+    if (!may_share) {
         return iris_i_hip_refuse(
             hip, IRIS_ERR_LIMIT,
             "%u streams of this process use all %lu hardware queues "
