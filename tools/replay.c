@@ -271,13 +271,7 @@ static const char *path_of(const struct replay_program *program,
 
 int replay_prepare(struct replay_program *program)
 {
-    const char *folder = getenv("TMPDIR");
-
-    snprintf(program->folder, sizeof program->folder, "%s/iris-replay.XXXXXX",
-             folder == NULL || folder[0] == '\0' ? "/tmp" : folder);
-    if (mkdtemp(program->folder) == NULL) {
-        fprintf(stderr, "iris replay: %s: %s\n", program->folder,
-                strerror(errno));
+    if (!tool_make_folder("iris replay", program->folder)) {
         return -1;
     }
     signal(SIGINT, stop_replay);

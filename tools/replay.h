@@ -5,6 +5,8 @@
 #ifndef IRIS_TOOLS_REPLAY_H
 #define IRIS_TOOLS_REPLAY_H
 
+#include "iris.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -57,7 +59,7 @@ struct replay_program {
     char **argv;       /* NULL at the end */
     const char *match; /* output that means failure; NULL: the exit status */
     int timeout_s;     /* time limit of a run */
-    char folder[256];  /* folder for files of runs */
+    char folder[TOOL_FOLDER_BYTES]; /* folder for files of runs */
 };
 
 struct replay_result {

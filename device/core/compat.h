@@ -71,14 +71,15 @@
 #include <iris/device/core/target_cuda.h>
 #endif
 
-/* The kernels of a program compiled with IRIS_TRACE as 1 record their
- * operations if the target can (IRIS_D_CAN_TRACE). On the CPU observers record
- * them in any case. IRIS_D_HOOKED: operations have hooks. */
 /* iriscc --check: kernels on the CPU tell which lane an iteration of a lane loop
  * stands for. */
 #ifndef IRIS_CHECK_LANES
 #define IRIS_CHECK_LANES 0
 #endif
+
+/* The kernels of a program compiled with IRIS_TRACE as 1 record their
+ * operations if the target can (IRIS_D_CAN_TRACE). On the CPU observers record
+ * them in any case. IRIS_D_HOOKED: operations have hooks. */
 #ifndef IRIS_TRACE
 #define IRIS_TRACE 0
 #endif

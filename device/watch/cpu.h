@@ -183,15 +183,13 @@ iris_cpu_order(enum iris_cpu_edge edge, const void *key, unsigned count);
 
 /* A sequence of operations of the host. */
 struct iris_cpu_thread {
-    void *checker; /* of its rank; NULL: unknown; it may no longer exist */
-    uint64_t
-        serial; /* serial number of the checker that gave the lane; 0: there is no lane */
+    void *checker;   /* of its rank; NULL: unknown; it may no longer exist */
+    uint64_t serial; /* the checker's; 0: there is no lane */
     uint32_t lane;
-    uint32_t number; /* among the threads of its rank; 0: the first */
-    int is_known;    /* its begin was told */
-    const void
-        *reads; /* a volatile read that acquires ahead of the thread's next
-                        * operation, since it has not happened when it is told;
+    uint32_t number;   /* among the threads of its rank; 0: the first */
+    int is_known;      /* its begin was told */
+    const void *reads; /* a volatile read, which acquires ahead of the thread's
+                        * next operation: it has not happened when it is told;
                         * NULL: none */
 };
 

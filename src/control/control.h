@@ -400,8 +400,7 @@ struct iris_hello {
     struct iris_address control_address; /* its hub's */
     struct iris_address far_address;     /* for ranks of other nodes; size 0:
                                        * they cannot reach this rank */
-    uint64_t far_token;      /* unguessable: names it for packets by UCX */
-    uint32_t far_name_bytes; /* size of its UCX address; 0: it has none */
+    uint64_t far_token; /* unguessable: names it for packets by UCX */
     unsigned char far_name[IRIS_FAR_NAME_BYTES];
     unsigned char control_secret[32]; /* rank 0's random bytes, which
                                        * iris_i_rendezvous_key() takes */

@@ -215,8 +215,8 @@ struct iris_message_head iris_i_message_head(enum iris_message_type type,
                                              int from, int place,
                                              uint64_t value, size_t bytes);
 
-/* The length of the message that the received bytes begin with, and its head; 0:
- * they are none. */
+/* The length of the message at the begin of the received bytes, and its head; 0:
+ * there is no message. */
 size_t iris_i_message_take(const unsigned char *data, size_t bytes,
                            int num_ranks, struct iris_message_head *head_p);
 

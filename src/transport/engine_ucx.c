@@ -381,7 +381,6 @@ static iris_status_t announce_address(struct iris_ucx *u,
                           bytes, sizeof hello->far_name);
     } else {
         memcpy(hello->far_name, address, bytes);
-        hello->far_name_bytes = (uint32_t)bytes;
     }
     u->ucx.ucp_worker_release_address(u->worker, address);
     if (ret == IRIS_OK &&
