@@ -87,6 +87,9 @@ struct sim_stream {
     /* The oldest command that was not begun. */
     struct sim_command *head IRIS_GUARDED_BY(lock);
     struct sim_command *tail IRIS_GUARDED_BY(lock);
+    struct sim_command *
+        spares IRIS_GUARDED_BY(lock); /* for the next commands */
+    unsigned num_spares IRIS_GUARDED_BY(lock);
     bool begun IRIS_GUARDED_BY(lock); /* a command is being executed */
     /* It sleeps until it is woken; it sleeps briefly, and leaves commands to the
      * host. */

@@ -329,6 +329,7 @@ struct sim_command {
     struct sim_command *wait;    /* and its command */
     void *memory; /* the allocation around it: aligned_alloc() is slower than
                    * malloc() */
+    size_t room;  /* bytes of args */
     _Alignas(ARGS_ALIGNMENT) unsigned char args[];
 };
 
@@ -528,11 +529,25 @@ static void execute_command(struct sim_stream *stream,
     }
 }
 
+/* A stream keeps this many commands for its next ones: to allocate in one thread
+ * and free in another costs as much as a short kernel. */
+#define MAX_SPARES 256
+#define SPARE_ROOM ((size_t)512)
+
 /* Wakes waiters only if the count of one is reached: waking costs more than a
  * short kernel. Threads that wake too early announce themselves again. */
-static void complete_command(struct sim_stream *stream)
+static void complete_command(struct sim_stream *stream,
+                             struct sim_command *command)
 {
+    bool kept;
+
     pthread_mutex_lock(&stream->lock);
+    kept = command->room == SPARE_ROOM && stream->num_spares < MAX_SPARES;
+    if (kept) {
+        command->next = stream->spares;
+        stream->spares = command;
+        stream->num_spares++;
+    }
     stream->running = NULL;
     stream->begun = false;
     if (atomic_fetch_add(&stream->completed, 1) + 1 >= stream->wake_at) {
@@ -540,6 +555,9 @@ static void complete_command(struct sim_stream *stream)
         pthread_cond_broadcast(&stream->done);
     }
     pthread_mutex_unlock(&stream->lock);
+    if (!kept) {
+        free(command->memory);
+    }
 }
 
 /* After a stop, commands are only counted, but following streams go on. */
@@ -551,28 +569,60 @@ static void run_command(struct sim_stream *stream, struct sim_command *command)
     if (command->kind == COMMAND_MARK) {
         pass_mark(command);
     }
-    complete_command(stream);
-    free(command->memory);
+    complete_command(stream, command);
 }
 
 /* ---- Enqueueing ---- */
 
-/* NULL, with this thread's message set, if there is no memory. */
-static struct sim_command *create_command(enum command_kind kind,
-                                          size_t args_bytes)
+/* NULL: the stream has no spare command. */
+static struct sim_command *take_spare(struct sim_stream *stream)
 {
-    const uintptr_t mask = ARGS_ALIGNMENT - 1;
-    void *memory = malloc(sizeof(struct sim_command) + args_bytes + mask);
     struct sim_command *command;
 
+    pthread_mutex_lock(&stream->lock);
+    command = stream->spares;
+    if (command != NULL) {
+        stream->spares = command->next;
+        stream->num_spares--;
+    }
+    pthread_mutex_unlock(&stream->lock);
+    return command;
+}
+
+/* NULL: no memory. */
+static struct sim_command *allocate_command(size_t room)
+{
+    const uintptr_t mask = ARGS_ALIGNMENT - 1;
+    void *memory = malloc(sizeof(struct sim_command) + room + mask);
+    struct sim_command *command = (void *)(((uintptr_t)memory + mask) & ~mask);
+
     if (memory == NULL) {
+        return NULL;
+    }
+    command->memory = memory;
+    command->room = room;
+    return command;
+}
+
+/* A command for this stream. NULL, with this thread's message set, if there is
+ * no memory. */
+static struct sim_command *create_command(struct sim_stream *stream,
+                                          enum command_kind kind,
+                                          size_t args_bytes)
+{
+    struct sim_command *command =
+        args_bytes <= SPARE_ROOM ? take_spare(stream) : NULL;
+
+    if (command == NULL) {
+        command = allocate_command(args_bytes <= SPARE_ROOM ? SPARE_ROOM
+                                                            : args_bytes);
+    }
+    if (command == NULL) {
         iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
                     "no memory to enqueue on a stream");
         return NULL;
     }
-    command = (void *)(((uintptr_t)memory + mask) & ~mask);
-    memset(command, 0, sizeof *command);
-    command->memory = memory;
+    memset(command, 0, offsetof(struct sim_command, memory));
     command->kind = kind;
     return command;
 }
@@ -602,10 +652,11 @@ static void enqueue_command(struct sim_stream *stream,
     }
 }
 
-static iris_status_t enqueue_copy(struct iris_stream *stream, void *dst,
+static iris_status_t enqueue_copy(struct iris_stream *base, void *dst,
                                   const void *src, size_t bytes)
 {
-    struct sim_command *command = create_command(COMMAND_COPY, 0);
+    struct sim_stream *stream = (struct sim_stream *)base;
+    struct sim_command *command = create_command(stream, COMMAND_COPY, 0);
 
     if (command == NULL) {
         return IRIS_ERR_NO_MEMORY;
@@ -613,27 +664,29 @@ static iris_status_t enqueue_copy(struct iris_stream *stream, void *dst,
     command->dst = dst;
     command->src = src;
     command->bytes = bytes;
-    enqueue_command((struct sim_stream *)stream, command);
+    enqueue_command(stream, command);
     return IRIS_OK;
 }
 
-static iris_status_t enqueue_rows(struct iris_stream *stream,
+static iris_status_t enqueue_rows(struct iris_stream *base,
                                   const struct iris_copy_rows *rows)
 {
-    struct sim_command *command = create_command(COMMAND_COPY_ROWS, 0);
+    struct sim_stream *stream = (struct sim_stream *)base;
+    struct sim_command *command = create_command(stream, COMMAND_COPY_ROWS, 0);
 
     if (command == NULL) {
         return IRIS_ERR_NO_MEMORY;
     }
     command->rows = *rows;
-    enqueue_command((struct sim_stream *)stream, command);
+    enqueue_command(stream, command);
     return IRIS_OK;
 }
 
-static iris_status_t enqueue_set(struct iris_stream *stream, void *dst,
-                                 int value, size_t bytes)
+static iris_status_t enqueue_set(struct iris_stream *base, void *dst, int value,
+                                 size_t bytes)
 {
-    struct sim_command *command = create_command(COMMAND_SET, 0);
+    struct sim_stream *stream = (struct sim_stream *)base;
+    struct sim_command *command = create_command(stream, COMMAND_SET, 0);
 
     if (command == NULL) {
         return IRIS_ERR_NO_MEMORY;
@@ -641,25 +694,27 @@ static iris_status_t enqueue_set(struct iris_stream *stream, void *dst,
     command->dst = dst;
     command->value = value;
     command->bytes = bytes;
-    enqueue_command((struct sim_stream *)stream, command);
+    enqueue_command(stream, command);
     return IRIS_OK;
 }
 
-static iris_status_t enqueue_follow(struct iris_stream *stream,
+static iris_status_t enqueue_follow(struct iris_stream *base,
                                     struct iris_stream *other)
 {
-    struct sim_command *mark = create_command(COMMAND_MARK, 0);
-    struct sim_command *wait = create_command(COMMAND_FOLLOW, 0);
+    struct sim_stream *stream = (struct sim_stream *)base;
+    struct sim_stream *before = (struct sim_stream *)other;
+    struct sim_command *mark = create_command(before, COMMAND_MARK, 0);
+    struct sim_command *wait = create_command(stream, COMMAND_FOLLOW, 0);
 
     if (mark == NULL || wait == NULL) {
         free(mark == NULL ? NULL : mark->memory);
         free(wait == NULL ? NULL : wait->memory);
         return IRIS_ERR_NO_MEMORY;
     }
-    mark->follower = (struct sim_stream *)stream;
+    mark->follower = stream;
     mark->wait = wait;
-    enqueue_command((struct sim_stream *)stream, wait);
-    enqueue_command((struct sim_stream *)other, mark);
+    enqueue_command(stream, wait);
+    enqueue_command(before, mark);
     return IRIS_OK;
 }
 
@@ -668,7 +723,8 @@ static iris_status_t enqueue_job(struct sim_stream *stream,
                                  const struct iris_cpu_job *job)
 {
     size_t args_bytes = job->kernel->args_bytes;
-    struct sim_command *command = create_command(COMMAND_LAUNCH, args_bytes);
+    struct sim_command *command =
+        create_command(stream, COMMAND_LAUNCH, args_bytes);
 
     if (command == NULL) {
         return IRIS_ERR_NO_MEMORY;
@@ -736,6 +792,11 @@ static int query_stream(struct iris_stream *base, uint64_t *target_p)
 /* For a stream whose worker never started, or has ended. */
 static void free_stream(struct sim_stream *stream)
 {
+    struct sim_command *spare;
+
+    while ((spare = take_spare(stream)) != NULL) {
+        free(spare->memory);
+    }
     iris_i_sim_signals_release();
     pthread_cond_destroy(&stream->done);
     pthread_cond_destroy(&stream->work);

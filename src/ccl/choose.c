@@ -261,14 +261,6 @@ static int is_for(const struct iris_ccl_rule *rule, enum iris_ccl_op op,
            rule->bytes >= bytes;
 }
 
-static int fits_call(const iris_t *iris, const struct iris_ccl_call *call,
-                     const struct iris_ccl_rule *rule)
-{
-    return is_for(rule, ruled_as(call), on_gpu(iris),
-                  call->group->members.count,
-                  call->options.rows == 0 ? call->bytes : ANY_BYTES);
-}
-
 iris_ccl_variant_t iris_i_ccl_table_variant(enum iris_ccl_op op, int gpu,
                                             int members, size_t bytes)
 {
@@ -300,8 +292,13 @@ static const struct iris_ccl_rule *find_rule(const iris_t *iris,
                                              const struct iris_ccl_rule *rules,
                                              size_t count)
 {
+    const enum iris_ccl_op op = ruled_as(call);
+    const int gpu = on_gpu(iris);
+    const int members = call->group->members.count;
+    const size_t bytes = call->options.rows == 0 ? call->bytes : ANY_BYTES;
+
     for (size_t i = 0; i < count; i++) {
-        if (fits_call(iris, call, &rules[i]) &&
+        if (is_for(&rules[i], op, gpu, members, bytes) &&
             (rules[i].variant == IRIS_CCL_AUTO ||
              serves_call(iris, call, rules[i].variant))) {
             return &rules[i];
