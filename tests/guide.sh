@@ -24,7 +24,8 @@ mkdir "$tmp/bin"
 printf '#!/bin/sh\nexec %s "$@"\n' "$build/iris" >"$tmp/bin/iris"
 flags="-I$build/include -I$root/include -L$build/.libs -Wl,-rpath,$build/.libs"
 printf '#!/bin/sh\nexec %s %s "$@"\n' "$build/iriscc" "$flags" >"$tmp/bin/iriscc"
-printf '#!/bin/sh\nexec %s "$@"\n' "$CC $CFLAGS" >"$tmp/bin/cc"
+# Without this folder in PATH, since the compiler may be called cc, too.
+printf '#!/bin/sh\nPATH="%s" exec %s "$@"\n' "$PATH" "$CC $CFLAGS" >"$tmp/bin/cc"
 printf '#!/bin/sh\nexec %s --oversubscribe "$@"\n' "$(command -v "$MPIRUN")" >"$tmp/bin/mpirun"
 echo "echo $flags -liris" >"$tmp/bin/pkg-config"
 chmod +x "$tmp"/bin/*
