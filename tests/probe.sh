@@ -38,7 +38,7 @@ r = {run['run']: run['steps'] for run in d['runs']}
 sys.exit(not ($1))" "$tmp/logs/probe.json" || fail "the JSON is not so: $1"
 }
 
-good='( +ok){8} *$'
+good='( +ok){9} *$'
 probe 0
 for run in one-threads one-processes all-threads all-processes; do
     has "^$run-fine$good"
@@ -50,10 +50,10 @@ has '^all-threads-fine +0-1  1: [0-9.]+ .* stream: [0-9.]+$'
 has '^all is well$'
 lacks $'\033'
 json "len(r) == 12 and d['gpus'] == 2 and d['info']['version'] and
-    [s['verdict'] for s in r['all-processes-fine']] == ['ok'] * 8 and
+    [s['verdict'] for s in r['all-processes-fine']] == ['ok'] * 9 and
     {s['check'] for s in r['all-processes-fine']} == set(
-        'context flag data atomics copy library tiles bandwidth'.split()) and
-    'stream:' in r['one-threads-fine'][7]['text']"
+        'context flag data atomics copy streams library tiles bandwidth'.split()) and
+    'stream:' in r['one-threads-fine'][8]['text']"
 
 # Memory that HIP does not have: neither good nor bad.
 FAKEHIP_FAIL=hipExtMallocWithFlags:1+:801 probe 0 --only all-threads-uncached
@@ -70,7 +70,7 @@ has '^all-threads-vmem: note: .*this HIP has no uncached vmem'
 FAKEHIP_FAIL=hipIpcOpenMemHandle:1+:1 probe 1 --only all-threads-fine \
     --only all-processes-fine
 has "^all-threads-fine$good"
-has '^all-processes-fine( +failed){8} *$'
+has '^all-processes-fine( +failed){9} *$'
 has '^all-processes-fine: start: failed: .*is not mapped'
 has '^0 +failed *$'
 has '^1 failed$'
@@ -78,7 +78,7 @@ has '^1 failed$'
 # All together do not start, but each two of them do.
 FAKEHIP_FAIL=hipIpcOpenMemHandle:2+:1 IRIS_TEST_FAKE_GPUS=3 probe 1 \
     --only all-processes-fine
-has '^all-processes-fine( +ok){8} +\(all together: failed\)$'
+has '^all-processes-fine( +ok){9} +\(all together: failed\)$'
 has '^all-processes-fine: start: failed: '
 has '^1 +\. +ok *$'
 json "[(s['first'], s['second']) for s in r['all-processes-fine']
@@ -99,16 +99,60 @@ FAKEHIP_TORN_COPIES=1 probe 1 --only all-processes-fine
 has '^all-processes-fine +ok +ok +ok .* wrong '
 has ': copy 0-1: wrong: rank [01], word [0-9]+ of 4096: .* bytes are wrong; try GPU_MAX_HW'
 
-# The 20th launch of a process never returns: it is ended, and what comes after
+# The 60th launch of a process never returns: it is ended, and what comes after
 # the check is made by another, in which only one check launches so much.
-FAKEHIP_FAIL=hipModuleLaunchKernel:20:hang probe 1 --limit 4 \
+FAKEHIP_FAIL=hipModuleLaunchKernel:60:hang probe 1 --limit 4 \
     --only all-threads-fine
-has '^all-threads-fine +ok +ok +ok +hung +ok +hung +ok +ok *$'
-has '^all-threads-fine: atomics 0-1: hung: '
+has '^all-threads-fine( +ok){5} +hung +hung +ok +ok *$'
+has '^all-threads-fine: streams of all: hung: '
 has '^2 failed$'
 grep -q hipModuleLaunchKernel "$tmp"/logs/probe-all-threads-fine.0.stacks ||
     grep -q 'wchan: ' "$tmp"/logs/probe-all-threads-fine.0.stacks ||
     fail "no stacks"
+
+# A copy that overtakes the fill before it; streams whose kernels take turns.
+FAKEHIP_QUIRKS=copy-before-fill probe 1 --only all-threads-fine
+has '^all-threads-fine( +ok){5} +wrong( +ok){3} *$'
+has ': streams of all: wrong: rank [01] found .* wrong, .* a fill and the copy behind it'
+FAKEHIP_QUIRKS=kernel-behind-kernel GPU_MAX_HW_QUEUES=4 IRIS_DEVICE_TIMEOUT_MS=2000 \
+    probe 1 --only all-threads-fine
+has '^all-threads-fine( +ok){5} +wrong '
+has ': kernels of 3 other streams do not pass one of stream [0-3] .*; try GPU_MAX_HW_QUEUES=24'
+FAKEHIP_QUIRKS=kernel-behind-kernel GPU_MAX_HW_QUEUES=24 probe 0 --only all-threads-fine
+has "^all-threads-fine$good"
+
+# Rates, by a program that does nothing but tell them.
+mkdir "$tmp/stub"
+cat >"$tmp/stub/iris" <<'EOF'
+#!/bin/bash
+if [ "$1" = info ]; then
+    echo '{"name": "hip", "num_devices": 3, "devices": ["'"$gpu"'"]}'
+else
+    printf 'bandwidth\t%s\t%s\tok\t1\tstream:%s 1:2.5 4:%s\n' $rates
+    echo end
+fi
+EOF
+chmod +x "$tmp/stub/iris"
+rates() { # GPU RATE...: two GPUs, what a stream copies, and what kernels store
+    gpu=$1 rates="${*:2}" env -u FAKEHIP_DEVICES tools/probe-all "$tmp/stub/iris" \
+        "" "" "" "$tmp/rates.json" "$tmp/rates" "" all-threads-fine >"$tmp/out" 2>&1 ||
+        fail "rates $*: status $?"
+}
+rates Other 0 1 47 46 0 2 45 46 1 2 40 39
+has '^all is well$'
+rates Other 0 1 47 46 0 2 20 19 1 2 40 39
+has '^all-threads-fine: bandwidth 0-2: slow: 20 GB/s, but GPUs 0-1 have 47; try '
+has '^1 slow$'
+lacks '^all is well$'
+rates Other 0 1 5 46 0 2 45 4 1 2 40 39
+has ': bandwidth 0-1: slow: a copy of a stream has 5 GB/s, kernels 46; try '
+has ': bandwidth 0-2: slow: a copy of a stream has 45 GB/s, kernels 4; try '
+rates Other 0 1 20 21 0 2 20 21 1 2 20 21
+has '^all is well$'
+rates 'AMD Instinct MI300X' 0 1 20 21 0 2 20 21 1 2 20 21
+has ': bandwidth 1-2: slow: 21 GB/s of a link that has 48; try '
+has '^3 slow$'
+grep -q '"verdict": "slow"' "$tmp/rates.json" || fail "no slow verdict in JSON"
 
 probe 2 --only nonsense
 probe 2 --gpus none

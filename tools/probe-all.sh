@@ -14,7 +14,7 @@ shift 7
 only=$*
 most=600 # seconds after which no run is started again
 restarts=2 # of a run that did not come to its end
-checks="context flag data atomics copy library tiles bandwidth"
+checks="context flag data atomics copy streams library tiles bandwidth"
 if [ -z "$logs" ]; then
     logs=$(mktemp -d)
     trap 'rm -rf "$logs"' EXIT
@@ -199,6 +199,48 @@ run_probe() { # RUN
     printf 'rest\t-\t-\tnot run\t0\tthe run did not come to its end\n' >>"$lines"
 }
 
+# Rates that are far below others become the verdict "slow": of a run of all GPUs a
+# pair with less than half of what the fastest has, or half of a link's known rate; and
+# a stream's copy or kernels with less than a quarter of the other's. Fake GPUs have
+# no rates.
+judge_rates() { # RUN
+    local lines=$logs/probe-$1.tsv link=0
+    [[ $1 = all-* ]] || return 0
+    [ -z "${FAKEHIP_DEVICES-}" ] || return 0
+    [[ $info != *MI300X* ]] || link=48 # GB/s, docs/amd.md
+    awk -F '\t' -v OFS='\t' -v link=$link '
+        function max(a, b) { return a > b ? a : b }
+        # "stream:47.1 1:12.2 4:40 ..."
+        function read_rates(    n, i, rates) {
+            n = split($6, rates, /[ :]/)
+            stream = rates[2] + 0
+            kernels = 0
+            for (i = 4; i <= n; i += 2)
+                kernels = max(kernels, rates[i] + 0)
+            best = max(stream, kernels)
+        }
+        { rated = $1 == "bandwidth" && $4 == "ok" && $6 != "" }
+        rated { read_rates() }
+        FNR == NR {
+            if (rated && best > fastest) {
+                fastest = best
+                where = $2 "-" $3
+            }
+            next
+        }
+        rated {
+            why = best < fastest / 2 ? best " GB/s, but GPUs " where " have " fastest : \
+                best < link / 2 ? best " GB/s of a link that has " link : \
+                max(stream, kernels) > 4 * (stream < kernels ? stream : kernels) ? \
+                "a copy of a stream has " stream " GB/s, kernels " kernels : ""
+            if (why != "") {
+                $4 = "slow"
+                $6 = why "; try iris info and rocm-smi --showtopo, HSA_ENABLE_SDMA=0 for copies; " $6
+            }
+        }
+        { print }' "$lines" "$lines" >"$lines.judged" && mv "$lines.judged" "$lines"
+}
+
 # All lines of all runs, with the run's name before them.
 all_lines() {
     local run
@@ -244,14 +286,14 @@ show() {
     all_lines | LC_ALL=C awk -F '\t' -v colour=$colour -v gpus="$gpus" -v checks="$checks" '
 BEGIN {
     # From good to bad; what has come to no end is worst.
-    count = split("ok,not available,left out,no access,wrong,failed,hung,not run", names, ",")
+    count = split("ok,not available,slow,left out,no access,wrong,failed,hung,not run", names, ",")
     for (i = 1; i <= count; i++)
         badness[names[i]] = i
     num_checks = split(checks, check, " ")
 }
 
 function is_red(verdict) {
-    return badness[verdict] != 1 && badness[verdict] != 2
+    return badness[verdict] > 3
 }
 
 function worse(one, other) {
@@ -286,6 +328,8 @@ $2 == "note" {
         together[$1] = unpaired[$1] = $5
     if (is_red($5))
         red[++num_red] = $1 ": " $2 ($3 == "-" ? "" : $3 == "all" ? " of all" : " " $3 "-" $4) ": " $5 ($7 == "" ? "" : ": " $7)
+    if ($5 == "slow")
+        slow[++num_slow] = $1 ": " $2 " " $3 "-" $4 ": slow: " $7
     if ($5 == "not available")
         absent[$1] = $7
 }
@@ -298,7 +342,8 @@ $1 ~ /^all-/ && $3 ~ /^[0-9]+$/ && $5 != "not available" {
 }
 
 # "stream:47.1 1:12.2 4:40 ...": of the pair whose widest grid is slowest.
-$2 == "bandwidth" && $5 == "ok" && $7 != "" {
+$2 == "bandwidth" && ($5 == "ok" || $5 == "slow") && $7 != "" {
+    sub(/.*; stream:/, "stream:", $7)
     n = split($7, rates, /[ :]/)
     if (!($1 in slowest) || rates[n] + 0 < slowest[$1] + 0) {
         slowest[$1] = rates[n]
@@ -357,15 +402,22 @@ END {
     for (i = 1; i <= num_runs; i++)
         if (run_name[i] in shown)
             printf "%-24s%s\n", run_name[i], shown[run_name[i]]
-    if (num_red + num_notes > 0)
+    if (num_red + num_notes + num_slow > 0)
         print ""
     for (i = 1; i <= num_notes && i <= 4; i++)
         print substr(note[i], 1, 240)
+    for (i = 1; i <= num_slow && i <= 6; i++)
+        print paint(substr(slow[i], 1, 240), "slow", 1)
     for (i = 1; i <= num_red && i <= 12; i++)
         print paint(substr(red[i], 1, 240), "hung", 1)
     if (num_red > 12)
         print "and " num_red - 12 " more"
-    print num_red == 0 ? "all is well" : num_red " failed"
+    if (num_red + num_slow == 0)
+        print "all is well"
+    if (num_slow > 0)
+        print num_slow " slow"
+    if (num_red > 0)
+        print num_red " failed"
     exit num_red > 0
 }'
 }
@@ -396,6 +448,7 @@ SECONDS=0
 for run in $runs; do
     [ ! -t 2 ] || printf '\r%-30s' "$run" >&2
     run_probe "$run"
+    judge_rates "$run"
 done
 [ ! -t 2 ] || printf '\r%-30s\r' '' >&2
 [ -z "$json" ] || write_json

@@ -371,6 +371,7 @@ static iris_status_t read_board(struct probe *probe,
         "data",
         "a product of tiles",
         "an 8-bit float",
+        "a fill and the copy behind it",
     };
     struct probe_notes notes;
     iris_status_t status = iris_memcpy_sync(
@@ -589,6 +590,105 @@ static iris_status_t verify_copy(struct probe *probe,
     return status;
 }
 
+/* ---- Streams ---- */
+
+#define STREAMS 4 /* the context's own, probe->stream, and two more */
+
+/* On one stream a fill, a copy from the host over its first half, and a kernel that
+ * reads both, behind a kernel that another stream ends. */
+static iris_status_t run_order(struct probe *probe, iris_stream_t *other,
+                               struct probe_found *found_p)
+{
+    struct probe_args *args = &probe->args;
+    size_t half = sizeof args->board->in[0];
+    uint64_t *words = malloc(COPIED_BYTES);
+    iris_status_t status = IRIS_ERR_NO_MEMORY;
+
+    args->rounds = 1;
+    if (words != NULL) {
+        fill_words(words, args->rank, args->salt);
+        status = iris_launch(probe->iris, probe_await, 1, 1, args, sizeof *args,
+                             NULL);
+    }
+    status = status ? status
+                    : iris_memset(probe->iris, args->board->in, 0x55, 2 * half,
+                                  NULL);
+    status = status
+                 ? status
+                 : iris_memcpy(probe->iris, args->board->in, words, half, NULL);
+    status = status ? status
+                    : iris_launch(probe->iris, probe_order, 1, LANES, args,
+                                  sizeof *args, NULL);
+    status = status ? status
+                    : iris_launch(probe->iris, probe_come, 1, 1, args,
+                                  sizeof *args, other);
+    status = status ? status : iris_stream_synchronize(probe->iris, NULL);
+    free(words);
+    return status ? status : read_board(probe, found_p);
+}
+
+/* A kernel of one stream waits for a kernel of each other stream, which must not be
+ * queued behind it. */
+static iris_status_t await_others(struct probe *probe,
+                                  iris_stream_t *const *streams, int waiting)
+{
+    struct probe_args *args = &probe->args;
+    iris_status_t status;
+
+    args->rounds += STREAMS - 1;
+    status = iris_launch(probe->iris, probe_await, 1, 1, args, sizeof *args,
+                         streams[waiting]);
+    for (int i = 0; i < STREAMS && status == IRIS_OK; i++) {
+        if (i != waiting) {
+            status = iris_launch(probe->iris, probe_come, 1, 1, args,
+                                 sizeof *args, streams[i]);
+        }
+    }
+    return status == IRIS_OK
+               ? iris_stream_synchronize(probe->iris, streams[waiting])
+               : status;
+}
+
+static iris_status_t use_streams(struct probe *probe,
+                                 iris_stream_t *const *streams,
+                                 struct probe_found *found_p)
+{
+    iris_status_t status = run_order(probe, streams[1], found_p);
+
+    for (int i = 0; i < STREAMS && status == IRIS_OK; i++) {
+        status = await_others(probe, streams, i);
+        if (status == IRIS_ERR_TIMEOUT) {
+            found_p->verdict = PROBE_WRONG;
+            snprintf(found_p->text, sizeof found_p->text,
+                     "rank %d: kernels of %d other streams do not pass one of "
+                     "stream %d that waits for them: streams share a hardware "
+                     "queue",
+                     probe->args.rank, STREAMS - 1, i);
+            return iris_clear_error(probe->iris);
+        }
+    }
+    return status;
+}
+
+/* Whether streams keep their order, and whether each has a queue of its own. */
+static iris_status_t run_streams(struct probe *probe,
+                                 struct probe_found *found_p)
+{
+    iris_stream_t *streams[STREAMS] = {NULL, probe->stream};
+    iris_status_t status = IRIS_OK;
+    int count = 2;
+
+    while (count < STREAMS && status == IRIS_OK) {
+        status = iris_stream_create(probe->iris, &streams[count]);
+        count += status == IRIS_OK;
+    }
+    status = status ? status : use_streams(probe, streams, found_p);
+    while (count > 2) {
+        iris_stream_destroy(probe->iris, streams[--count]);
+    }
+    return status;
+}
+
 /* ---- Bandwidth ---- */
 
 #define BLOCK 256u /* lanes */
@@ -676,6 +776,7 @@ const struct probe_check probe_checks[] = {
     {"atomics", PROBE_OF_PAIRS, run_atomics, verify_atomics, MEMORY},
     {"atomics", PROBE_OF_MORE, run_atomics, verify_atomics, MEMORY},
     {"copy", PROBE_OF_PAIRS, run_copy, verify_copy, QUEUES},
+    {"streams", PROBE_OF_ALL, run_streams, NULL, QUEUES},
     {"library", PROBE_OF_ALL, run_library, NULL,
      "IRIS_CCL with variants that read, IRIS_BLAS=none"},
     {"tiles", PROBE_OF_ALL, run_tiles, NULL, MEMORY},

@@ -20,6 +20,8 @@
 /* Tries of a compare-and-swap that never succeeds. */
 #define PROBE_TRIES 100000
 #define PROBE_TILE_BYTES ((uint64_t)65536)
+/* A word of memory that a stream has filled. */
+#define PROBE_FILLED UINT64_C(0x5555555555555555)
 
 /* The kinds of errors. */
 enum probe_what {
@@ -30,6 +32,7 @@ enum probe_what {
     PROBE_DATA,
     PROBE_PRODUCT,
     PROBE_FLOAT8,
+    PROBE_ORDER,
     PROBE_NUM_WHATS
 };
 
@@ -338,6 +341,40 @@ IRIS_KERNEL(probe_hold, struct probe_args)
 
     if (iris_wg_leader(wg)) {
         (void)iris_wait_until_u64(dev, &args->board->flag, IRIS_CMP_GE, 1);
+    }
+}
+
+/* Waits until `rounds` other streams have come, each by probe_come. */
+IRIS_KERNEL(probe_await, struct probe_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+
+    if (iris_wg_leader(wg)) {
+        (void)iris_wait_until_u64(dev, &args->board->flag, IRIS_CMP_GE,
+                                  args->rounds);
+    }
+}
+
+IRIS_KERNEL(probe_come, struct probe_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+
+    if (iris_wg_leader(wg)) {
+        iris_signal_add(dev, &args->board->flag, 1, dev.rank);
+    }
+}
+
+/* `in` was filled, and then the host's words were copied over its first half. */
+IRIS_KERNEL(probe_order, struct probe_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    const uint64_t *in = args->board->in[0];
+
+    IRIS_WG_LANES (wg, i, 2 * PROBE_WORDS) {
+        probe_expect(dev, args->board, PROBE_ORDER,
+                     i < PROBE_WORDS ? probe_pattern(args->rank, args->salt, i)
+                                     : PROBE_FILLED,
+                     in[i]);
     }
 }
 

@@ -128,6 +128,9 @@ static void forget_parent(void) IRIS_REQUIRES(deferred_lock)
     }
     owner = getpid();
     memset(gpus, 0, sizeof gpus);
+    for (int i = 0; i < HIP_MAX_DEVICES; i++) {
+        pthread_mutex_init(&gpus[i].making_lock, NULL);
+    }
     deferred = NULL;
     num_imports = 0;
     any_stuck = false;

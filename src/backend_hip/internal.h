@@ -184,6 +184,10 @@ struct hip_gpu {
     atomic_bool prepared;    /* memory for more streams was allocated */
     atomic_bool shares;      /* IPC handles can be made */
     atomic_uint num_streams; /* streams of all contexts beside the next two */
+    /* Held while a stream is made: beside the many streams that
+     * iris_i_hip_prepare() makes for a moment, a stream would share a queue
+     * for its whole life. */
+    pthread_mutex_t making_lock;
     hipStream_t fill; /* fills new memory; may find no free compute unit */
     hipStream_t copy; /* copies single words */
 };
@@ -310,9 +314,13 @@ hipError_t iris_i_hip_give_first_work(const struct hip_backend *hip,
 iris_status_t iris_i_hip_take_queue(const struct hip_backend *hip);
 void iris_i_hip_return_queue(const struct hip_backend *hip);
 
-/* Makes the GPU allocate the memory that streams need, and warns if the runtime
- * began too early. */
-void iris_i_hip_prepare(const struct hip_backend *hip);
+/* Makes the GPU allocate the memory that streams need. No other thread makes a
+ * stream meanwhile. */
+hipError_t iris_i_hip_prepare(const struct hip_backend *hip);
+
+/* Warns if that failed, or if the runtime began too early. */
+void iris_i_hip_warn_of_streams(const struct hip_backend *hip,
+                                hipError_t prepared);
 
 /* Loads all of a module's functions now. */
 void iris_i_hip_load_functions(hipModule_t module);

@@ -40,6 +40,9 @@ static int runtime_version(void)
 
 /* HIP: it had begun before this library could set variables. */
 static bool is_late;
+/* The streams of this process that run at once on a GPU, as the runtime read
+ * them when it began. */
+static unsigned long num_queues;
 
 /* Whether the process has the driver open: then HIP has read its variables. */
 static bool has_begun(void)
@@ -60,16 +63,25 @@ static bool has_begun(void)
     return found;
 }
 
+#define QUEUES_VARIABLE \
+    (IRIS_HIP_NVIDIA ? "CUDA_DEVICE_MAX_CONNECTIONS" : "GPU_MAX_HW_QUEUES")
+
 static void set_variables(void)
 {
+    const char *text;
+
     is_late = !IRIS_HIP_NVIDIA && has_begun();
-    if (is_late) {
-        return;
+    if (!is_late) {
+        (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+        (void)setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+        (void)setenv("GPU_MAX_HW_QUEUES", "24", 0);
+        (void)setenv("DEBUG_HIP_DYNAMIC_QUEUES", "0", 0);
     }
-    (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
-    (void)setenv("CUDA_MODULE_LOADING", "EAGER", 0);
-    (void)setenv("GPU_MAX_HW_QUEUES", "24", 0);
-    (void)setenv("DEBUG_HIP_DYNAMIC_QUEUES", "0", 0);
+    text = getenv(QUEUES_VARIABLE);
+    num_queues = text == NULL ? 4 : strtoul(text, NULL, 10);
+    if (IRIS_HIP_NVIDIA && num_queues > MOST_QUEUES) {
+        num_queues = MOST_QUEUES;
+    }
 }
 
 /* CUDA 13.0: streams of many rank threads on one GPU must not share hardware
@@ -84,18 +96,6 @@ void iris_i_hip_set_environment(void)
     (void)pthread_once(&once, set_variables);
 }
 
-/* The streams of this process that run at once on a GPU. */
-#define QUEUES_VARIABLE \
-    (IRIS_HIP_NVIDIA ? "CUDA_DEVICE_MAX_CONNECTIONS" : "GPU_MAX_HW_QUEUES")
-
-static unsigned long count_queues(void)
-{
-    const char *text = getenv(QUEUES_VARIABLE);
-    unsigned long queues = text == NULL ? 4 : strtoul(text, NULL, 10);
-
-    return IRIS_HIP_NVIDIA && queues > MOST_QUEUES ? MOST_QUEUES : queues;
-}
-
 static void warn_if_late(const struct hip_backend *hip)
 {
     const char *dynamic = getenv("DEBUG_HIP_DYNAMIC_QUEUES");
@@ -108,7 +108,7 @@ static void warn_if_late(const struct hip_backend *hip)
             "and may move streams between them: a kernel may be queued behind "
             "one that waits for it; set GPU_MAX_HW_QUEUES=24 "
             "DEBUG_HIP_DYNAMIC_QUEUES=0 before the program starts",
-            hip->params.rank, hip->device, count_queues());
+            hip->params.rank, hip->device, num_queues);
     }
 }
 
@@ -116,7 +116,6 @@ static void warn_if_late(const struct hip_backend *hip)
  * enqueue there at the same time corrupt it (rocm-systems #7195, #10377). */
 iris_status_t iris_i_hip_take_queue(const struct hip_backend *hip)
 {
-    unsigned long queues = count_queues();
     unsigned used = atomic_load(&hip->gpu->num_streams), streams;
     bool may_share = IRIS_HIP_NVIDIA || hip->gpu->num_users <= 1;
 
@@ -124,9 +123,9 @@ iris_status_t iris_i_hip_take_queue(const struct hip_backend *hip)
     do {
         streams = used + SERVICES;
     } while (
-        (streams < queues || may_share) &&
+        (streams < num_queues || may_share) &&
         !atomic_compare_exchange_weak(&hip->gpu->num_streams, &used, used + 1));
-    if (streams < queues) {
+    if (streams < num_queues) {
         return IRIS_OK;
     }
     if (!may_share) {
@@ -136,15 +135,15 @@ iris_status_t iris_i_hip_take_queue(const struct hip_backend *hip)
             "(GPU_MAX_HW_QUEUES): rank threads that share a queue may hang; "
             "destroy streams, raise GPU_MAX_HW_QUEUES before the program "
             "starts, or use processes (IRIS_SPAWN=processes)",
-            streams, queues);
+            streams, num_queues);
     }
-    if (streams == queues) {
+    if (streams == num_queues) {
         iris_i_warning(NULL,
                        "rank %d makes stream %u of this process on GPU %d, "
                        "which runs %lu streams at once (%s): kernels that wait "
                        "for each other may hang; use processes "
                        "(IRIS_SPAWN=processes)",
-                       hip->params.rank, streams + 1, hip->device, queues,
+                       hip->params.rank, streams + 1, hip->device, num_queues,
                        QUEUES_VARIABLE);
     }
     return IRIS_OK;
@@ -203,7 +202,7 @@ static hipError_t make_graph(hipStream_t native, uint64_t *words)
     return error;
 }
 
-static void make_streams(const struct hip_backend *hip)
+static hipError_t make_streams(const struct hip_backend *hip)
 {
     hipStream_t natives[NUM_STREAMS];
     struct hip_memory words = {.kind = HIP_DEVICE};
@@ -220,23 +219,30 @@ static void make_streams(const struct hip_backend *hip)
     while (count > 0) {
         (void)hipStreamDestroy(natives[--count]);
     }
-    if (error != hipSuccess) {
+    hip->gpu->prepared = error == hipSuccess;
+    return error;
+}
+
+hipError_t iris_i_hip_prepare(const struct hip_backend *hip)
+{
+    /* Before a second context's kernels can wait for the first's. Behind a
+     * kernel that cannot be ended, this would never return. */
+    return HIP_QUEUE_WAITS && hip->num_contexts == 2 && !hip->gpu->prepared &&
+                   !iris_i_hip_any_stuck()
+               ? make_streams(hip)
+               : hipSuccess;
+}
+
+void iris_i_hip_warn_of_streams(const struct hip_backend *hip,
+                                hipError_t prepared)
+{
+    if (prepared != hipSuccess) {
         iris_i_warning(NULL,
                        "rank %d: GPU %d has no memory now for the streams and "
                        "graphs of ranks that share it (%s): making one later "
                        "may hang; lower IRIS_HEAP_SIZE",
-                       hip->params.rank, hip->device, hipGetErrorString(error));
-    }
-    hip->gpu->prepared = error == hipSuccess;
-}
-
-void iris_i_hip_prepare(const struct hip_backend *hip)
-{
-    /* Before a second context's kernels can wait for the first's. Behind a
-     * kernel that cannot be ended, this would never return. */
-    if (HIP_QUEUE_WAITS && hip->num_contexts == 2 && !hip->gpu->prepared &&
-        !iris_i_hip_any_stuck()) {
-        make_streams(hip);
+                       hip->params.rank, hip->device,
+                       hipGetErrorString(prepared));
     }
     warn_if_late(hip);
 }

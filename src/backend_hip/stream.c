@@ -169,8 +169,6 @@ static iris_status_t enqueue_calls(struct iris_stream *base, size_t calls,
 
 /* ---- Streams shared by all contexts of a GPU in this process ---- */
 
-static pthread_mutex_t services_lock = PTHREAD_MUTEX_INITIALIZER;
-
 /* A new stream after its first work. */
 static hipError_t create_native(const struct hip_backend *hip,
                                 hipStream_t *native_p)
@@ -196,18 +194,17 @@ static void destroy_native(hipStream_t *native)
 }
 
 static hipError_t join_services(const struct hip_backend *hip)
+    IRIS_REQUIRES(hip->gpu->making_lock)
 {
     struct hip_gpu *gpu = hip->gpu;
     hipError_t error = hipSuccess;
 
-    pthread_mutex_lock(&services_lock);
     if (gpu->fill == NULL) {
         error = create_native(hip, &gpu->fill);
     }
     if (error == hipSuccess && gpu->copy == NULL) {
         error = create_native(hip, &gpu->copy);
     }
-    pthread_mutex_unlock(&services_lock);
     return error;
 }
 
@@ -276,11 +273,16 @@ static void destroy_stream(struct hip_stream *stream) IRIS_UNCHECKED
 
 iris_status_t iris_i_hip_streams_open(struct hip_backend *hip)
 {
-    iris_status_t status =
-        iris_i_hip_fail(hip, join_services(hip), "no stream");
+    hipError_t prepared, error;
+    iris_status_t status;
 
+    pthread_mutex_lock(&hip->gpu->making_lock);
+    error = join_services(hip);
+    prepared = error ? hipSuccess : iris_i_hip_prepare(hip);
+    pthread_mutex_unlock(&hip->gpu->making_lock);
+    status = iris_i_hip_fail(hip, error, "no stream");
     if (status == IRIS_OK) {
-        iris_i_hip_prepare(hip);
+        iris_i_hip_warn_of_streams(hip, prepared);
         status = create_stream(hip, hip->gpu->fill, false, &hip->filler);
     }
     return status;
@@ -292,13 +294,13 @@ void iris_i_hip_streams_close(struct hip_backend *hip)
     if (hip->filler != NULL && !hip->stuck) {
         destroy_stream((struct hip_stream *)hip->filler);
     }
-    pthread_mutex_lock(&services_lock);
+    pthread_mutex_lock(&hip->gpu->making_lock);
     if (iris_i_hip_memory_leave(hip) && !iris_i_hip_any_stuck()) {
         destroy_native(&hip->gpu->fill);
         destroy_native(&hip->gpu->copy);
         hip->gpu->tried = false; /* the next ones may share a queue */
     }
-    pthread_mutex_unlock(&services_lock);
+    pthread_mutex_unlock(&hip->gpu->making_lock);
 }
 
 iris_status_t iris_i_hip_stream_create(struct iris_backend *backend,
@@ -308,11 +310,15 @@ iris_status_t iris_i_hip_stream_create(struct iris_backend *backend,
     HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
     hipStream_t native = NULL;
     iris_status_t status = iris_i_hip_take_queue(hip);
+    hipError_t error;
 
     if (status != IRIS_OK) {
         return status;
     }
-    status = iris_i_hip_fail(hip, create_native(hip, &native), "no stream");
+    pthread_mutex_lock(&hip->gpu->making_lock);
+    error = create_native(hip, &native);
+    pthread_mutex_unlock(&hip->gpu->making_lock);
+    status = iris_i_hip_fail(hip, error, "no stream");
     status = status ? status : create_stream(hip, native, true, stream_p);
     if (status != IRIS_OK) {
         destroy_native(&native);
@@ -1084,12 +1090,17 @@ static bool copy_in_time(const struct hip_backend *hip)
 static void try_copy(struct hip_stream *stream) IRIS_REQUIRES(stream->lock)
 {
     struct hip_backend *hip = stream->hip;
+    bool is_behind;
 
     if (hip->gpu->num_users < 2 || hip->gpu->tried || stream->capturing) {
         return;
     }
     pthread_mutex_lock(&try_lock);
-    if (!hip->gpu->tried && start_wait(stream) && !copy_in_time(hip)) {
+    is_behind = !hip->gpu->tried && start_wait(stream) && !copy_in_time(hip);
+    hip->pinned->released = 1;
+    hip->gpu->tried = true;
+    pthread_mutex_unlock(&try_lock);
+    if (is_behind) {
         iris_i_warning(NULL,
                        "rank %d, GPU %d: a copy does not pass a kernel that "
                        "waits on another stream: ranks that share the GPU may "
@@ -1100,9 +1111,6 @@ static void try_copy(struct hip_stream *stream) IRIS_REQUIRES(stream->lock)
                            : "raise GPU_MAX_HW_QUEUES, set "
                              "DEBUG_HIP_DYNAMIC_QUEUES=0 or HSA_ENABLE_SDMA=0");
     }
-    hip->pinned->released = 1;
-    hip->gpu->tried = true;
-    pthread_mutex_unlock(&try_lock);
 }
 
 /* ---- Launching ---- */

@@ -354,6 +354,7 @@ static TEST(rank_threads_get_no_more_streams_than_queues)
 
     share_one_gpu();
     setenv("GPU_MAX_HW_QUEUES", "4", 1);
+    setenv("FAKEHIP_QUIRKS", "shared-queues", 1);
     harness_run(2, streams_body, &none);
     harness_run(2, streams_body, &two);
     harness_run(2, streams_body, &two); /* those are given back */

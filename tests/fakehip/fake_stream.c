@@ -243,6 +243,9 @@ static hipError_t push(hipStream_t stream, struct fake_op *op)
     op->number = ++pushed;
     op->queued = (op->kind == FAKE_COPY || op->kind == FAKE_COPY_ROWS) &&
                  is_behind(stream, pushed) && fake_quirk("copy-behind-kernel");
+    op->queued |= op->kind == FAKE_LAUNCH && stream->shares_queue &&
+                  is_behind(stream, pushed) &&
+                  fake_quirk("kernel-behind-kernel");
     stream->submitted++;
     stream->held += !op->takes_no_room;
     pthread_cond_broadcast(&stream->work);
