@@ -742,6 +742,10 @@ static void note_wait(struct iris_wait *wait, enum iris_wait_phase phase)
                                 phase == IRIS_WAIT_WAS_ENDED);
         return;
     }
+    if (wait->slot < 0) {
+        wait->site = iris_i_record_site(record);
+    }
+    noted.site = wait->site;
     list_absent(members, &noted);
     iris_i_record_members(&noted, members->ranks, members->count);
     snprintf(noted.name, sizeof noted.name, "%s", wait->what);
