@@ -3,7 +3,7 @@
 # Who may include whom. Reads file:line:name of every include, with `layers`
 # ("base backend ... tensor,ccl,ops": from low to high, commas between those of
 # one height) and `islands` (folders that no other includes). Prints, by `rule`,
-# includes of higher or neighbouring folders of src/, or circles of files.
+# includes of higher or neighbouring folders of src/, or cycles of files.
 
 BEGIN {
     n = split(layers, rows, " ")
@@ -50,13 +50,13 @@ function check_layer(place, file, target,    from, to) {
         print place ": " from " includes " to ", which is not below it"
 }
 
-# Depth first: an include of a file that is open closes a circle.
+# Depth first: an include of a file that is open closes a cycle.
 function visit(file,    i, next_file) {
     state[file] = "open"
     for (i = 1; i <= count[file]; i++) {
         next_file = target_of[file, i]
         if (state[next_file] == "open")
-            print place_of[file, i] ": a circle of includes, back to " next_file
+            print place_of[file, i] ": a cycle of includes, back to " next_file
         else if (state[next_file] == "")
             visit(next_file)
     }

@@ -3,7 +3,7 @@
 # inputs: build
 #
 # Checks that files are modules, by the symbols of their objects: there is no
-# circle of calls between files, each function that others call is in a header of
+# cycle of calls between files, each function that others call is in a header of
 # its folder. Prints file:line and the fault.
 # check_modules_faults.sh tests this. --arrows [FILE] prints which file calls
 # which, and by which functions.
@@ -55,8 +55,8 @@ uses() {
     ' "$tmp/symbols" "$tmp/symbols" | sort
 }
 
-# Depth first: a call of a file that is open closes a circle.
-circles() {
+# Depth first: a call of a file that is open closes a cycle.
+cycles() {
     awk '
         function visit(file,    i, next_file, j, path) {
             state[file] = "open"
@@ -67,7 +67,7 @@ circles() {
                     path = ""
                     for (j = depth; stack[j] != next_file; j--)
                         path = stack[j] " " path
-                    print next_file ":1: a circle of calls: " next_file " " \
+                    print next_file ":1: a cycle of calls: " next_file " " \
                         path "by " symbol[file, i]
                 } else if (state[next_file] == "") {
                     visit(next_file)
@@ -161,10 +161,10 @@ if [ "${1-}" = --arrows ]; then
         END { print "" }' "$tmp/uses" | grep -F "${2-}"
     exit
 fi
-{ circles && headers; } >"$tmp/found"
+{ cycles && headers; } >"$tmp/found"
 cat "$tmp/found"
 [ ! -s "$tmp/found" ] || bad=1
 [ "$(grep -c . "$tmp/pairs")" -le 3 ] || { echo "more than three pairs"; bad=1; }
 [ $bad = 0 ] && echo "$(cut -d' ' -f1,2 "$tmp/uses" | sort -u | wc -l) arrows" \
-    "between $(cut -d' ' -f1 "$tmp/symbols" | sort -u | wc -l) files, no circle"
+    "between $(cut -d' ' -f1 "$tmp/symbols" | sort -u | wc -l) files, no cycle"
 exit $bad

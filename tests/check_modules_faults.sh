@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 # inputs: sources
 #
-# Tests the checker of modules. It plants four faults in a small tree: a circle
+# Tests the checker of modules. It plants four faults in a small tree: a cycle
 # of calls, a function that its file's header lacks, a function in a header of
-# types, and a name that another file has. Then it plants a circle in each folder
+# types, and a name that another file has. Then it plants a cycle in each folder
 # that src has. The checker reports these and no others.
 set -u
 export LC_ALL=C
@@ -73,7 +73,7 @@ expect
 
 module backend_sim sim_low sim_high
 compile
-expect "sim_[a-z]*.c:1: a circle of calls: .*sim_low.c.* by iris_i_"
+expect "sim_[a-z]*.c:1: a cycle of calls: .*sim_low.c.* by iris_i_"
 
 module backend_sim sim_low
 : >src/backend_sim/sim_middle.h
@@ -89,17 +89,17 @@ expect "hip_stray.h:1: includes internal.h of another folder"
 rm -r src/backend_sim/.libs src/backend_hip/hip_stray.h
 srcdir=. bash "$here/check_modules.sh" >found && fail "no objects, and exit status 0"
 
-# A circle in each folder of the tree, and in one that is no layer.
+# A cycle in each folder of the tree, and in one that is no layer.
 rm -rf src
 for folder in $(cd "$here/../src" && find . -name '*.c' -printf '%h\n' | sort -u) newest; do
     folder=${folder#./}
     mkdir -p "src/$folder"
     module "$folder" "${folder}_one" "${folder}_two"
     module "$folder" "${folder}_two" "${folder}_one"
-    circles+=("src/$folder/${folder}_[a-z]*.c:1: a circle of calls")
+    cycles+=("src/$folder/${folder}_[a-z]*.c:1: a cycle of calls")
 done
 compile
-expect "${circles[@]}"
-[ ${#circles[@]} -gt 2 ] || fail "found no folders"
-[ $failed = 0 ] && echo "passed: five planted faults found, and a circle in ${#circles[@]} folders"
+expect "${cycles[@]}"
+[ ${#cycles[@]} -gt 2 ] || fail "found no folders"
+[ $failed = 0 ] && echo "passed: five planted faults found, and a cycle in ${#cycles[@]} folders"
 exit $failed

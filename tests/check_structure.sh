@@ -94,9 +94,9 @@ check_layers() {
         -v layers="$layers" -f "$here/check_layers.awk"
 }
 
-check_circles() {
+check_cycles() {
     includes $(sources src include device) |
-        awk -v rule=circles -f "$here/check_layers.awk"
+        awk -v rule=cycles -f "$here/check_layers.awk"
 }
 
 # The tables of a backend are called through by the wrappers only.
@@ -282,7 +282,7 @@ comment_share() {
         }' $(sources src | grep '\.c$') | sort
 }
 
-for rule in includes layers circles slots policy compilers sizes once lists \
+for rule in includes layers cycles slots policy compilers sizes once lists \
     twins names words waits undo todo; do
     check_$rule >"$found"
     case " $pending " in

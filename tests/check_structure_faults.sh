@@ -48,9 +48,9 @@ plant_includes() {
     plant src/tensor/to_ccl.c "tensor includes ccl" '#include "ccl/ccl_types.h"'
     plant src/ccl/to_ops.h "ccl includes ops" '#include "ops/ops_types.h"'
     plant src/trace/to_job.c "trace includes job" '#include "job/init.h"'
-    plant src/base/circle_b.h "a circle of includes, back to src/base/circle_a.h" \
-        '#include "base/circle_a.h"'
-    echo '#include "base/circle_b.h"' >src/base/circle_a.h
+    plant src/base/cycle_b.h "a cycle of includes, back to src/base/cycle_a.h" \
+        '#include "base/cycle_a.h"'
+    echo '#include "base/cycle_b.h"' >src/base/cycle_a.h
     plant src/heap/hip_inside.c "only backend_hip includes HIP" \
         '#include <hip/hip_runtime_api.h>'
     plant device/stdio.h "device/ includes only itself" '#include <stdio.h>'

@@ -69,6 +69,9 @@ for fault in no_arrows moved; do
     refused "report: $fault" "arrows: " \
         python3 "$here/trace/report.py" "$tmp/$fault.html" "$put.json"
 done
+sed 's/"name":"host barrier"/"name":"no barrier"/' "$put.json" >"$tmp/no_barriers.json"
+refused "report: barriers" "barriers: " \
+    python3 "$here/trace/report.py" "$tmp/report.html" "$tmp/no_barriers.json"
 
 check "resolve" ./iris trace resolve "$put.json"
 ! grep -vE 'rank [0-3], heap offset [0-9]*, (freed allocation at|the library)' \

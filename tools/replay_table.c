@@ -440,11 +440,11 @@ static void describe_row(const struct table *rows, size_t number, char *text,
 {
     const struct row *row = &rows->rows[number];
     const struct replay_op *op = row->op;
-    struct iris_race_site site = {.offsets = {op->code}};
+    struct iris_source source = {.offsets = {op->code}};
     char line[160];
 
-    snprintf(site.file, sizeof site.file, "%s", op->file);
-    iris_i_race_line(&site, line, sizeof line);
+    snprintf(source.file, sizeof source.file, "%s", op->file);
+    iris_i_source_line(&source, line, sizeof line);
     snprintf(text, bytes, "%s, kernel %s: %s", line, op->kernel, op->deed);
     add_remark(rows, row, text, bytes);
 }

@@ -339,7 +339,7 @@ int iris_i_is_fetch(const struct iris_event *event)
 
 int iris_i_is_collective(const struct iris_event *event)
 {
-    return event->members[0] != '\0';
+    return event->members[0] != '\0' && event->kernel[0] != '\0';
 }
 
 static int moves_nothing(const struct iris_event *event)

@@ -219,4 +219,31 @@ int trace_label(const struct trace_spaces *spaces,
                 const struct iris_event *event, int with_offset,
                 char label_p[TRACE_LABEL]);
 
+/* ---- trace_barriers.c ---- */
+
+/* One barrier of a group, on all its members. */
+struct trace_meeting {
+    int count; /* members on which the trace has it */
+    int last;  /* the rank that came last, then */
+    int64_t first_ns, last_ns;
+    int64_t end_ns; /* the first member left it then */
+};
+
+struct trace_group;
+
+struct trace_barriers {
+    struct trace_group *groups;
+    size_t num_groups;
+};
+
+/* All events are added, in the order of the files; then, after a rewind, each
+ * event finds its barrier, in the same order. NULL: it belongs to none, or the
+ * trace lacks some. -1: no memory. */
+int trace_barriers_add(struct trace_barriers *barriers,
+                       const struct iris_event *event);
+void trace_barriers_rewind(struct trace_barriers *barriers);
+const struct trace_meeting *trace_barriers_next(struct trace_barriers *barriers,
+                                                const struct iris_event *event);
+void trace_barriers_free(struct trace_barriers *barriers);
+
 #endif /* IRIS_TOOLS_TRACE_H */

@@ -35,6 +35,7 @@ struct timeline_slice {
     int64_t kind; /* that of the longest event */
     int64_t begin, end, longest;
     uint64_t count, bytes;
+    int64_t spread; /* of a barrier: from the first to come to the last */
 };
 
 struct timeline_track {
@@ -58,6 +59,7 @@ struct timeline_arrow {
 struct timeline {
     struct trace_figures figures; /* result of the first reading */
     struct iris_flows flows;
+    struct trace_barriers barriers;
     struct iris_flow_end launch; /* the latest one */
     struct timeline_track tracks[MAX_TRACKS];
     int num_tracks, latest;
@@ -286,6 +288,19 @@ static int draw_arrow(struct timeline *timeline,
     return 0;
 }
 
+/* The rank that came last to this barrier takes the place of a signal's. */
+static void mark_last(struct timeline *timeline, const struct iris_event *event,
+                      int row, struct timeline_slice *slice)
+{
+    const struct trace_meeting *meeting =
+        trace_barriers_next(&timeline->barriers, event);
+
+    if (meeting != NULL) {
+        slice->kind = make_kind(timeline, row, -1, meeting->last, -1);
+        slice->spread = meeting->last_ns - meeting->first_ns;
+    }
+}
+
 static int draw_event(struct timeline *timeline, const struct iris_event *event)
 {
     int at = find_or_add_track(timeline, event->pid, event->tid);
@@ -307,6 +322,7 @@ static int draw_event(struct timeline *timeline, const struct iris_event *event)
                            signal == NULL ? -1 : signal->at.pid,
                            find_or_add_label(timeline, event));
     slice.end = slice.begin + event->dur_ns;
+    mark_last(timeline, event, row, &slice);
     if (trace_is_run(event)) {
         add_to_call(timeline, track, event, &slice);
     }
@@ -344,8 +360,10 @@ static int collect_event(void *arg, const struct iris_event *event)
 {
     struct timeline *timeline = arg;
 
-    return iris_i_flows_add(&timeline->flows, event) == 0 ? 0
-                                                          : trace_fail_memory();
+    return iris_i_flows_add(&timeline->flows, event) == 0 &&
+                   trace_barriers_add(&timeline->barriers, event) == 0
+               ? 0
+               : trace_fail_memory();
 }
 
 static int draw_any(void *arg, const struct iris_event *event)
@@ -382,6 +400,7 @@ static int draw_timeline(struct timeline *timeline, char **files, int num_files)
         figures->first_ns = figures->last_ns;
     }
     iris_i_flows_sort(&timeline->flows);
+    trace_barriers_rewind(&timeline->barriers);
     trace_sort(&figures->events);
     if (read_files(timeline, files, num_files, draw_any) != 0) {
         return -1;
@@ -407,7 +426,8 @@ static void write_text(FILE *file, const char *text)
 }
 
 /* [time since the last begin, duration, kind, bytes] for each slice, in ns. A
- * slice of several events has -count ahead of the bytes. */
+ * slice of several events has -count ahead of the bytes. A barrier has its
+ * spread in their place. */
 static void write_slices(FILE *file, const struct timeline *timeline, int track)
 {
     int64_t last = 0;
@@ -424,7 +444,10 @@ static void write_slices(FILE *file, const struct timeline *timeline, int track)
         if (one->count > 1) {
             fprintf(file, "-%llu,", (unsigned long long)one->count);
         }
-        fprintf(file, "%llu", (unsigned long long)one->bytes);
+        fprintf(file, "%llu",
+                one->count > 1 || one->spread == 0
+                    ? (unsigned long long)one->bytes
+                    : (unsigned long long)one->spread);
         last = one->begin + 1;
     }
 }
@@ -596,6 +619,7 @@ int trace_report(char **files, int num_files)
     }
     ret = ret != 0 ? ret : write_page(&timeline);
     iris_i_flows_close(&timeline.flows);
+    trace_barriers_free(&timeline.barriers);
     trace_free(&timeline.figures);
     free(timeline.arrows);
     return ret != 0;

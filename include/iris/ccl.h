@@ -332,7 +332,7 @@ IRIS_API iris_status_t iris_recv(iris_t *iris, void *out, size_t count,
 
 /** Sends to one member and receives from another, or from the same one, at the
  *  same time. So members in a ring, or pairs that exchange messages of any size,
- *  do not wait for each other in a circle. Each half matches a send, a receive
+ *  do not wait for each other in a cycle. Each half matches a send, a receive
  *  or another send_recv. `to` and `from` may both be this member, with equal
  *  counts.
  *  @use pair

@@ -14,7 +14,7 @@ chunk out and frees its slot. Two numbers count the chunks of each pair of ranks
 A rank that raises one of a peer's numbers also raises that peer's bell. A
 thread of the group does all of this while a message is pending, and sleeps on
 the bell. So a message advances while the program computes or waits elsewhere,
-and messages in a circle do not wait for each other.
+and messages in a cycle do not wait for each other.
 
 A message matches the first receive of its source and tag. One that no receive
 matches waits in memory, so that later ones of its source can arrive.
@@ -488,7 +488,7 @@ class Exchange:
     def run(self) -> None:
         """In round d each rank sends to the d-th rank after it and receives
         from the d-th before it. Every message of a rank meets its peer in one
-        round, so ranks that send in a circle do not wait for each other."""
+        round, so ranks that send in a cycle do not wait for each other."""
         sends, receives = self._sends, self._receives
         self._sends, self._receives = [], []
         for distance in range(self._size):

@@ -168,7 +168,8 @@ struct iris_wait_note {
     iris_cmp_t cmp;
     int64_t value;
     int64_t seen;
-    int is_known; /* used by the core, as are the next three; 0: a new wait */
+    int is_known; /* used by the core, as are the next four; 0: a new wait */
+    uint32_t site;
     int64_t first_seen;
     int64_t last_seen;
     int64_t change_ns;

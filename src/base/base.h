@@ -284,6 +284,12 @@ static const struct iris_pace_row iris_i_paces[] = {
 
 struct iris_wait;
 
+enum iris_wait_phase {
+    IRIS_WAIT_GOES_ON,
+    IRIS_WAIT_IS_OVER,
+    IRIS_WAIT_WAS_ENDED, /* by the deadline, a peer's death or an interrupt */
+};
+
 /* Everything that the waits of a rank have in common. The folder base does not
  * know peers, so the callback `fate` checks them. */
 struct iris_waiter {
@@ -308,13 +314,10 @@ struct iris_waiter {
     /* Describes the ranks that this rank waits for, if the wait's type
      * cannot. */
     void (*describe)(void *arg, char *text, size_t bytes);
-    void *arg;
-};
 
-enum iris_wait_phase {
-    IRIS_WAIT_GOES_ON,
-    IRIS_WAIT_IS_OVER,
-    IRIS_WAIT_WAS_ENDED, /* by the deadline, a peer's death or an interrupt */
+    /* The wait's note, if its type keeps none. */
+    void (*note)(struct iris_wait *wait, enum iris_wait_phase phase);
+    void *arg;
 };
 
 /* One kind of wait. All members except the pace are optional; `arg` is the
@@ -354,6 +357,7 @@ struct iris_wait {
     int fd;               /* a sleep ends once this descriptor is readable;
                            * -1: none */
     int slot;             /* slot of the note; -1: none */
+    uint32_t site;        /* the program's call, in the note; 0: none */
     iris_status_t ending; /* not OK: the next turn returns it */
     int by_fate;          /* `ending` comes from `fate`, with this thread's
                            * message */
@@ -385,6 +389,9 @@ static inline void iris_i_wait_begin(struct iris_wait *wait,
 /* The slower part of iris_i_wait_tick(). */
 iris_status_t iris_i_wait_turn(struct iris_wait *wait);
 
+/* Keeps a note of the wait, if somebody wants one. */
+void iris_i_wait_note(struct iris_wait *wait, enum iris_wait_phase phase);
+
 /* Waits a little. IRIS_OK: check for the event, and call again if it has not
  * happened. Otherwise the wait has to end, for the reason in this thread's
  * message: IRIS_ERR_TIMEOUT, IRIS_ERR_INTERRUPTED, or the status of `fate`. The
@@ -407,7 +414,7 @@ static inline iris_status_t iris_i_wait_tick(struct iris_wait *wait)
 static inline void iris_i_wait_end(struct iris_wait *wait, iris_status_t status)
 {
     if (wait->slot >= 0) {
-        wait->type->note(wait, status == IRIS_OK ? IRIS_WAIT_IS_OVER
+        iris_i_wait_note(wait, status == IRIS_OK ? IRIS_WAIT_IS_OVER
                                                  : IRIS_WAIT_WAS_ENDED);
     }
 }
@@ -518,6 +525,44 @@ int iris_i_process_threads(int pid);
  * Returns 0 or an errno. */
 int iris_i_thread_start(pthread_t *thread_p, const char *name,
                         size_t stack_bytes, void *(*run)(void *arg), void *arg);
+
+/* ---- source.c ---- */
+
+#define IRIS_SOURCE_FRAMES 20
+
+/* Return addresses of the calling thread, innermost first, followed by NULL. A
+ * shared library leaves out its own frames and keeps one: the program's call. A
+ * library that is linked into the program keeps all; later, lines tell which
+ * are its own. Empty in a thread of the library. */
+struct iris_caller {
+    const void *frames[IRIS_SOURCE_FRAMES];
+};
+
+/* The same as offsets in the file that contains the code. */
+struct iris_source {
+    uint64_t offsets[IRIS_SOURCE_FRAMES];
+    char file[256]; /* empty: unknown */
+};
+
+/* For a function of the library that calls a function of the program: callers
+ * are not looked for beyond it. */
+#define IRIS_RUNS_PROGRAM __attribute__((noinline, section("iris_program")))
+
+/* Takes some 10 us. */
+void iris_i_source_caller(struct iris_caller *caller_p);
+
+/* In this process. Sets the padding, too. */
+void iris_i_source_find(const struct iris_caller *caller,
+                        struct iris_source *source_p);
+
+/* "file.c:12"; without addr2line or debug information as _place(). May take
+ * about 10 ms, and starts a process. */
+void iris_i_source_line(const struct iris_source *source, char *text,
+                        size_t bytes);
+
+/* "program+0x12ab"; empty: unknown. */
+void iris_i_source_place(const struct iris_source *source, char *text,
+                         size_t bytes);
 
 /* ---- hooks.c ---- */
 

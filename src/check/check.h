@@ -22,26 +22,16 @@
 
 /* ---- race_site.c ---- */
 
-#define IRIS_RACE_FRAMES 12
-
 /* One place in the code with one kind of access. Constant. */
 struct iris_race_site {
-    /* Offsets in the file. A host call has those of its callers,
-     * followed by 0. */
-    uint64_t offsets[IRIS_RACE_FRAMES];
+    struct iris_source source;
     enum iris_op op;
     int32_t host_op; /* -1: in a kernel */
     iris_sem_t sem;
     iris_scope_t scope;
     bool atomic;
     char kernel[64];
-    char file[256];
 };
-
-/* "file.c:12", or "program+0x12ab" without addr2line or debug information;
- * empty: unknown. May take about 10 ms. The lock is not held. */
-void iris_i_race_line(const struct iris_race_site *site, char *text,
-                      size_t bytes);
 
 /* ---- bounds.c ---- */
 

@@ -590,18 +590,6 @@ struct iris_race;
 
 /* ---- race_site.c ---- */
 
-/* The place in the program that calls the library. */
-
-/* Return addresses of the calling thread, innermost first, followed by NULL. A
- * shared library leaves out its own frames and keeps one: the program's call. A
- * library that is linked into the program keeps all; later, symbols tell which
- * are its own. */
-struct iris_race_caller {
-    const void *frames[IRIS_RACE_FRAMES];
-};
-
-void iris_i_race_caller(struct iris_race_caller *caller_p);
-
 /* A rank's own table of the sites that it has met. It only grows, and readers need
  * no lock. */
 #define IRIS_RACE_KNOWN_SITES (2 * IRIS_RACE_SITES)
@@ -618,12 +606,7 @@ struct iris_race_sites {
 uint32_t iris_i_race_site(struct iris_race *race,
                           const struct iris_cpu_event *event);
 uint32_t iris_i_race_host_site(struct iris_race *race, enum iris_host_op op,
-                               const struct iris_race_caller *caller);
-
-/* Sets element i of the site's files: the file that contains the code, and the
- * offset in it. */
-void iris_i_race_find_file(const void *address, unsigned i,
-                           struct iris_race_site *site);
+                               const struct iris_caller *caller);
 
 /* The site's operation: "store", "atomic add, release, system scope". */
 void iris_i_race_deed(const struct iris_race_site *site, char *text,

@@ -915,7 +915,7 @@ static void touch_work(struct iris_race *race,
                        const struct iris_host_event *event,
                        struct iris_order_stream *stream)
 {
-    static const struct iris_race_caller nowhere;
+    static const struct iris_caller nowhere;
     const struct iris_order_buffers *buffers = &stream->now.buffers;
     bool is_kernel = event->op == IRIS_HOST_KERNEL;
     uint32_t lane;
@@ -1039,7 +1039,7 @@ static void observe_host_event(void *self, const struct iris_host_event *event)
 {
     struct iris_race *race = self;
     const struct iris_heap *heap = race->heap;
-    struct iris_race_caller caller;
+    struct iris_caller caller;
     size_t start = 0, bytes = 0;
     uint32_t site = 0;
 
@@ -1054,7 +1054,7 @@ static void observe_host_event(void *self, const struct iris_host_event *event)
             &start, &bytes);
     }
     if (has_site(event)) {
-        iris_i_race_caller(&caller);
+        iris_i_source_caller(&caller);
     }
     iris_i_order_lock(race->order.shared);
     if (is_call(event)) {

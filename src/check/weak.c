@@ -606,7 +606,7 @@ static void note_deed(const struct iris_weak *weak,
     if (record == NULL) {
         return;
     }
-    iris_i_race_find_file(event->site, 0, &site);
+    iris_i_source_find(&(struct iris_caller){{event->site}}, &site.source);
     iris_i_race_deed(&site, text, sizeof text);
     if (side != NULL) {
         name_place(weak, &range, place, sizeof place);
@@ -619,7 +619,8 @@ static void note_deed(const struct iris_weak *weak,
                                                 : read_value(side));
     print_value(record, "wrote", writes, writes ? read_value(side) : 0);
     fprintf(record, "\told %u\t%s\t%s\t0x%llx\t%s\n", reads ? self.behind : 0,
-            text, place, (unsigned long long)site.offsets[0], site.file);
+            text, place, (unsigned long long)site.source.offsets[0],
+            site.source.file);
 }
 
 static void end_write(struct iris_weak *weak,

@@ -26,6 +26,10 @@ void iris_i_recorder_failed(iris_t *iris, iris_status_t status);
 /* waiter.describe of a context: the words that its kernels wait for. */
 void iris_i_recorder_describe_wait(void *arg, char *text, size_t bytes);
 
+/* waiter.note of a context: the places where the host waits for streams. */
+void iris_i_recorder_note_wait(struct iris_wait *wait,
+                               enum iris_wait_phase phase);
+
 /* Drops the record of ended work. */
 void iris_i_recorder_clear(iris_t *iris);
 

@@ -309,6 +309,7 @@ static iris_status_t open_backend(iris_t *iris,
                              .heedless = &iris->heedless,
                              .fate = check_fate,
                              .describe = iris_i_recorder_describe_wait,
+                             .note = iris_i_recorder_note_wait,
                              .arg = iris};
     if (status == IRIS_OK) {
         params.device = iris->placement.device;

@@ -267,6 +267,12 @@ void iris_i_note_wait(void *core, struct iris_wait_note *note)
         .group = -1,
     };
 
+    if (!note->is_known) { /* the thread that calls runs a kernel it knows */
+        note->site = note->kernel == NULL || note->own
+                         ? 0
+                         : iris_i_record_site(get_record(iris));
+    }
+    wait.site = note->site;
     follow_note(note);
     wait.first_seen = note->first_seen;
     wait.change_ns = note->change_ns;
@@ -289,6 +295,35 @@ void iris_i_wait_over(void *core, struct iris_wait_note *note)
 {
     iris_i_record_wait_over(get_record(core), note->slot, note->ended);
     note->slot = -1;
+}
+
+#define NOT_NOTED (-2) /* a slot */
+
+/* Keeps where the program waits for a stream. The stream's own waits name the word;
+ * a thread of the library has no such place. */
+void iris_i_recorder_note_wait(struct iris_wait *wait,
+                               enum iris_wait_phase phase)
+{
+    struct iris_record *record = get_record(wait->waiter->arg);
+    struct iris_record_wait noted = {.kind = IRIS_WAIT_STREAM,
+                                     .begin_ns = wait->begin_ns,
+                                     .update_ns = wait->now_ns,
+                                     .offset = IRIS_RECORD_NOWHERE,
+                                     .word_rank = -1,
+                                     .group = -1};
+
+    if (phase != IRIS_WAIT_GOES_ON) {
+        iris_i_record_wait_over(record, wait->slot,
+                                phase == IRIS_WAIT_WAS_ENDED);
+        return;
+    }
+    if (wait->slot == -1) {
+        wait->site = iris_i_record_site(record);
+    }
+    noted.site = wait->site;
+    wait->slot = noted.site == 0
+                     ? NOT_NOTED
+                     : iris_i_record_wait(record, wait->slot, &noted);
 }
 
 void iris_i_recorder_describe_wait(void *arg, char *text, size_t bytes)

@@ -4,7 +4,7 @@
  *
  *   post     a rank describes its call, and posts it at the group's place
  *   wait     until all members have posted, one of them is lost, one has given
- *            up, the ranks wait for each other in a circle, or the deadline
+ *            up, the ranks wait for each other in a cycle, or the deadline
  *   compare  every member compares all calls, and gets the same verdict
  *
  * - The members' `seq` counts agreements. A rank posts agreement k+2 only after
@@ -234,9 +234,9 @@ int iris_i_agree_all_called(const struct iris_members *members)
     return 1;
 }
 
-/* ---- Circles: ranks of different groups that wait for each other ---- */
+/* ---- Cycles: ranks of different groups that wait for each other ---- */
 
-/* Longer circles end at the deadline. */
+/* Longer cycles end at the deadline. */
 #define WAITS_MAX 16
 
 /* The contents of a board's `waits`: place, awaited rank, and agreement. 0: the
@@ -267,8 +267,8 @@ static void show_wait(const struct iris_members *members, uint64_t word)
     iris_i_control_publish(control, IRIS_SHOW_WAITS, &control->own);
 }
 
-/* The waits of the other ranks in a circle, starting with the awaited rank. */
-struct circle {
+/* The waits of the other ranks in a cycle, starting with the awaited rank. */
+struct cycle {
     int count;
     uint64_t words[WAITS_MAX];
 };
@@ -295,15 +295,15 @@ static int find_awaited(struct iris_control *control, int rank,
 /* Follows the waits from `absent`. Returns whether they lead back to this
  * rank. */
 static int follow_waits(struct iris_control *control, int absent,
-                        struct circle *circle_p)
+                        struct cycle *cycle_p)
 {
-    circle_p->count = 0;
+    cycle_p->count = 0;
     while (absent >= 0 && absent != control->rank) {
-        if (circle_p->count == WAITS_MAX) {
+        if (cycle_p->count == WAITS_MAX) {
             return 0;
         }
         absent =
-            find_awaited(control, absent, &circle_p->words[circle_p->count++]);
+            find_awaited(control, absent, &cycle_p->words[cycle_p->count++]);
     }
     return absent >= 0;
 }
@@ -326,9 +326,9 @@ static void print_group(const struct iris_members *members, char *text,
     }
 }
 
-static iris_status_t fail_circle(const struct iris_members *members,
-                                 const char *call, int absent,
-                                 const struct circle *circle)
+static iris_status_t fail_cycle(const struct iris_members *members,
+                                const char *call, int absent,
+                                const struct cycle *cycle)
 {
     struct iris_control *control = members->control;
     unsigned mark =
@@ -341,21 +341,21 @@ static iris_status_t fail_circle(const struct iris_members *members,
     length = (size_t)snprintf(text, sizeof text,
                               "rank %d waits in %s of %s for rank %d",
                               control->rank, call, group, absent);
-    for (int i = 0; i < circle->count; i++) {
+    for (int i = 0; i < cycle->count; i++) {
         iris_i_control_read(control, absent, IRIS_SHOW_NAME, &shown);
-        absent = get_rank(circle->words[i]);
+        absent = get_rank(cycle->words[i]);
         if (length + 100 < sizeof text) {
             length += (size_t)snprintf(
                 text + length, sizeof text - length,
                 ", which waits in %s of group %d for rank %d", shown.name,
-                get_place(circle->words[i]), absent);
+                get_place(cycle->words[i]), absent);
         }
     }
     /* Marks our own place first: a member that learns of another place may go
      * on to this one. */
     iris_i_control_fail(control, members->place, mark);
-    for (int i = 0; i < circle->count; i++) {
-        iris_i_control_fail(control, get_place(circle->words[i]), mark);
+    for (int i = 0; i < cycle->count; i++) {
+        iris_i_control_fail(control, get_place(cycle->words[i]), mark);
     }
     return iris_i_fail(control->log, IRIS_ERR_MISMATCH,
                        "%s: these calls are of different groups, and none of "
@@ -381,22 +381,22 @@ static iris_status_t fail_told(const struct iris_members *members, int rank)
  * walk with the same result shows that none has ended. This rank's own wait may
  * have ended, too: `absent` has posted since, and waits for this rank in its
  * next call. It posts before it waits, so its post has arrived by now. */
-iris_status_t iris_i_circle_check(const struct iris_members *members,
-                                  const char *call, int absent)
+iris_status_t iris_i_cycle_check(const struct iris_members *members,
+                                 const char *call, int absent)
 {
     struct iris_control *control = members->control;
-    struct circle circle, again;
+    struct cycle cycle, again;
 
     show_wait(members, members->seq << (PLACE_BITS + RANK_BITS) |
                            (uint64_t)members->place << RANK_BITS |
                            ((uint64_t)absent + 1));
-    return follow_waits(control, absent, &circle) &&
+    return follow_waits(control, absent, &cycle) &&
                    follow_waits(control, absent, &again) &&
-                   circle.count == again.count &&
-                   memcmp(circle.words, again.words,
-                          (size_t)circle.count * sizeof circle.words[0]) == 0 &&
+                   cycle.count == again.count &&
+                   memcmp(cycle.words, again.words,
+                          (size_t)cycle.count * sizeof cycle.words[0]) == 0 &&
                    !has_posted(members, absent)
-               ? fail_circle(members, call, absent, &circle)
+               ? fail_cycle(members, call, absent, &cycle)
                : IRIS_OK;
 }
 
@@ -668,7 +668,7 @@ static iris_status_t find_fate(void *arg)
     if (absent < 0) {
         return IRIS_OK;
     }
-    status = iris_i_circle_check(members, waiting->call->type->name, absent);
+    status = iris_i_cycle_check(members, waiting->call->type->name, absent);
     if (status == IRIS_OK && waiting->call->keep_waiting != NULL) {
         status = waiting->call->keep_waiting(waiting->call->arg);
         if (status != IRIS_OK) {
@@ -742,6 +742,10 @@ static void note_wait(struct iris_wait *wait, enum iris_wait_phase phase)
                                 phase == IRIS_WAIT_WAS_ENDED);
         return;
     }
+    if (wait->slot < 0) {
+        wait->site = iris_i_record_site(record);
+    }
+    noted.site = wait->site;
     list_absent(members, &noted);
     iris_i_record_members(&noted, members->ranks, members->count);
     snprintf(noted.name, sizeof noted.name, "%s", wait->what);

@@ -346,6 +346,41 @@ int iris_i_record_wait(struct iris_record *record, int slot,
     return slot;
 }
 
+static int is_site(struct iris_record_site *site,
+                   const struct iris_source *source)
+{
+    unsigned nobody = IRIS_SITE_FREE;
+
+    if (atomic_compare_exchange_strong(&site->state, &nobody,
+                                       IRIS_SITE_WRITING)) {
+        site->source = *source;
+        atomic_store_explicit(&site->state, IRIS_SITE_KNOWN,
+                              memory_order_release);
+        return 1;
+    }
+    return atomic_load_explicit(&site->state, memory_order_acquire) ==
+               IRIS_SITE_KNOWN &&
+           memcmp(&site->source, source, sizeof *source) == 0;
+}
+
+uint32_t iris_i_record_site(struct iris_record *record)
+{
+    struct iris_caller caller;
+    struct iris_source source;
+
+    if (record == NULL) {
+        return 0;
+    }
+    iris_i_source_caller(&caller);
+    iris_i_source_find(&caller, &source);
+    for (uint32_t i = 0; source.file[0] != '\0' && i < IRIS_RECORD_SITES; i++) {
+        if (is_site(&record->sites[i], &source)) {
+            return i + 1;
+        }
+    }
+    return 0;
+}
+
 void iris_i_record_members(struct iris_record_wait *wait, const int *ranks,
                            int count)
 {
@@ -376,7 +411,7 @@ int iris_i_record_find_wait(const struct iris_record *record,
         }
         read_own(&cell->seq, wait_p, sizeof *wait_p);
         atomic_thread_fence(memory_order_acquire);
-        if (seq % 2 == 0 && wait_p->kind != IRIS_WAIT_AGREEMENT &&
+        if (seq % 2 == 0 && wait_p->kind < IRIS_WAIT_AGREEMENT &&
             atomic_load_explicit(&cell->seq, memory_order_relaxed) == seq) {
             return 1;
         }

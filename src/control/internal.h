@@ -318,9 +318,9 @@ iris_status_t iris_i_rendezvous_far_listen(struct iris_address *root_p,
 
 /* This rank waits for `absent` in the members' current agreement; its board
  * shows that from now on. IRIS_ERR_MISMATCH: that rank waits for this one,
- * directly or through others. No group in the circle can go on, and all their
+ * directly or through others. No group in the cycle can go on, and all their
  * members are told. */
-iris_status_t iris_i_circle_check(const struct iris_members *members,
-                                  const char *call, int absent);
+iris_status_t iris_i_cycle_check(const struct iris_members *members,
+                                 const char *call, int absent);
 
 #endif /* IRIS_SRC_CONTROL_INTERNAL_H */

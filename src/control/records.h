@@ -28,6 +28,8 @@
 #define IRIS_RECORD_KERNELS 512 /* number of kernels whose names are kept */
 #define IRIS_RECORD_JOB 64
 #define IRIS_RECORD_HOST 32
+#define IRIS_RECORD_SITES 32 /* places in the program that are kept */
+#define IRIS_RECORD_PLACE 64
 #define IRIS_RECORD_EXPECTED 8
 #define IRIS_RECORD_NOWHERE UINT64_MAX /* an offset: not on the rank's heap */
 
@@ -48,6 +50,7 @@ struct iris_record_call {
     int32_t target_rank;
     uint32_t grid;
     char kernel[IRIS_RECORD_NAME];
+    char place[IRIS_RECORD_PLACE]; /* only in reports: its source line */
 };
 
 enum iris_record_kind {
@@ -56,6 +59,7 @@ enum iris_record_kind {
                           * its member */
     IRIS_WAIT_SPIN,      /* a workgroup repeats atomic operations */
     IRIS_WAIT_AGREEMENT, /* a host call waits for members */
+    IRIS_WAIT_STREAM,    /* a host call waits for a stream */
 };
 
 /* One wait that has taken a while. */
@@ -87,8 +91,10 @@ struct iris_record_wait {
     int32_t group;        /* its number; 0: all ranks; -1: no group */
     uint32_t num_members; /* of that */
     int16_t members[IRIS_RECORD_EXPECTED]; /* the first of them */
-    char word[IRIS_RECORD_NAME]; /* iris_name() of the allocation, or empty */
-    char name[IRIS_RECORD_NAME]; /* name of the kernel or the call */
+    uint32_t site; /* number of the place in the program; 0: unknown */
+    char place[IRIS_RECORD_PLACE]; /* only in reports: its source line */
+    char word[IRIS_RECORD_NAME];   /* iris_name() of the allocation, or empty */
+    char name[IRIS_RECORD_NAME];   /* name of the kernel or the call */
 };
 
 /* The kernel on one stream, in the format for readers. */
@@ -168,6 +174,15 @@ struct iris_kernel_name {
     char name[IRIS_RECORD_NAME];
 };
 
+enum iris_site_state { IRIS_SITE_FREE, IRIS_SITE_WRITING, IRIS_SITE_KNOWN };
+
+/* A place in the program at which it waits, written once. Its number is its
+ * index plus 1. */
+struct iris_record_site {
+    atomic_uint state; /* enum iris_site_state */
+    struct iris_source source;
+};
+
 /* The number of kernels for which the table had no slot. */
 #define IRIS_KERNEL_NOT_KEPT UINT16_MAX
 
@@ -220,6 +235,7 @@ struct iris_record {
     struct iris_wait_cell waits[IRIS_RECORD_WAITS];
     _Alignas(64) struct iris_kernel_name kernels[IRIS_RECORD_KERNELS];
     _Alignas(64) struct iris_call_cell calls_ring[IRIS_RECORD_CALLS];
+    struct iris_record_site sites[IRIS_RECORD_SITES]; /* not in copies */
 };
 
 /* Fills in the constant members. `job` may be NULL. */
@@ -253,6 +269,10 @@ void iris_i_record_kernel_done(struct iris_record *record, int slot);
 int iris_i_record_wait(struct iris_record *record, int slot,
                        const struct iris_record_wait *wait);
 
+/* The number of the place in the program that calls the library in this thread,
+ * for a wait that takes long. 0: unknown, or there is no record. */
+uint32_t iris_i_record_site(struct iris_record *record);
+
 /* Fills in the members of the wait's group. */
 void iris_i_record_members(struct iris_record_wait *wait, const int *ranks,
                            int count);
@@ -280,7 +300,7 @@ int iris_i_record_holds(const struct iris_record_wait *wait, int64_t seen);
  * and untouched pages stay untouched. */
 
 #define IRIS_RECORDS_MAGIC UINT64_C(0x6c72746373697269) /* "irisctrl" */
-#define IRIS_RECORDS_VERSION 6u
+#define IRIS_RECORDS_VERSION 7u
 
 /* The first page, by which readers identify the file. All offsets follow from
  * num_ranks. */

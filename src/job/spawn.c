@@ -201,6 +201,14 @@ static iris_status_t finalize_rank(iris_t *iris, struct spawn *spawn,
     return status;
 }
 
+static IRIS_RUNS_PROGRAM int run_program(iris_t *iris,
+                                         const struct spawn *spawn)
+{
+    volatile int code = spawn->fn(iris, spawn->arg); /* a call, and no jump */
+
+    return code;
+}
+
 /* Runs fn between init and finalize. A failed rank leaves at once. */
 static iris_status_t call_function(iris_t *iris, struct spawn *spawn)
 {
@@ -210,7 +218,7 @@ static iris_status_t call_function(iris_t *iris, struct spawn *spawn)
     iris_status_t status;
 
     iris_i_fail_again(IRIS_OK, ""); /* a later message is fn's */
-    outcome.code = spawn->fn(iris, spawn->arg);
+    outcome.code = run_program(iris, spawn);
     outcome.finalized = !iris_i_is_live(iris);
     if (outcome.code == 0) {
         return finalize_rank(iris, spawn, &outcome);

@@ -5,7 +5,7 @@
  * Everything here reads a report's snapshot and writes its text; nothing waits,
  * and nothing is kept between two reports. The verdict chooses among the
  * explanations. If no rank can go on, the cause is the root of the chain of
- * waits, or their circle. Records may be torn or hostile: an index in them is
+ * waits, or their cycle. Records may be torn or hostile: an index in them is
  * checked before it is used.
  */
 #include "config.h"
@@ -225,7 +225,7 @@ static void explain_word(struct iris_report *report, int rank,
 
 /* ---------------------------------------------------------------------------
  * The likely cause if no rank can go on: the root of the chain of waits, or
- * their circle. The surest signs come first.
+ * their cycle. The surest signs come first.
  */
 
 /* Whether it waits for a word that any rank may write. */
@@ -408,7 +408,7 @@ static void say_signal(struct iris_report *report, int rank,
 }
 
 /* Follows waits whose ranks are known, from `rank` to the last one. Returns -1
- * if they form a circle, and marks it. */
+ * if they form a cycle, and marks it. */
 static int follow_waits(const struct iris_report *report, int rank,
                         char *marked)
 {
@@ -477,7 +477,7 @@ static int explain_signals(struct iris_report *report, const char *hung)
     return 1;
 }
 
-static void explain_circle(struct iris_report *report, const char *hung)
+static void explain_cycle(struct iris_report *report, const char *hung)
 {
     char marked[report->num_ranks];
     int first = 0, root;
@@ -488,7 +488,7 @@ static void explain_circle(struct iris_report *report, const char *hung)
     }
     root = follow_waits(report, first, marked);
     if (root < 0) {
-        iris_i_say(report, "a circle: ");
+        iris_i_say(report, "a cycle: ");
         iris_i_say_ranks(report, marked);
         iris_i_say(report, " wait for each other; ");
         iris_i_say_doing(report, first);
@@ -536,7 +536,7 @@ static void explain_waits(struct iris_report *report, const char *hung)
     if (!explain_groups(report) && !explain_mismatch(report) &&
         !explain_spin(report, 1) && !explain_missing(report) &&
         !explain_signals(report, hung)) {
-        explain_circle(report, hung);
+        explain_cycle(report, hung);
     }
 }
 

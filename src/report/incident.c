@@ -312,6 +312,7 @@ void iris_i_report_judge(struct iris_report *report,
         find_live(rank, &before->ranks[i]);
         rank->is_free = (char)is_free_to_go(rank, &before->ranks[i]);
     }
+    iris_i_report_find_places(report);
     count_states(report, moves, hung, &counts);
     all_stopped = counts.stopped > 0 &&
                   counts.stopped + counts.ended == report->num_ranks;

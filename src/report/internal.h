@@ -14,4 +14,10 @@
  * go on. */
 void iris_i_explain(struct iris_report *report, const char *hung);
 
+/* ---- places.c ---- */
+
+/* Sets the places of the waits that count, and of calls in which the host waits
+ * for a stream. May start a process for each place. */
+void iris_i_report_find_places(struct iris_report *report);
+
 #endif /* IRIS_SRC_REPORT_INTERNAL_H */

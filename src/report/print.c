@@ -158,8 +158,9 @@ static int is_like(const struct iris_report *report, int i, int j)
 
     return sort != ALONE && sort_of(report, j, &b) == sort &&
            (sort == GOES_ON ||
-            (strcmp(a->name, b->name) == 0 && a->group == b->group &&
-             a->num_expected == b->num_expected && a->ended == b->ended &&
+            (strcmp(a->name, b->name) == 0 && strcmp(a->place, b->place) == 0 &&
+             a->group == b->group && a->num_expected == b->num_expected &&
+             a->ended == b->ended &&
              memcmp(a->expected, b->expected, sizeof a->expected) == 0));
 }
 
@@ -280,6 +281,8 @@ static void write_call(json_t *json, const char *name,
     iris_i_json_text(json, "op", iris_i_host_op_name(call->op));
     iris_i_json_text(json, "text", text);
     iris_i_json_text(json, "kernel", call->kernel);
+    iris_i_json_text(json, "place",
+                     call->place[0] == '\0' ? NULL : call->place);
     print_time(json, "begin_ns", call->begin_ns);
     print_time(json, "end_ns", call->end_ns);
     print_offset(json, "offset", call->offset);
@@ -305,6 +308,8 @@ static void print_wait(json_t *json, const struct iris_record_wait *wait)
     iris_i_json_text(json, "name", wait->name);
     iris_i_json_text(json, "word", wait->word);
     iris_i_json_text(json, "text", text);
+    iris_i_json_text(json, "place",
+                     wait->place[0] == '\0' ? NULL : wait->place);
     iris_i_json_bool(json, "ended", wait->ended);
     print_time(json, "begin_ns", wait->begin_ns);
     print_time(json, "update_ns", wait->update_ns);

@@ -22,6 +22,7 @@
 #define IRIS_REPORT_OPEN_CALLS 8
 #define IRIS_REPORT_SIGNALS 16
 #define IRIS_REPORT_KERNELS 8
+#define IRIS_REPORT_HOST_WAITS 4
 #define IRIS_REPORT_CAUSE 900
 
 /* The state of a process that no longer exists, besides those of /proc. */
@@ -83,6 +84,11 @@ struct iris_report_rank {
     char waits_live[IRIS_RECORD_WAITS]; /* 1: the wait was live between two
                                          * readings */
     char is_free; /* some part of it may go on, and may end others' waits */
+    /* Waits of its host for streams. They only tell the place of the call. */
+    int num_host_waits;
+    struct iris_record_wait host_waits[IRIS_REPORT_HOST_WAITS];
+    struct iris_source sites[IRIS_RECORD_SITES];
+    uint64_t start_ticks; /* start time of its process */
 };
 
 struct iris_report {
@@ -94,7 +100,8 @@ struct iris_report {
     int64_t old_ns; /* age from which waits are mentioned */
     enum iris_hang_verdict verdict;
     char cause[IRIS_REPORT_CAUSE];
-    int root; /* the rank that the cause is about; -1: none */
+    int root;   /* the rank that the cause is about; -1: none */
+    int is_own; /* the job's and this process's user are the same */
     struct iris_report_rank ranks[];
 };
 

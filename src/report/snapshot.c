@@ -19,6 +19,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* ---------------------------------------------------------------------------
  * Makes text of other processes safe for a terminal. A record may contain any
@@ -250,6 +252,26 @@ static void shift_wait(struct iris_record_wait *wait, int64_t shift_ns)
     }
 }
 
+/* Returns its number, or 0 if it is not known. */
+static uint32_t take_site(const struct iris_record_copy *copy, uint32_t site,
+                          struct iris_report_rank *rank)
+{
+    const struct iris_record_site *from;
+    struct iris_source *source;
+
+    if (site == 0 || site > IRIS_RECORD_SITES) {
+        return 0;
+    }
+    from = &copy->record.sites[site - 1];
+    source = &rank->sites[site - 1];
+    if (atomic_load(&from->state) != IRIS_SITE_KNOWN) {
+        return 0;
+    }
+    *source = from->source;
+    source->file[sizeof source->file - 1] = '\0';
+    return site;
+}
+
 static void take_waits(const struct iris_record_copy *copy,
                        struct iris_report_rank *rank)
 {
@@ -265,8 +287,15 @@ static void take_waits(const struct iris_record_copy *copy,
         iris_i_clean(wait->name, sizeof wait->name);
         iris_i_clean(wait->word, sizeof wait->word);
         wait->ended = owner == IRIS_OWNER_PAST || wait->ended;
+        wait->site = rank->is_elsewhere ? 0 : take_site(copy, wait->site, rank);
+        wait->place[0] = '\0';
         shift_wait(wait, copy->record.shift_ns);
-        rank->num_waits++;
+        if (wait->kind != IRIS_WAIT_STREAM) {
+            rank->num_waits++;
+        } else if (wait->site != 0 &&
+                   rank->num_host_waits < IRIS_REPORT_HOST_WAITS) {
+            rank->host_waits[rank->num_host_waits++] = *wait;
+        }
     }
 }
 
@@ -330,6 +359,7 @@ static void take_record(struct iris_record_copy *copy,
 
     rank->known = 1;
     rank->tid = record->tid;
+    rank->start_ticks = record->start_ticks;
     rank->process = process_of(record, rank->is_elsewhere);
     rank->threads = record->num_threads > 0 ? record->num_threads : 0;
     rank->num_cus = record->num_cus;
@@ -443,6 +473,7 @@ iris_status_t iris_i_report_read(int fd, struct iris_report **report_p)
     struct iris_report *report;
     struct iris_record_copy *copy;
     struct iris_records_header header;
+    struct stat stats;
 
     if (status != IRIS_OK) {
         return status;
@@ -470,6 +501,7 @@ iris_status_t iris_i_report_read(int fd, struct iris_report **report_p)
         return iris_i_fail(NULL, IRIS_ERR_SYSTEM,
                            "the control segment cannot be read");
     }
+    report->is_own = fstat(fd, &stats) == 0 && stats.st_uid == geteuid();
     report->now_ns = iris_i_now_ns();
     count_helpers_of_all(report);
     *report_p = report;

@@ -205,17 +205,26 @@ static void describe_spin(const struct iris_record_wait *wait, char *text,
     append(text, bytes, ", ");
 }
 
+static void describe_age(const struct iris_record_wait *wait, char *text,
+                         size_t bytes)
+{
+    append(text, bytes, "%.1f s",
+           iris_i_seconds(wait->update_ns - wait->begin_ns));
+    if (wait->place[0] != '\0') {
+        append(text, bytes, " (%s)", wait->place);
+    }
+}
+
 void iris_i_describe_wait(const struct iris_record_wait *wait, char *text,
                           size_t bytes)
 {
-    double age = iris_i_seconds(wait->update_ns - wait->begin_ns);
-
     text[0] = '\0';
     if (wait->kind == IRIS_WAIT_AGREEMENT) {
         append(text, bytes, "waits in %s", wait->name);
         iris_i_describe_group(wait, text, bytes);
         describe_list(" for ", wait->expected, wait->num_expected, text, bytes);
-        append(text, bytes, ", %.1f s", age);
+        append(text, bytes, ", ");
+        describe_age(wait, text, bytes);
         return;
     }
     append(text, bytes, "kernel %s, workgroup %u", wait->name, wait->workgroup);
@@ -225,7 +234,7 @@ void iris_i_describe_wait(const struct iris_record_wait *wait, char *text,
     append(text, bytes, ", ");
     if (wait->kind == IRIS_WAIT_SPIN) {
         describe_spin(wait, text, bytes);
-        append(text, bytes, "%.1f s", age);
+        describe_age(wait, text, bytes);
         return;
     }
     append(text, bytes, "waits ");
@@ -238,7 +247,7 @@ void iris_i_describe_wait(const struct iris_record_wait *wait, char *text,
     append(text, bytes, "for ");
     describe_word(wait, text, bytes);
     describe_seen(wait, text, bytes);
-    append(text, bytes, "%.1f s", age);
+    describe_age(wait, text, bytes);
 }
 
 /* ---- Calls ---- */
@@ -248,6 +257,9 @@ void iris_i_describe_call(const struct iris_record_call *call, char *text,
 {
     text[0] = '\0';
     append(text, bytes, "%s", iris_i_host_op_name(call->op));
+    if (call->place[0] != '\0') {
+        append(text, bytes, " (%s)", call->place);
+    }
     if (call->kernel[0] != '\0') {
         append(text, bytes, " of %s, grid %u", call->kernel, call->grid);
     }
@@ -302,8 +314,10 @@ static void describe_host(const struct iris_report *report,
     if (rank->busy) {
         append(text, bytes, "is in %s", rank->call);
     } else if (rank->num_open > 0) {
-        append(text, bytes, "is in %s, %.1f s",
+        append(text, bytes, "is in %s%s%s%s, %.1f s",
                iris_i_host_op_name(rank->open[0].op),
+               rank->open[0].place[0] == '\0' ? "" : " (", rank->open[0].place,
+               rank->open[0].place[0] == '\0' ? "" : ")",
                iris_i_seconds(report->now_ns - rank->open[0].begin_ns));
     } else if (rank->finished.id != 0) {
         append(text, bytes, "is outside the library since its %s, %.1f s (%s)",

@@ -446,11 +446,16 @@ static void describe_collective(struct iris_trace *trace,
     const char *name = call->event.kernel;
     char text[IRIS_EVENT_MEMBERS];
 
-    if (call->event.op != IRIS_HOST_COLLECTIVE || group == NULL) {
+    if ((call->event.op != IRIS_HOST_COLLECTIVE &&
+         call->event.op != IRIS_HOST_BARRIER) ||
+        group == NULL) {
         return;
     }
     print_members(group, text, sizeof text);
     call->members = name_kernel(trace, text, IRIS_TRACE_KERNELS);
+    if (call->event.op == IRIS_HOST_BARRIER) {
+        return;
+    }
     if (strcmp(name, "iris_ccl_broadcast") == 0 ||
         strcmp(name, "iris_reduce") == 0) {
         call->event.target_rank = group->ranks[call->event.value];

@@ -188,9 +188,9 @@ static TEST(a_rank_that_another_one_cannot_reach_has_not_died)
                      IRIS_ERR_PEER_LOST);
 }
 
-/* ---- Circles of waits ---- */
+/* ---- Cycles of waits ---- */
 
-static TEST(a_rank_that_has_come_since_closes_no_circle)
+static TEST(a_rank_that_has_come_since_closes_no_cycle)
 {
     static const int ranks[] = {0, 1};
     const struct iris_part parts[2] = {{"call", 4}, {NULL, 0}};
@@ -207,10 +207,10 @@ static TEST(a_rank_that_has_come_since_closes_no_circle)
     assert_int_equal(iris_i_segment_create(2, &control.records), IRIS_OK);
     iris_i_board_write(iris_i_records_board(control.records, 1),
                        IRIS_SHOW_WAITS, &shown);
-    assert_int_equal(iris_i_circle_check(&members, "a", 1), IRIS_ERR_MISMATCH);
+    assert_int_equal(iris_i_cycle_check(&members, "a", 1), IRIS_ERR_MISMATCH);
     (void)iris_i_place_post(iris_i_segment_place(control.records, 0), &id,
                             parts, 2);
-    assert_int_equal(iris_i_circle_check(&members, "a", 1), IRIS_OK);
+    assert_int_equal(iris_i_cycle_check(&members, "a", 1), IRIS_OK);
     iris_i_segment_release(control.records);
 }
 

@@ -206,7 +206,7 @@ static RANK_TEST(broadcasts_that_differ_touch_nothing, RANKS)
 struct pair {
     iris_status_t (*calls[2])(iris_t *iris, iris_group_t *group);
     atomic_int told;
-    atomic_int seen; /* ranks whose message has the circle */
+    atomic_int seen; /* ranks whose message has the cycle */
 };
 
 static iris_status_t barrier_of_all(iris_t *iris, iris_group_t *group)

@@ -158,7 +158,7 @@ elif rank == 1:
     except iris_c.MismatchError as error:
         assert "3 elements" in str(error) and "2 of" in str(error), error
 
-# Batches in a circle, of large tensors, of several dtypes, of none, by tags.
+# Batches in a cycle, of large tensors, of several dtypes, of none, by tags.
 count = 300000
 given = [full((count,), float(rank)), torch.arange(5) + rank, torch.zeros(0)]
 came = [torch.zeros(count), torch.zeros(5, dtype=torch.int64), torch.zeros(0)]

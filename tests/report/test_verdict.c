@@ -92,7 +92,7 @@ static TEST(two_that_wait_for_each_other_are_hung)
     add_wait(&r, 0, 1);
     add_wait(&r, 1, 2);
     add_wait(&r, 2, 0);
-    assert_int_equal(judge(&r, "a circle: ranks 0, 1, 2 wait for each other"),
+    assert_int_equal(judge(&r, "a cycle: ranks 0, 1, 2 wait for each other"),
                      IRIS_VERDICT_HUNG);
 }
 

@@ -33,6 +33,41 @@ def arrows_of(events):
     return {(a, b) for a, b in pairs if a[:2] != b[:2]}
 
 
+def barriers_of(events):
+    """(rank, track, ns since the begin) of each host barrier that all members have:
+    the rank that came last, and the ns from the first to the last."""
+    first = min(round(e["ts"] * 1000) for e in events if e["ph"] in "Xi")
+    meetings, nth = {}, {}
+    for e in events:
+        members = e.get("args", {}).get("members")
+        if e["name"] == "host barrier" and members:
+            at = nth[e["pid"], members] = nth.get((e["pid"], members), 0) + 1
+            begin = round(e["ts"] * 1000) - first
+            end = begin + round(e["dur"] * 1000)
+            meetings.setdefault((members, at), []).append((begin, e["pid"], e["tid"], end))
+    found = {}
+    for (members, _), ranks in meetings.items():
+        ends = [part.split("-") for part in members.split(",")]
+        if len(ranks) == sum(int(e[-1]) - int(e[0]) + 1 for e in ends):
+            last = max(ranks, key=lambda one: one[0])
+            if last[0] <= min(one[3] for one in ranks):
+                found.update({(one[1], one[2], one[0]): (last[1], last[0] - min(ranks)[0])
+                              for one in ranks})
+    return found
+
+
+def drawn_barriers(data):
+    """The same in the page, where a slice is one event."""
+    found = {}
+    for track in data["tracks"]:
+        for begin, _, kind, count, spread in slices_of(track):
+            kind //= data["most_labels"] + 1
+            by, row = kind % (data["ranks"] + 1) - 1, kind // (data["ranks"] + 1) ** 2
+            if data["rows"][row][0] == "host barrier" and count == 1 and by >= 0:
+                found[track["rank"], track["tid"], begin] = by, spread
+    return found
+
+
 def slices_of(track):
     """Each slice's (begin, end, kind, events, bytes)."""
     begin, rest = 0, iter(track["s"])
@@ -68,7 +103,10 @@ def main(page, trace, *labels):
     arrows = arrows_of(events)
     if found - arrows or (data["arrow_step"] == 1 and arrows - found):
         sys.exit(f"arrows: {len(found - arrows)} too many, {len(arrows - found)} missing")
-    print(f"{len(found)} arrows, {len(slices)} slices, {len(data['labels'])} names,"
+    barriers, meant = drawn_barriers(data), barriers_of(events)
+    if barriers != meant if data["grain"] == 0 else not barriers.items() <= meant.items():
+        sys.exit(f"barriers: {barriers} for {meant}")
+    print(f"{len(found)} arrows, {len(barriers)} barriers, {len(slices)} slices, {len(data['labels'])} names,"
           f" grain {data['grain']}, {size} bytes")
 
 
