@@ -78,7 +78,7 @@ cat "$dir/out"
 # The Makefile's list of what iriscc compiles; the C compiler alone would leave
 # the GPU code out without a word.
 ${MAKE:-make} -s print-kernel-objects | tr ' ' '\n' >"$dir/objects"
-grep -vE '/tests/(trace/(ending|moves|reused)|transport/(fault|hosts)_job)\.c' "$dir/sources" >"$dir/compiled" # by trace.sh, faults.sh, hosts.sh
+grep -vE '/tests/(trace/(ending|moves|ranges|reused)|transport/(fault|hosts)_job)\.c' "$dir/sources" >"$dir/compiled" # by trace.sh, faults.sh, hosts.sh
 while read -r source; do
     name=${source#"$srcdir"/}
     grep -qxE "${name%.c}\.(lo|o)" "$dir/objects" || {

@@ -68,7 +68,7 @@ EXTRA_DIST += %D%/amd %D%/check_layers.awk %D%/check_lists.awk %D%/check_locks.h
 	%D%/python/test_library.py %D%/python/test_lifetime.py %D%/python/test_ops.py %D%/python/test_process_group.py %D%/python/test_representations.py \
 	%D%/python/test_spawn.py %D%/python/test_tensors.py %D%/python/test_torch_backend.py %D%/python/test_torch_programs.py \
 	%D%/python/torch_calls.py %D%/python/torch_symm_mem.py %D%/python/torch_training.py %D%/python/test_transfer.py %D%/python/test_triton.py \
-	%D%/python/triton_kernel.py %D%/strangers.py %D%/trace/check.py %D%/trace/collectives.c %D%/trace/ending.c %D%/trace/fused.c %D%/trace/moves.c %D%/trace/pairs.py %D%/trace/report.py %D%/trace/reused.c %D%/trace/traced.h
+	%D%/python/triton_kernel.py %D%/strangers.py %D%/trace/check.py %D%/trace/collectives.c %D%/trace/ending.c %D%/trace/fake_ranges.c %D%/trace/fused.c %D%/trace/moves.c %D%/trace/pairs.py %D%/trace/ranges.c %D%/trace/report.py %D%/trace/reused.c %D%/trace/traced.h
 include %D%/python/upstream/local.mk
 prose:
 	$(MAKE) check TESTS="$$(cd $(srcdir) && grep -l '^# inputs:.* prose' $(shell_tests) | tr '\n' ' ')"

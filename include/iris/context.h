@@ -126,7 +126,8 @@ typedef struct iris_context iris_t;
       "library for products of matrices; auto: the device's, if it is there")  \
     X(trace, STRING, "IRIS_TRACE", "",                                         \
       "", "file such as trace.json: every rank records its operations and "    \
-          "writes them there at its end; empty: no trace")                     \
+          "writes them there at its end; nvtx or roctx: ranges for a profiler; "   \
+          "empty: no trace")                     \
     X(ops_chunks, CHOICE, "IRIS_OPS_CHUNKS", "auto",                           \
       "auto 1 2 3 4 5 6 7 8", "parts of a product that a fused operation "     \
           "overlaps, unless the call sets the number; auto: the library "      \

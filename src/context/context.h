@@ -21,6 +21,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/types.h>
 
 /* ---- open.c ---- */
@@ -86,6 +87,7 @@ static inline void iris_i_extension_close(struct iris_extension *extension)
 
 /* Slots of extensions. The last slot is closed first. */
 enum iris_extension_slot {
+    IRIS_EXTENSION_RANGES, /* ranges for a profiler */
     IRIS_EXTENSION_TRACE,
     IRIS_EXTENSION_TUNING, /* the tuning file */
     IRIS_EXTENSION_CCL,
@@ -95,7 +97,7 @@ enum iris_extension_slot {
 };
 
 /* Callbacks of a higher layer for every context, if settings ask for it: the
- * trace of IRIS_TRACE (trace/export.c). None of them fails, and none changes
+ * trace or the ranges of IRIS_TRACE (trace/export.c). None of them fails, and none changes
  * this thread's error. */
 struct iris_life_ops {
     /* The context is complete. Collective: all ranks call it from iris_init().
@@ -185,6 +187,14 @@ static inline int iris_i_rank(const iris_t *iris)
 static inline int iris_i_num_ranks(const iris_t *iris)
 {
     return iris->log.num_ranks;
+}
+
+/* Whether IRIS_TRACE asks for ranges in a profiler, and not for a file. */
+static inline bool iris_i_settings_mark(const struct iris_settings *settings)
+{
+    const char *value = settings->trace.text;
+
+    return strcmp(value, "nvtx") == 0 || strcmp(value, "roctx") == 0;
 }
 
 static inline const struct iris_settings *iris_i_settings(const iris_t *iris)

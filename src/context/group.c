@@ -75,7 +75,8 @@ iris_i_layout_sizes(const struct iris_settings *settings, int num_ranks)
             (sizes.own_bytes + IRIS_ALIGNMENT_MAX - 1) & -IRIS_ALIGNMENT_MAX;
         sizes.heap_bytes = round_up(sizes.heap_bytes) + sizes.own_bytes;
     }
-    if (settings->trace.text[0] != '\0') { /* the program loses no memory */
+    if (settings->trace.text[0] != '\0' &&
+        !iris_i_settings_mark(settings)) { /* the program loses no memory */
         sizes.heap_bytes += IRIS_TRACE_HEAP_BYTES;
     }
     return sizes;

@@ -462,6 +462,10 @@ static void begin_automatic(iris_t *iris)
     const char *file = iris_i_settings(iris)->trace.text;
     struct automatic *one;
 
+    if (iris_i_settings_mark(iris_i_settings(iris))) {
+        iris_i_trace_mark_calls(iris);
+        return;
+    }
     if (file[0] == '\0') {
         return;
     }

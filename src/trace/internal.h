@@ -117,20 +117,28 @@ struct iris_trace *iris_i_trace_of(const iris_t *iris, const char *call);
  * name. */
 const char *iris_i_trace_event_name(struct iris_trace *trace, int event,
                                     char text[IRIS_TRACE_NAME_BYTES]);
-/* The name of a call in the trace: "all_reduce 4096 f32". */
+/* The name of a call in the trace: "all_reduce 4096 f32". `kernel` takes the
+ * place of event->kernel. */
 #define IRIS_TRACE_CALL_BYTES 128
-void iris_i_trace_call_name(const struct iris_trace *trace,
-                            const struct iris_trace_call *call,
+void iris_i_trace_call_name(const iris_t *iris,
+                            const struct iris_host_event *event,
+                            const char *kernel,
                             char text[IRIS_TRACE_CALL_BYTES]);
 
 /* The rank whose memory a call accesses besides its own, also by a pointer of
  * iris_as_remote(); -1: none. */
-int iris_i_trace_target(const struct iris_trace *trace,
-                        const struct iris_trace_call *call);
+int iris_i_trace_target(const iris_t *iris,
+                        const struct iris_host_event *event);
 
 iris_status_t iris_i_trace_device(void *self,
                                   const struct iris_cpu_event *event);
 void iris_i_trace_host(void *self, const struct iris_host_event *event);
+
+/* Whether the event is of a stream's thread, which runs a command. */
+static inline bool iris_i_trace_is_command(const struct iris_host_event *event)
+{
+    return event->op >= IRIS_HOST_RUN_COPY && event->op != IRIS_HOST_FUSED;
+}
 
 /* ---- Columns ---- */
 
@@ -181,6 +189,12 @@ iris_status_t iris_i_trace_measure_ranks(struct iris_trace *trace, int first,
 int64_t iris_i_trace_device_ns(const struct iris_trace_clock *clock,
                                int64_t ticks);
 int64_t iris_i_trace_host_ns(const struct iris_trace_clock *clock, int64_t ns);
+
+/* ---- ranges.c ---- */
+
+/* Begins to mark the context's calls for a profiler: IRIS_TRACE is nvtx or
+ * roctx. A warning says why it cannot. */
+void iris_i_trace_mark_calls(iris_t *iris);
 
 /* ---- write.c ---- */
 

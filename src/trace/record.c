@@ -249,41 +249,39 @@ static int peer_at(const struct iris_heap *heap, const void *address)
     return rank == heap->log->rank ? -1 : rank;
 }
 
-int iris_i_trace_target(const struct iris_trace *trace,
-                        const struct iris_trace_call *call)
+int iris_i_trace_target(const iris_t *iris, const struct iris_host_event *event)
 {
-    const struct iris_heap *heap = iris_i_heap(trace->iris);
-    int rank = call->event.target_rank;
+    const struct iris_heap *heap = iris_i_heap(iris);
+    int rank = event->target_rank;
 
-    if (rank >= 0 || call->user != 0 ||
-        (call->event.op != IRIS_HOST_COPY && call->event.op != IRIS_HOST_SET)) {
+    if (rank >= 0 ||
+        (event->op != IRIS_HOST_COPY && event->op != IRIS_HOST_SET)) {
         return rank;
     }
-    rank = peer_at(heap, call->event.address);
-    return rank >= 0 || call->event.op == IRIS_HOST_SET
+    rank = peer_at(heap, event->address);
+    return rank >= 0 || event->op == IRIS_HOST_SET
                ? rank
-               : peer_at(heap, call->event.source);
+               : peer_at(heap, event->source);
 }
 
-static const char *copy_name(const struct iris_trace *trace,
-                             const struct iris_trace_call *call)
+static const char *copy_name(const iris_t *iris,
+                             const struct iris_host_event *event)
 {
-    int target = iris_i_trace_target(trace, call);
+    int target = iris_i_trace_target(iris, event);
 
-    if (target < 0 || target == iris_i_rank(trace->iris)) {
+    if (target < 0 || target == iris_i_rank(iris)) {
         return "host copy";
     }
-    return peer_at(iris_i_heap(trace->iris), call->event.address) >= 0
-               ? "put on stream"
-               : "get on stream";
+    return peer_at(iris_i_heap(iris), event->address) >= 0 ? "put on stream"
+                                                           : "get on stream";
 }
 
-static const char *plain_name(const struct iris_trace *trace,
-                              const struct iris_trace_call *call)
+static const char *plain_name(const iris_t *iris,
+                              const struct iris_host_event *event)
 {
-    switch (call->event.op) {
+    switch (event->op) {
     case IRIS_HOST_COPY:
-        return copy_name(trace, call);
+        return copy_name(iris, event);
     case IRIS_HOST_SET:
         return "host set";
     case IRIS_HOST_SIGNAL:
@@ -291,23 +289,21 @@ static const char *plain_name(const struct iris_trace *trace,
     case IRIS_HOST_WAIT:
         return "wait on stream";
     case IRIS_HOST_BARRIER:
-        return call->event.stream != NULL ? "device barrier" : "host barrier";
+        return event->stream != NULL ? "device barrier" : "host barrier";
     case IRIS_HOST_BROADCAST:
         return "host broadcast";
     default:
-        return iris_i_host_op_name((int)call->event.op);
+        return iris_i_host_op_name((int)event->op);
     }
 }
 
 /* Names chosen by a program may have any length. */
-void iris_i_trace_call_name(const struct iris_trace *trace,
-                            const struct iris_trace_call *call,
+void iris_i_trace_call_name(const iris_t *iris,
+                            const struct iris_host_event *event,
+                            const char *kernel,
                             char text[IRIS_TRACE_CALL_BYTES])
 {
-    const char *kernel =
-        call->kernel == 0 ? "" : trace->kernels[call->kernel - 1];
-
-    switch (call->event.op) {
+    switch (event->op) {
     case IRIS_HOST_KERNEL:
         snprintf(text, IRIS_TRACE_CALL_BYTES, "%.100s", kernel);
         break;
@@ -322,10 +318,10 @@ void iris_i_trace_call_name(const struct iris_trace *trace,
         kernel += strncmp(kernel, "iris_", 5) == 0 ? 5 : 0;
         kernel += strncmp(kernel, "ccl_", 4) == 0 ? 4 : 0;
         snprintf(text, IRIS_TRACE_CALL_BYTES, "%.60s %zu %.20s", kernel,
-                 call->event.count, call->event.type);
+                 event->count, event->type);
         break;
     default:
-        snprintf(text, IRIS_TRACE_CALL_BYTES, "%s", plain_name(trace, call));
+        snprintf(text, IRIS_TRACE_CALL_BYTES, "%s", plain_name(iris, event));
     }
 }
 
@@ -850,7 +846,7 @@ void iris_i_trace_host(void *self, const struct iris_host_event *event)
     struct open open = {.id = event->id, .is_call = true};
     struct iris_trace_call *call;
 
-    if (event->op >= IRIS_HOST_RUN_COPY && event->op != IRIS_HOST_FUSED) {
+    if (iris_i_trace_is_command(event)) {
         return;
     }
     if (!event->after) {

@@ -609,6 +609,17 @@ static void write_text(struct iris_writer *writer, const char *name,
     }
 }
 
+static void name_call(const struct iris_writer *writer,
+                      const struct iris_trace_call *call,
+                      char text[IRIS_TRACE_CALL_BYTES])
+{
+    const struct iris_trace *trace = writer->trace;
+
+    iris_i_trace_call_name(
+        trace->iris, &call->event,
+        call->kernel == 0 ? "" : trace->kernels[call->kernel - 1], text);
+}
+
 /* The public call that launched the kernel, if it was not the program. */
 static void write_outer(struct iris_writer *writer,
                         const struct iris_trace_call *run)
@@ -618,7 +629,7 @@ static void write_outer(struct iris_writer *writer,
 
     if (launch != NULL && launch->outer != 0) {
         outer = &writer->trace->calls[launch->outer - 1];
-        iris_i_trace_call_name(writer->trace, outer, text);
+        name_call(writer, outer, text);
         iris_i_out_print(writer->out, ",\"call\":%llu,\"call_name\":",
                          (unsigned long long)outer->event.id);
         put_string(writer->out, text);
@@ -629,7 +640,7 @@ static void write_call_args(struct iris_writer *writer,
                             const struct iris_trace_call *call)
 {
     const struct iris_host_event *event = &call->event;
-    int target = iris_i_trace_target(writer->trace, call);
+    int target = iris_i_trace_target(writer->trace->iris, &call->event);
 
     iris_i_out_print(writer->out, ",\"args\":{\"id\":%llu,\"status\":%d",
                      (unsigned long long)event->id, (int)event->status);
@@ -667,7 +678,7 @@ static void write_call_name(struct iris_writer *writer,
     char own[IRIS_TRACE_NAME_BYTES], text[IRIS_TRACE_CALL_BYTES];
 
     if (call->user == 0) {
-        iris_i_trace_call_name(writer->trace, call, text);
+        name_call(writer, call, text);
     }
     iris_i_out_print(writer->out, "{\"name\":");
     put_string(writer->out,
@@ -699,7 +710,8 @@ static void write_call(struct iris_writer *writer,
         write_arrow(writer, call);
     }
     if (call->event.op == IRIS_HOST_COPY && call->user == 0) {
-        count_bytes(writer, iris_i_trace_target(writer->trace, call),
+        count_bytes(writer,
+                    iris_i_trace_target(writer->trace->iris, &call->event),
                     call->event.bytes, begin);
     }
 }
