@@ -14,6 +14,7 @@
 #ifndef IRIS_I_IMAGE /* the checker is the simulation's: no kernels for GPUs */
 #include "check/bugs_collectives.h"
 #include "check/bugs_common.h"
+#include "check/bugs_epochs.h"
 #include "check/bugs_flags.h"
 #include "check/bugs_hosts.h"
 #include "check/bugs_order.h"
@@ -46,8 +47,9 @@ static const struct bug bugs[] = {
         BUGS_HOSTS(HOST_ROW) BUGS_PUBLISHED(KERNEL_ROW)
             BUGS_PUBLISHED_HOSTS(HOST_ROW) BUGS_RMA(HOST_ROW)
                 BUGS_RMA_MEMORY(HOST_ROW) BUGS_COLLECTIVES(HOST_ROW)
-                    BUGS_RMA_ROUNDS(HOST_ROW) BUGS_COMMON(COMMON_ROW)
-                        BUGS_COMMON_HOSTS(COMMON_HOST_ROW)};
+                    BUGS_RMA_ROUNDS(HOST_ROW) BUGS_EPOCHS(HOST_ROW)
+                        BUGS_COMMON(COMMON_ROW)
+                            BUGS_COMMON_HOSTS(COMMON_HOST_ROW)};
 #define NUM_BUGS ((int)(sizeof bugs / sizeof *bugs))
 
 IRIS_KERNEL(show_bug, struct bug_args)
@@ -147,7 +149,7 @@ static int has_line(int line)
 {
     static const char *const files[] = {
         "flags",      "hosts",      "order",       "places", "published", "rma",
-        "rma_memory", "rma_rounds", "collectives", "common", NULL};
+        "rma_memory", "rma_rounds", "collectives", "common", "epochs",    NULL};
     char text[64];
     int is_there = line == 0;
 
