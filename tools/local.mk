@@ -5,7 +5,7 @@ iris_SOURCES = %D%/check.c %D%/command.c %D%/info.c %D%/iris.c %D%/iris.h %D%/pr
 	%D%/probe_kernels.h %D%/replay.c %D%/replay.h %D%/replay_table.c %D%/run.c \
 	%D%/sim.c %D%/sim.h %D%/sim_collective.c %D%/sim_fit.c %D%/sim_messages.c \
 	%D%/sim_run.c %D%/sim_schedule.c %D%/top.c \
-	%D%/trace.c %D%/trace.h %D%/trace_barriers.c %D%/trace_places.c %D%/trace_report.c
+	%D%/trace.c %D%/trace.h %D%/trace_barriers.c %D%/trace_order.c %D%/trace_places.c %D%/trace_report.c
 # Their kernels are compiled by iriscc.
 tool_kernels = %D%/probe
 EXTRA_DIST += %D%/probe-all.sh %D%/trace_page.html

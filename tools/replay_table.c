@@ -143,43 +143,64 @@ static void set_columns(struct table *rows)
 
 /* ---- The writes that reads saw ---- */
 
-/* A read at row `at` sees the write at row `from`. So its column has now also
- * seen the earlier writes that it missed. */
-static void see_write(struct table *rows, size_t at, size_t from)
+/* A read at row `at` sees the last of these writes. So its column has now also seen
+ * those of them that it missed. */
+static void see_writes(struct table *rows, size_t at, const size_t *writes,
+                       size_t count)
 {
-    for (size_t i = 0; i <= from && i < at; i++) {
-        struct row *row = &rows->rows[i];
+    for (size_t i = 0; i < count; i++) {
+        struct row *row = &rows->rows[writes[i]];
 
         if (row->late != NEVER && row->seen == NEVER &&
-            rows->rows[row->late].column == rows->rows[at].column &&
-            have_overlap(row->op, rows->rows[at].op)) {
+            rows->rows[row->late].column == rows->rows[at].column) {
             row->seen = at;
         }
     }
 }
 
+/* The rows above `at` that wrote to its memory, in the order in which all see them:
+ * a write may come before ones that ran earlier. Returns their number. */
+static size_t order_writes(const struct table *rows, size_t at, size_t *writes)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < at; i++) {
+        const struct replay_op *op = rows->rows[i].op;
+        size_t behind = op->reads ? 0 : op->behind;
+
+        if (op->writes && have_overlap(op, rows->rows[at].op)) {
+            behind = behind < count ? behind : count;
+            memmove(&writes[count - behind + 1], &writes[count - behind],
+                    behind * sizeof *writes);
+            writes[count - behind] = i;
+            count++;
+        }
+    }
+    return count;
+}
+
 static void trace_read(struct table *rows, size_t at)
 {
     struct row *row = &rows->rows[at];
-    unsigned behind = row->op->behind;
+    size_t *writes = replay_alloc(NULL, (at + 1) * sizeof *writes);
+    size_t count = order_writes(rows, at, writes), behind = row->op->behind;
 
-    for (size_t i = at; i-- > 0;) {
-        struct row *write = &rows->rows[i];
+    behind = behind < count ? behind : count;
+    for (size_t i = count; i-- > count - behind;) {
+        struct row *write = &rows->rows[writes[i]];
 
-        if (!write->op->writes || !have_overlap(write->op, row->op)) {
-            continue;
-        }
-        if (behind == 0) {
-            row->from = write->column == row->column ? NEVER : i;
-            see_write(rows, at, i);
-            return;
-        }
-        behind--;
-        row->missed = i;
+        row->missed = writes[i];
         if (write->late == NEVER) {
             write->late = at;
         }
     }
+    if (behind < count) {
+        size_t from = writes[count - behind - 1];
+
+        row->from = rows->rows[from].column == row->column ? NEVER : from;
+        see_writes(rows, at, writes, count - behind);
+    }
+    free(writes);
 }
 
 /* ---- Rows ---- */
@@ -423,6 +444,11 @@ static void add_remark(const struct table *rows, const struct row *row,
                  row->missed + 1);
     } else if (row->from != NEVER) {
         snprintf(text + at, bytes - at, "; from line %zu", row->from + 1);
+    }
+    at = strlen(text);
+    if (!row->op->reads && row->op->behind != 0) {
+        snprintf(text + at, bytes - at, "; it comes before %u write%s above",
+                 row->op->behind, row->op->behind == 1 ? "" : "s");
     }
     at = strlen(text);
     if (row->count > 1) {

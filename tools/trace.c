@@ -729,7 +729,8 @@ int tool_trace(int argc, char **argv)
         .options = rows,
         .parser = parse_trace,
         .args_doc = "summary TRACE...\nresolve [FILE]\nmerge -o OUT TRACE...\n"
-                    "diff TRACE TRACE\nreport -o OUT.html TRACE...",
+                    "diff TRACE TRACE\nreport -o OUT.html TRACE...\n"
+                    "order TRACE...",
         .doc =
             "Reads traces of Iris programs, also compressed ones.\n\n"
             "summary: operations, bytes, times, kernels, bytes from rank to "
@@ -741,9 +742,12 @@ int tool_trace(int argc, char **argv)
             "to waits.\n"
             "diff: operations that take longer in the second trace.\n"
             "report: a page with a timeline, arrows from launches and "
-            "signals, the matrix and the longest waits.\v"
-            "Exit status: 0; 1 if a file cannot be read or written; 2 for a "
-            "wrong command line.",
+            "signals, the matrix and the longest waits.\n"
+            "order: accesses of kernels that nothing orders; "
+            "docs/checking.md.\v"
+            "Exit status: 0; 1 if a file cannot be read or written, or there "
+            "are "
+            "accesses without order; 2 for a wrong command line.",
     };
     static const struct tool_part parts[] = {
         {"summary", summarize_traces, 1, 4096},
@@ -751,6 +755,7 @@ int tool_trace(int argc, char **argv)
         {"merge", merge_traces, 1, 4096},
         {"diff", compare_traces, 2, 2},
         {"report", trace_report, 1, 4096},
+        {"order", trace_order, 1, 4096},
         {0},
     };
 

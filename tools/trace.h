@@ -24,6 +24,7 @@ extern struct trace_options trace_options;
 /* Return the exit status. */
 int trace_resolve(char **files, int num_files);
 int trace_report(char **files, int num_files);
+int trace_order(char **files, int num_files);
 
 /* ---- Memory ---- */
 

@@ -2,7 +2,7 @@
  *
  * Calls that order the threads of a host, of programs compiled by `iriscc --check`:
  * the program's definitions of these functions take the place of those of the C
- * library and of libgomp, tell the race checker, and call the originals.
+ * library, of libgomp and of libomp, tell the race checker, and call the originals.
  *
  * A call by libiris itself goes through untold. The threads that the program's own
  * code creates, and those of a parallel region, have a begin and an end. A call
@@ -20,7 +20,9 @@
 #include <errno.h>
 #include <limits.h>
 #include <link.h>
+#include <stdarg.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,19 +142,21 @@ struct team {
     char turns;
 };
 static _Thread_local struct team *team;
+static _Thread_local unsigned
+    num_serial; /* libomp's regions of this thread alone */
 
 extern int omp_get_num_threads(void) __attribute__((weak));
 
 static void arrive_team(void)
 {
-    if (team != NULL && omp_get_num_threads != NULL) {
+    if (team != NULL && num_serial == 0 && omp_get_num_threads != NULL) {
         iris_cpu_order(IRIS_CPU_ARRIVE, team, (unsigned)omp_get_num_threads());
     }
 }
 
 static void leave_team(void)
 {
-    if (team != NULL) {
+    if (team != NULL && num_serial == 0) {
         tell_edge(IRIS_CPU_ACQUIRE, team);
         tell_edge(IRIS_CPU_ACQUIRE, &team->tasks);
     }
@@ -262,6 +266,32 @@ static void leave_team(void)
     X(GOMP_parallel_start, MERGE, NOTHING)              \
     X(GOMP_parallel_reductions, MERGE, NOTHING)
 
+/* libomp's calls, which clang makes, begin with the place in the code and the
+ * thread's number. A lock of a reduction may be the runtime's own order. */
+#define LOCK ((const void *)a2)
+#define REDUCTION ((const void *)a6)
+#define CALLS_OF_LIBOMP(X)                                                    \
+    X(__kmpc_critical, NOTHING, ACQUIRE(LOCK))                                \
+    X(__kmpc_critical_with_hint, NOTHING, ACQUIRE(LOCK))                      \
+    X(__kmpc_end_critical, RELEASE(LOCK), NOTHING)                            \
+    X(__kmpc_ordered, NOTHING, ACQUIRE(TEAM_TURNS))                           \
+    X(__kmpc_end_ordered, RELEASE(TEAM_TURNS), NOTHING)                       \
+    X(__kmpc_barrier, arrive_team(), leave_team())                            \
+    X(__kmpc_reduce, RELEASE(REDUCTION), ACQUIRE(REDUCTION))                  \
+    X(__kmpc_reduce_nowait, RELEASE(REDUCTION), ACQUIRE(REDUCTION))           \
+    X(__kmpc_end_reduce, (RELEASE(LOCK), arrive_team()), leave_team())        \
+    X(__kmpc_end_reduce_nowait, RELEASE(LOCK), NOTHING)                       \
+    X(__kmpc_serialized_parallel, num_serial++, NOTHING)                      \
+    X(__kmpc_end_serialized_parallel, NOTHING, num_serial -= num_serial != 0) \
+    X(__kmpc_copyprivate, NOTHING, ACQUIRE_ALL)                               \
+    X(__kmpc_doacross_wait, NOTHING, ACQUIRE_ALL)                             \
+    X(__kmpc_omp_task_alloc, MERGE, NOTHING)                                  \
+    X(__kmpc_omp_target_task_alloc, MERGE, NOTHING)                           \
+    X(__kmpc_cancel, MERGE, NOTHING)                                          \
+    X(__kmpc_cancel_barrier, MERGE, NOTHING)                                  \
+    X(__kmpc_fork_teams, MERGE, NOTHING)                                      \
+    X(__kmpc_fork_call_if, MERGE, NOTHING)
+
 /* Expands to the program's pthread_mutex_lock() and others. */
 #define INTERPOSE(name, before, after)                                     \
     long iris_i_call_##name(PARAMS) __asm__(#name);                        \
@@ -284,6 +314,7 @@ static void leave_team(void)
 #define INTERPOSE_WAIT(name) INTERPOSE(name, NOTHING, ACQUIRE_ALL)
 CALLS_OF_THREADS(INTERPOSE)
 CALLS_OF_OPENMP(INTERPOSE)
+CALLS_OF_LIBOMP(INTERPOSE)
 CALLS_THAT_WAIT(INTERPOSE_WAIT)
 #undef INTERPOSE
 #undef INTERPOSE_WAIT
@@ -460,6 +491,61 @@ FORK(GOMP_parallel_loop_nonmonotonic_guided)
 FORK(GOMP_parallel_loop_nonmonotonic_runtime)
 FORK(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
 #undef FORK
+
+/* libomp calls the function with the addresses of two numbers of the thread and the
+ * arguments that the program passed; run_forked() with the team in their place. */
+#define MOST_FORKED 64
+struct forked {
+    struct team team;
+    void (*run)(int *thread, int *bound, ...);
+    void *args[MOST_FORKED];
+};
+
+static void run_forked(int *thread, int *bound, struct forked *own)
+{
+    struct team *outer = team;
+    unsigned serial = num_serial;
+    void **a = own->args;
+    struct iris_cpu_thread before =
+        enter_sequence(&own->team.creator, &own->team);
+
+    team = &own->team;
+    num_serial = 0;
+#define FOUR(i) a[i], a[i + 1], a[i + 2], a[i + 3]
+#define SIXTEEN(i) FOUR(i), FOUR(i + 4), FOUR(i + 8), FOUR(i + 12)
+    own->run(thread, bound, SIXTEEN(0), SIXTEEN(16), SIXTEEN(32), SIXTEEN(48));
+    num_serial = serial;
+    team = outer;
+    leave_sequence(&before, &own->team.end);
+}
+
+void iris_i_call_fork(void *place, int count, void *run,
+                      ...) __asm__("__kmpc_fork_call");
+__attribute__((visibility("default"))) void
+iris_i_call_fork(void *place, int count, void *run, ...)
+{
+    static _Atomic call_t real;
+    call_t call = find_real(&real, "__kmpc_fork_call");
+    struct forked own = {.run = (void (*)(int *, int *, ...))(long)run};
+    va_list args;
+
+    if (count > MOST_FORKED) {
+        fprintf(stderr,
+                "iriscc --check: a parallel region shares %d variables, and %d "
+                "are possible; put them into a struct\n",
+                count, MOST_FORKED);
+        abort();
+    }
+    va_start(args, run);
+    for (int i = 0; i < count; i++) {
+        own.args[i] = va_arg(args, void *);
+    }
+    va_end(args);
+    begin_team(&own.team, 0, 0);
+    ((void (*)(void *, int, void *, ...))(long)call)(place, 1,
+                                                     (void *)run_forked, &own);
+    end_team(&own.team);
+}
 
 /* Of GOMP_task(). */
 #define TASK_DEPENDS 8

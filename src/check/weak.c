@@ -7,12 +7,15 @@
  * while the running workgroup's operation lasts, and `self.sides` keep the
  * newest one. The schedule's lock guards the model and the machine.
  *
- * Words of 8 bytes keep their latest writes in the order of their execution, and
- * looks: the time of the newest write that a lane has seen. A read may see any
- * write that is not older than the newest write, or look, that happens before it.
+ * Words of 8 bytes keep their latest writes in one order, and looks: the time of
+ * the newest write that a lane has seen. A write takes a place behind all writes
+ * and looks that happen before it; those behind it may have run earlier. A read
+ * may see any write that is not older than the newest write, or look, that happens
+ * before it.
  * Writes that all lanes see are dropped, so a word's base is the value before all
  * writes that it keeps. Under IRIS_CHECK=race with a seed there is only the
- * schedule: reads return the newest values.
+ * schedule: reads return the newest values, and a series of plain accesses is one
+ * step, since only a race could tell.
  */
 #include "config.h"
 
@@ -25,6 +28,10 @@
 #include <unistd.h>
 
 #define WORD_BYTES 8
+
+/* The time that an access takes. A write that is put between two others has a time
+ * between theirs. */
+#define STEP ((uint64_t)1 << 20)
 
 /* All lanes see a write after this number of accesses. */
 #define AGE 200
@@ -39,6 +46,7 @@ struct weak_write {
     uint32_t clock;
     uint32_t lane;
     bool atomic;
+    bool update; /* no other write comes between it and the one that it read */
     iris_scope_t scope;
     struct iris_order_release release; /* an atomic write has one */
 };
@@ -64,9 +72,9 @@ struct weak_cell {
 struct iris_weak_machine {
     struct iris_weak_schedule *schedule;
     struct iris_order order; /* its cells are struct weak_cell */
-    uint64_t now;            /* number of accesses so far */
-    uint64_t age; /* a write is old after this number of accesses; 0: never */
-    uint64_t flushed; /* all writes up to this time are old */
+    uint64_t now;            /* number of accesses so far, times STEP */
+    uint64_t age;            /* a write is old after this time; 0: never */
+    uint64_t flushed;        /* all writes up to this time are old */
     struct weak_cell *used;
     int users; /* under the schedule's lock */
 };
@@ -285,8 +293,8 @@ static bool must_see(const struct iris_weak_machine *machine,
 }
 
 /* An answer from 0 to count - 1; 0 is the newest. */
-static unsigned decide_read(const struct iris_weak_machine *machine,
-                            unsigned count)
+static unsigned decide_place(const struct iris_weak_machine *machine,
+                             unsigned count)
 {
     const struct iris_weak_question question = {.choice = IRIS_WEAK_READ,
                                                 .who =
@@ -324,7 +332,7 @@ static void choose_state(struct iris_weak_machine *machine,
             later = 0;
         }
     }
-    choice->behind = later == 0 ? 0 : decide_read(machine, later + 1);
+    choice->behind = later == 0 ? 0 : decide_place(machine, later + 1);
     for (unsigned i = 0; i < cell->num_writes && later > choice->behind; i++) {
         if (cell->writes[i].time > time &&
             (cell->writes[i].mask & choice->mask) != 0) {
@@ -344,7 +352,7 @@ static void look_at(struct iris_weak_machine *machine, uint32_t lane,
 {
     struct part part = {0};
 
-    machine->now++;
+    machine->now += STEP;
     iris_i_order_tick(&machine->order, lane);
     while (next_part(machine, range, &part)) {
         struct weak_cell *cell = part.cell;
@@ -425,32 +433,92 @@ static void acquire_word(struct iris_weak_machine *machine,
     }
 }
 
-/* After a write. */
-static void write_range(struct iris_weak_machine *machine,
-                        const struct iris_order_range *range,
-                        const struct weak_how *how, const void *written)
+/* A place for a new write that is no update: the number of the word's writes that
+ * come behind it. It is directly before a write to the same bytes, or the newest. */
+static unsigned choose_place(const struct iris_weak_machine *machine,
+                             const struct weak_how *how,
+                             const struct weak_cell *cell, uint64_t mask)
+{
+    uint64_t oldest = find_oldest(machine, how->op.lane, cell, mask);
+    unsigned count = cell->num_writes, places[AGE + 1] = {0}, n = 1;
+
+    for (unsigned later = 1; later <= count && n <= AGE; later++) {
+        const struct weak_write *write = &cell->writes[count - later];
+
+        if (write->time <= oldest) {
+            break;
+        }
+        if ((write->mask & mask) != 0 && !write->update) {
+            places[n++] = later;
+        }
+    }
+    return n == 1 ? 0 : places[decide_place(machine, n)];
+}
+
+/* Puts a write into the word's order, and returns it. Without time between two
+ * others it becomes the newest. */
+static struct weak_write *insert_write(const struct iris_weak_machine *machine,
+                                       struct weak_cell *cell, unsigned later)
+{
+    unsigned at = cell->num_writes - later;
+    uint64_t before = at == 0 ? 0 : cell->writes[at - 1].time;
+    uint64_t time = machine->now;
+
+    if (later != 0) {
+        time = before + (cell->writes[at].time - before) / 2;
+    }
+    if (later != 0 && time == before) {
+        at = cell->num_writes;
+        time = machine->now;
+    }
+    memmove(&cell->writes[at + 1], &cell->writes[at],
+            (cell->num_writes - at) * sizeof *cell->writes);
+    cell->num_writes++;
+    cell->writes[at] = (struct weak_write){.time = time};
+    return &cell->writes[at];
+}
+
+static unsigned count_behind(const struct weak_cell *cell,
+                             const struct weak_write *write)
+{
+    unsigned count = 0;
+
+    for (const struct weak_write *one = write + 1;
+         one < cell->writes + cell->num_writes; one++) {
+        count += (one->mask & write->mask) != 0;
+    }
+    return count;
+}
+
+/* After a write, which is in memory; memory gets the newest value. Returns the
+ * largest number of writes that come behind it, of its words. */
+static unsigned write_range(struct iris_weak_machine *machine,
+                            const struct iris_order_range *range,
+                            const struct weak_how *how, char *memory)
 {
     struct part part = {0};
+    unsigned most = 0;
 
     while (next_part(machine, range, &part)) {
         struct weak_cell *cell = part.cell;
         const struct weak_write *before;
         struct weak_write *write;
+        unsigned later;
+        uint64_t value;
 
         if (!reserve_cell(machine, cell)) {
             continue;
         }
         before = how->update ? find_seen(cell, how->op.lane, part.mask) : NULL;
-        write = &cell->writes[cell->num_writes++];
-        *write = (struct weak_write){
-            .time = machine->now,
-            .value = load_part(&part, written),
-            .mask = part.mask,
-            .clock = iris_i_order_now(&machine->order, how->op.lane),
-            .lane = how->op.lane,
-            .atomic = how->atomic,
-            .scope = how->op.scope,
-        };
+        later = how->update ? 0 : choose_place(machine, how, cell, part.mask);
+        write = insert_write(machine, cell, later);
+        write->value = load_part(&part, memory);
+        write->mask = part.mask;
+        write->clock = iris_i_order_now(&machine->order, how->op.lane);
+        write->lane = how->op.lane;
+        write->atomic = how->atomic;
+        write->update = how->update;
+        write->scope = how->op.scope;
         if (how->atomic) {
             iris_i_order_release(&machine->order, &how->op, &write->release);
         }
@@ -458,7 +526,12 @@ static void write_range(struct iris_weak_machine *machine,
             iris_i_order_continue(&machine->order, &how->op, &write->release,
                                   &before->release);
         }
+        value = get_value(cell, UINT64_MAX);
+        memcpy(memory + part.at, (char *)&value + part.within, part.bytes);
+        later = count_behind(cell, write);
+        most = most > later ? most : later;
     }
+    return most;
 }
 
 /* ---- Memory ---- */
@@ -591,7 +664,8 @@ static void print_value(FILE *record, const char *word, bool is_there,
  * for a fence. */
 static void note_deed(const struct iris_weak *weak,
                       const struct iris_cpu_event *event,
-                      const struct side *side, bool reads, bool writes)
+                      const struct side *side, bool reads, bool writes,
+                      uint64_t written)
 {
     const struct iris_order_range range =
         side != NULL ? side->range : (struct iris_order_range){.rank = -1};
@@ -617,25 +691,29 @@ static void note_deed(const struct iris_weak *weak,
     print_value(record, "read", reads,
                 !reads || !has_two_sides(event) ? event->seen
                                                 : read_value(side));
-    print_value(record, "wrote", writes, writes ? read_value(side) : 0);
-    fprintf(record, "\told %u\t%s\t%s\t0x%llx\t%s\n", reads ? self.behind : 0,
-            text, place, (unsigned long long)site.source.offsets[0],
-            site.source.file);
+    print_value(record, "wrote", writes, written);
+    fprintf(record, "\told %u\t%s\t%s\t0x%llx\t%s\n",
+            side != NULL ? self.behind : 0, text, place,
+            (unsigned long long)site.source.offsets[0], site.source.file);
 }
 
 static void end_write(struct iris_weak *weak,
                       const struct iris_cpu_event *event, struct side *side,
                       const struct weak_how *how)
 {
+    uint64_t written = read_value(side);
+    unsigned behind = 0;
+
     free(side->newest); /* the written value is newer */
     side->newest = NULL;
     if (how->update && !weak->newest) {
         acquire_word(weak->machine, &side->range, how);
     }
     if (!weak->newest) {
-        write_range(weak->machine, &side->range, how, side->memory);
+        behind = write_range(weak->machine, &side->range, how, side->memory);
     }
-    note_deed(weak, event, side, how->update, true);
+    self.behind = how->update ? self.behind : behind;
+    note_deed(weak, event, side, how->update, true, written);
 }
 
 /* The write may overlap the bytes that were read. */
@@ -669,7 +747,7 @@ static void end_access(struct iris_weak *weak,
         if (event->write) {
             end_both(weak, event);
         } else if (side->range.bytes != 0) {
-            note_deed(weak, event, side, true, false);
+            note_deed(weak, event, side, true, false, 0);
         }
         return;
     }
@@ -690,7 +768,7 @@ static void end_access(struct iris_weak *weak,
         if (!weak->newest) {
             acquire_word(weak->machine, &word, &how);
         }
-        note_deed(weak, event, side, true, false);
+        note_deed(weak, event, side, true, false, 0);
     }
 }
 
@@ -699,10 +777,10 @@ static void pass_fence(struct iris_weak *weak,
 {
     const struct weak_how how = find_how(event);
 
-    weak->machine->now++;
+    weak->machine->now += STEP;
     iris_i_order_tick(&weak->machine->order, self.lane);
     iris_i_order_fence(&weak->machine->order, &how.op);
-    note_deed(weak, event, NULL, false, false);
+    note_deed(weak, event, NULL, false, false, 0);
 }
 
 static void end_plain_access(struct iris_weak *weak)
@@ -715,12 +793,32 @@ static void end_plain_access(struct iris_weak *weak)
     }
 }
 
+/* A plain access under IRIS_CHECK=race, or several to consecutive elements. */
+static void note_plain(const struct iris_weak *weak,
+                       const struct iris_cpu_event *event)
+{
+    struct side *side = &self.sides[event->write != 0];
+    struct iris_cpu_event seen = *event;
+
+    if (iris_i_weak_choices(weak->machine->schedule)->record == NULL) {
+        return;
+    }
+    *side = find_side(weak, event);
+    seen.seen = read_value(side);
+    if (side->range.bytes != 0) {
+        note_deed(weak, &seen, side, !event->write, event->write,
+                  has_two_sides(event) ? read_value(&self.sides[0])
+                                       : event->value);
+    }
+}
+
 static iris_status_t observe_kernel(void *arg,
                                     const struct iris_cpu_event *event)
 {
     struct iris_weak *weak = arg;
     struct iris_weak_schedule *schedule = weak->machine->schedule;
     bool is_access = event->op < IRIS_OP_OWN || event->op == IRIS_OP_WAIT;
+    bool is_whole = weak->newest && iris_d_is_plain(event);
 
     if (self.slot == NULL) {
         return IRIS_OK;
@@ -731,8 +829,12 @@ static iris_status_t observe_kernel(void *arg,
         self.id = event->id;
         iris_i_weak_yield(schedule, self.slot, false);
     }
-    iris_i_weak_enter_operation(self.slot, !event->after);
-    if (!self.is_own && is_access && event->op != IRIS_OP_FENCE) {
+    iris_i_weak_enter_operation(self.slot, !event->after && !is_whole);
+    if (is_whole) {
+        if (!self.is_own && !event->after) {
+            note_plain(weak, event);
+        }
+    } else if (!self.is_own && is_access && event->op != IRIS_OP_FENCE) {
         (event->after ? end_access : begin_access)(weak, event);
     } else if (!self.is_own && is_access && !event->after) {
         pass_fence(weak, event);
@@ -896,7 +998,8 @@ static iris_status_t make_machine(const struct iris_check_params *params,
         return status;
     }
     /* With an age, an explorer's step would depend on all others. */
-    machine->age = iris_i_weak_choices(machine->schedule)->explores ? 0 : AGE;
+    machine->age =
+        iris_i_weak_choices(machine->schedule)->explores ? 0 : AGE * STEP;
     machine->users = params->heap->log->num_ranks;
     *machine_p = machine;
     return IRIS_OK;
@@ -952,6 +1055,7 @@ iris_status_t iris_i_weak_create(const struct iris_check_params *params,
     iris_i_order_open_host(&weak->host, &weak->machine->order, params);
     iris_i_weak_unlock(weak->machine->schedule);
     weak->observer.device = observe_kernel;
+    weak->observer.takes_series = newest;
     weak->observer.host = watch_host;
     weak->observer.turn = take_turn;
     weak->observer.self = weak;

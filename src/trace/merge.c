@@ -103,6 +103,7 @@ static const struct iris_json_field arg_fields[] = {
     EVENT("value", value, iris_i_json_set_number),
     EVENT("signal", signal, iris_i_json_set_number),
     EVENT("held", held, iris_i_json_set_number),
+    EVENT("atomic", atomic, iris_i_json_set_number),
     EVENT("launch", launch, iris_i_json_set_number),
     EVENT("id", id, iris_i_json_set_number),
     EVENT("stream", stream, iris_i_json_set_number),

@@ -591,7 +591,9 @@ static bool is_recorded(const struct iris_cpu_event *event)
 static uint64_t pack_event(const struct iris_cpu_event *event)
 {
     return (uint64_t)event->op | (event->write ? IRIS_D_WRITE : 0) |
-           (event->held ? IRIS_D_HELD : 0) | (uint64_t)(event->sem & 15) << 16 |
+           (event->held ? IRIS_D_HELD : 0) |
+           (event->atomic ? IRIS_D_ATOMIC : 0) |
+           (uint64_t)(event->sem & 15) << 16 |
            (uint64_t)(event->scope & 15) << 20 |
            (uint64_t)(event->cmp & 15) << 24 |
            (uint64_t)event->bytes << IRIS_D_BYTES_SHIFT;

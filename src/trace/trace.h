@@ -138,6 +138,7 @@ struct iris_event {
     uint64_t value;
     int signal; /* others may wait for the written word */
     int held;   /* a wait whose comparison held */
+    int atomic;
     uint64_t launch;
     uint64_t id, stream; /* id of a call or a kernel's run */
     char kernel[64];

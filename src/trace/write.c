@@ -801,9 +801,11 @@ static void write_own_event(struct iris_writer *writer, const int64_t *row,
         iris_i_out_print(writer->out, ",\"offset\":%llu",
                          (unsigned long long)offset);
     }
-    if (is_signal(what) || (what & IRIS_D_HELD) != 0) {
-        iris_i_out_print(writer->out, ",\"%s\":1,\"value\":\"0x%llx\"",
-                         is_signal(what) ? "signal" : "held",
+    if ((what & (IRIS_D_ATOMIC | IRIS_D_HELD)) != 0) {
+        iris_i_out_print(writer->out, "%s,\"atomic\":1,\"value\":\"0x%llx\"",
+                         is_signal(what)             ? ",\"signal\":1"
+                         : (what & IRIS_D_HELD) != 0 ? ",\"held\":1"
+                                                     : "",
                          (unsigned long long)row[IRIS_TRACE_VALUE]);
     }
     if (note->lanes > 1) {

@@ -14,6 +14,7 @@
 #ifndef IRIS_I_IMAGE /* the checker is the simulation's: no kernels for GPUs */
 #include "check/bugs_collectives.h"
 #include "check/bugs_common.h"
+#include "check/bugs_epochs.h"
 #include "check/bugs_flags.h"
 #include "check/bugs_hosts.h"
 #include "check/bugs_order.h"
@@ -46,8 +47,9 @@ static const struct bug bugs[] = {
         BUGS_HOSTS(HOST_ROW) BUGS_PUBLISHED(KERNEL_ROW)
             BUGS_PUBLISHED_HOSTS(HOST_ROW) BUGS_RMA(HOST_ROW)
                 BUGS_RMA_MEMORY(HOST_ROW) BUGS_COLLECTIVES(HOST_ROW)
-                    BUGS_RMA_ROUNDS(HOST_ROW) BUGS_COMMON(COMMON_ROW)
-                        BUGS_COMMON_HOSTS(COMMON_HOST_ROW)};
+                    BUGS_RMA_ROUNDS(HOST_ROW) BUGS_EPOCHS(HOST_ROW)
+                        BUGS_COMMON(COMMON_ROW)
+                            BUGS_COMMON_HOSTS(COMMON_HOST_ROW)};
 #define NUM_BUGS ((int)(sizeof bugs / sizeof *bugs))
 
 IRIS_KERNEL(show_bug, struct bug_args)
@@ -108,6 +110,18 @@ static void read_found(char *path)
     assert_int_equal(unlink(path), 0);
 }
 
+/* The exit status of the command, whose output is found. */
+static int read_command(const char *command)
+{
+    FILE *pipe = popen(command, "r");
+    size_t got;
+
+    assert_non_null(pipe);
+    got = fread(found, 1, sizeof found - 1, pipe);
+    found[got] = '\0';
+    return pclose(pipe);
+}
+
 static iris_status_t run_as(const char *spawn, int bug, int wrong,
                             int num_ranks)
 {
@@ -147,7 +161,7 @@ static int has_line(int line)
 {
     static const char *const files[] = {
         "flags",      "hosts",      "order",       "places", "published", "rma",
-        "rma_memory", "rma_rounds", "collectives", "common", NULL};
+        "rma_memory", "rma_rounds", "collectives", "common", "epochs",    NULL};
     char text[64];
     int is_there = line == 0;
 
@@ -328,6 +342,52 @@ static TEST(a_file_with_other_lines_is_refused)
     assert_int_equal(iris_spawn(&config, 2, run_bug, &args), IRIS_ERR_CONFIG);
     config.suppressions = "/proc/self/stat";
     assert_int_equal(iris_spawn(&config, 2, run_bug, &args), IRIS_ERR_CONFIG);
+}
+
+/* The exit status of iris trace order for a trace of the program. */
+static int judge_trace(int bug, int wrong)
+{
+    struct bug_args args = {.bug = bug, .wrong = wrong};
+    struct iris_config config;
+    char path[96], command[256];
+    int status;
+
+    snprintf(path, sizeof path, "%s/order.json", harness_folder());
+    iris_config_init(&config);
+    config.spawn = "threads";
+    config.backend = "sim";
+    config.sim_device = "cpu";
+    config.heap_bytes = 16 << 20;
+    config.heap_bases_files = 0;
+    config.log_level = "off";
+    config.trace = path;
+    assert_int_equal(iris_spawn(&config, bugs[bug].ranks, run_bug, &args),
+                     IRIS_OK);
+    snprintf(command, sizeof command, "./iris trace order %s 2>&1", path);
+    status = read_command(command);
+    unlink(path);
+    return status;
+}
+
+/* A trace lacks orders and scopes, fences and what kernels do not do. */
+static TEST(a_trace_shows_some_bugs_and_no_twin)
+{
+    int num_loud = 0, num_found = 0;
+
+    for (int bug = 0; bug < NUM_BUGS; bug++) {
+        int is_loud = judge_trace(bug, 0) != 0;
+
+        if (is_loud) {
+            print_message("twin of %s:\n%s\n", bugs[bug].name, found);
+        }
+        num_loud += is_loud;
+        if (bugs[bug].kernel != NULL) { /* others may end in an error */
+            num_found += judge_trace(bug, 1) != 0;
+        }
+    }
+    print_message("%d of %d bugs\n", num_found, NUM_BUGS);
+    assert_int_equal(num_loud, 0);
+    assert_true(num_found >= 10);
 }
 
 TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, unit, slow);
