@@ -280,7 +280,7 @@ int iris_i_record_holds(const struct iris_record_wait *wait, int64_t seen);
  * and untouched pages stay untouched. */
 
 #define IRIS_RECORDS_MAGIC UINT64_C(0x6c72746373697269) /* "irisctrl" */
-#define IRIS_RECORDS_VERSION 6u
+#define IRIS_RECORDS_VERSION 7u
 
 /* The first page, by which readers identify the file. All offsets follow from
  * num_ranks. */
@@ -303,6 +303,10 @@ struct iris_records_header {
     _Atomic uint64_t new_fails; /* a bit for each place that has failed */
     _Atomic uint64_t elsewhere[(IRIS_RANKS_MAX + 63) / 64]; /* a bit for each
                               * rank: it is on another node */
+    _Atomic uint64_t newest; /* the offset of the table in use; only the
+                              * header at the file's start has it */
+    atomic_uint revoked;     /* the rank that revoked the job, + 1 */
+    atomic_uint decided;     /* how the ranks shrink (shrink.c); 0: not yet */
 };
 
 struct iris_board;
@@ -313,8 +317,9 @@ struct iris_table {
     atomic_int refs;
     int num_ranks;
     int fd;
+    size_t at; /* its offset in the file; 0: the job has not shrunk */
     size_t bytes;
-    struct iris_records_header *header; /* the mapping */
+    struct iris_records_header *header; /* the mapping of the file, + at */
 };
 
 /* ---- For the ranks, each of which writes its own record ---- */
