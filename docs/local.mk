@@ -15,7 +15,8 @@ dist_guide_DATA = %D%/guide/01-first-program.md %D%/guide/02-kernels.md \
 	%D%/guide/03-memory-order.md %D%/guide/04-signals.md \
 	%D%/guide/05-collectives.md %D%/guide/06-fused.md \
 	%D%/guide/07-tracing-and-hangs.md %D%/guide/08-more-devices.md \
-	%D%/guide/09-python.md %D%/guide/10-from-others.md %D%/guide/collectives.svg \
+	%D%/guide/09-python.md %D%/guide/10-from-others.md \
+	%D%/guide/11-losses.md %D%/guide/collectives.svg \
 	%D%/guide/devices.svg %D%/guide/first.svg %D%/guide/index.md \
 	%D%/guide/kernels.svg %D%/guide/order.svg %D%/guide/rows.svg \
 	%D%/guide/signals.svg %D%/guide/translate.svg

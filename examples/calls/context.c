@@ -46,10 +46,23 @@ static void use_errors(iris_t *iris)
     check(iris_clear_error(iris)); /* nothing has failed: does nothing */
 }
 
+/* As after IRIS_ERR_PEER_LOST. Here all ranks are left. */
+static void go_on(iris_t *iris)
+{
+    int former[2];
+
+    if (iris_rank(iris) == 0)
+        check(iris_revoke(iris)); /* no rank waits any more */
+
+    check(iris_shrink(iris, former));
+    printf("rank %d was rank %d\n", iris_rank(iris), former[iris_rank(iris)]);
+}
+
 static int rank_main(iris_t *iris, void *arg)
 {
     use_properties(iris);
     use_errors(iris);
+    go_on(iris);
     return arg == NULL ? 0 : 1; /* 0: this rank has succeeded */
 }
 

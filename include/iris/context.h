@@ -324,6 +324,52 @@ IRIS_API iris_status_t iris_clear_error(iris_t *iris);
  *  and no other. */
 IRIS_API void iris_interrupt(iris_t *iris);
 
+/** Ends every present and future wait of all ranks of the job, on the host and in
+ *  kernels, with IRIS_ERR_REVOKED, until they call iris_shrink(). So if one rank
+ *  cannot go on as before, the others notice at once, wherever they wait. A rank
+ *  that does not wait notices at its next collective call. Local; never blocks.
+ *  A second call does nothing. */
+IRIS_API iris_status_t iris_revoke(iris_t *iris);
+
+/** Goes on with the ranks that are left, after IRIS_ERR_PEER_LOST,
+ *  IRIS_ERR_TIMEOUT, IRIS_ERR_MISMATCH or IRIS_ERR_REVOKED. Every living rank
+ *  calls it, or leaves by iris_finalize(). The call revokes the job first, so
+ *  that the others come. It ends this rank's kernels that wait, and completes
+ *  its other work. All ranks that return IRIS_OK from the same round have the
+ *  same survivors, whichever ranks die meanwhile.
+ *
+ *  The context stays, with fewer ranks: iris_rank() counts the survivors in
+ *  their former order, and iris_num_ranks() is their number. So are streams,
+ *  the heaps of the survivors, their contents, and the addresses and offsets of
+ *  all allocations on them. Groups, workspaces, graphs, and pointers from
+ *  iris_as_remote() to a lost heap are gone. iris_heap_bases() moves up.
+ *
+ *  A collective call that was under way may have succeeded on some survivors
+ *  and failed on others. The program agrees on where to go on, for example by
+ *  an iris_broadcast() of the last step that is complete.
+ *
+ *  If another rank dies before a rank returns, that rank shrinks once more. The
+ *  survivors that have returned get IRIS_ERR_PEER_LOST or IRIS_ERR_REVOKED from
+ *  their next call that waits, and call iris_shrink() again.
+ *
+ *  After an error except IRIS_ERR_INVALID, IRIS_ERR_STATE and
+ *  IRIS_ERR_UNSUPPORTED, only iris_finalize() may follow.
+ *
+ *  IRIS_ERR_UNSUPPORTED  ranks are on several nodes; a trace records; or
+ *                        IRIS_CHECK is race or weak
+ *  IRIS_ERR_STATE        a kernel of this rank cannot be ended
+ *  IRIS_ERR_MISMATCH     an allocation that was under way succeeded on some
+ *                        survivors and failed on others
+ *  IRIS_ERR_TIMEOUT      a living rank did not call in time
+ *  IRIS_ERR_INTERRUPTED  this rank, or one that waited in this call, was interrupted
+ *  IRIS_ERR_SYSTEM       the others took this rank for dead
+ *  IRIS_ERR_NO_MEMORY, IRIS_ERR_LIMIT, IRIS_ERR_DEVICE
+ *  @use job; blocks; refused; one node
+ *  @param former_ranks  receives the former rank of each rank that is left, so
+ *                       it has room for the former iris_num_ranks(); may be
+ *                       NULL */
+IRIS_API iris_status_t iris_shrink(iris_t *iris, int *former_ranks);
+
 /** Sets the reason for which this rank is about to leave the job. Its peers'
  *  messages quote it: "rank 1 (pid 77) left the job: KeyError: 'x'". The
  *  library keeps up to 191 bytes of `reason`; NULL removes the reason. After a

@@ -40,7 +40,8 @@ extern "C" {
     X(ERR_SYSTEM,      -13, "a system call failed")                            \
     X(ERR_DEVICE,      -14, "the GPU failed")                                  \
     X(ERR_INTERRUPTED, -15, "a wait was interrupted")                          \
-    X(ERR_RACE,        -16, "a data race was found")
+    X(ERR_RACE,        -16, "a data race was found")                           \
+    X(ERR_REVOKED,     -17, "the job was revoked")
 /* clang-format on */
 
 /** The result of every call that can fail. 0 is success; errors are negative. */

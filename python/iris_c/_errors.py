@@ -111,6 +111,12 @@ class RaceError(IrisError):
     status = "IRIS_ERR_RACE"
 
 
+class RevokedError(IrisError):
+    """A rank revoked the job; Context.shrink() goes on."""
+
+    status = "IRIS_ERR_REVOKED"
+
+
 #: The classes by the names of their statuses. Any other status is an IrisError.
 BY_STATUS = {
     kind.status: kind
@@ -131,5 +137,6 @@ BY_STATUS = {
         DeviceError,
         WaitInterrupted,
         RaceError,
+        RevokedError,
     )
 }

@@ -62,6 +62,8 @@ ROWS: Dict[str, Tuple[Any, ...]] = {
     "iris_finalize_later": (STATUS, Handle),
     "iris_clear_error": (STATUS, Handle),
     "iris_interrupt": (None, Handle),
+    "iris_revoke": (STATUS, Handle),
+    "iris_shrink": (STATUS, Handle, Address),
     "iris_set_leave_reason": (None, Handle, Text),
     "iris_set_wait_check": (None, _interrupt.Check, Address),
     "iris_lost_rank": (c.c_int, Handle),

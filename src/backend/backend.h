@@ -293,6 +293,10 @@ struct iris_device_ops {
      * fault stays. */
     iris_status_t (*clear_fault)(struct iris_backend *backend);
 
+    /* Changes the numbers of params, after the job has lost ranks. No work is
+     * running. */
+    void (*renumber)(struct iris_backend *backend, int rank, int num_ranks);
+
     /* Called after all streams and heaps are gone. */
     void (*close)(struct iris_backend *backend);
 };

@@ -56,6 +56,12 @@ iris_i_device_clear_fault(struct iris_backend *backend)
     return backend->device->clear_fault(backend);
 }
 
+static inline void iris_i_device_renumber(struct iris_backend *backend,
+                                          int rank, int num_ranks)
+{
+    backend->device->renumber(backend, rank, num_ranks);
+}
+
 /* `backend` may be NULL. */
 static inline void iris_i_device_close(struct iris_backend *backend)
 {

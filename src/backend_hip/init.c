@@ -147,10 +147,19 @@ static void close_hip(struct iris_backend *backend)
     }
 }
 
+static void renumber_rank(struct iris_backend *backend, int rank, int num_ranks)
+{
+    struct hip_backend *hip = (struct hip_backend *)backend;
+
+    hip->params.rank = rank;
+    hip->params.num_ranks = num_ranks;
+}
+
 static const struct iris_device_ops device_ops = {
     .info = read_info,
     .close = close_hip,
     .clear_fault = iris_i_hip_clear_fault,
+    .renumber = renumber_rank,
     .stream_create = iris_i_hip_stream_create,
     .stream_wrap = iris_i_hip_stream_wrap,
     .stream_destroy = iris_i_hip_stream_destroy,

@@ -130,6 +130,14 @@ static void read_info(const struct iris_backend *backend,
     info_p->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 }
 
+static void renumber_rank(struct iris_backend *backend, int rank, int num_ranks)
+{
+    struct sim_backend *sim = (struct sim_backend *)backend;
+
+    sim->params.rank = rank;
+    sim->params.num_ranks = num_ranks;
+}
+
 static const struct iris_device_ops device_ops = {
     .info = read_info,
     .stream_create = iris_i_sim_stream_create,
@@ -137,6 +145,7 @@ static const struct iris_device_ops device_ops = {
     .stream_destroy = iris_i_sim_stream_destroy,
     .graph_destroy = iris_i_no_graph_destroy,
     .clear_fault = iris_i_sim_clear_fault,
+    .renumber = renumber_rank,
     .close = close_sim,
 };
 

@@ -75,6 +75,9 @@ enum iris_life {
 struct iris_extension {
     void (*close)(struct iris_extension *self); /* called before the owner
                                                  * ends */
+    /* The ranks change: gives back memory of the heap, in the same order on every
+     * rank, and streams; _close() follows. NULL, except in IRIS_EXTENSION_OPS. */
+    void (*shrink)(struct iris_extension *self, iris_t *iris);
 };
 
 /* `extension` may be NULL. */
@@ -274,6 +277,10 @@ uint64_t iris_i_group_key(const void *group);
 
 /* The number of members. */
 int iris_i_group_count(const void *group);
+
+/* Frees every group the program has not destroyed, and restarts the world with the
+ * ranks that are left; iris_i_group_write_device() follows. */
+void iris_i_group_shrink(iris_t *iris);
 
 /* Frees the world and every group the program has not destroyed. Local. */
 void iris_i_group_close_all(iris_t *iris);

@@ -140,6 +140,7 @@ static iris_status_t check_order(void *arg)
 void iris_i_close_all(iris_t *iris)
 {
     iris_i_queue_close(&iris->queue);
+    iris_i_control_show_quiet(iris->control);
     iris_i_group_close_all(iris);
     for (int slot = IRIS_EXTENSIONS - 1; slot >= 0; slot--) {
         iris_i_extension_close(iris->extensions[slot]);

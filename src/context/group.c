@@ -394,6 +394,23 @@ void iris_i_group_close_all(iris_t *iris) IRIS_UNCHECKED
     free(iris->world);
 }
 
+/* The group of all ranks has had more members. */
+void iris_i_group_shrink(iris_t *iris) IRIS_UNCHECKED
+{
+    struct iris_group *world = iris->world;
+
+    iris->world = NULL;
+    iris_i_group_close_all(iris);
+    iris_i_extension_close(world->ccl);
+    iris_i_extension_close(world->ops);
+    iris->world = world;
+    *world = (struct iris_group){.members = {.control = iris->control,
+                                             .ranks = world->ranks,
+                                             .count = iris->log.num_ranks},
+                                 .index = iris->log.rank,
+                                 .unreachable = -1};
+}
+
 iris_status_t iris_i_group_check_root(const iris_t *iris,
                                       const struct iris_group *group,
                                       const char *call, int root)
@@ -715,7 +732,8 @@ iris_status_t iris_group_create(iris_t *iris, const int *ranks, int count,
 static int may_go_on(iris_status_t status)
 {
     return status != IRIS_OK && status != IRIS_ERR_PEER_LOST &&
-           status != IRIS_ERR_TIMEOUT && status != IRIS_ERR_INTERRUPTED;
+           status != IRIS_ERR_TIMEOUT && status != IRIS_ERR_INTERRUPTED &&
+           status != IRIS_ERR_REVOKED;
 }
 
 static iris_status_t destroy_group(iris_t *iris, struct iris_group *group)

@@ -10,6 +10,12 @@
 
 #include "context/context.h"
 
+/* ---- open.c ---- */
+
+/* Writes the file of heap bases: in simulation on every rank, elsewhere only if a
+ * prefix was set. */
+iris_status_t iris_i_write_bases(iris_t *iris);
+
 /* ---- recorder.c ---- */
 
 /* From now on, host calls and kernels' waits are recorded in the control

@@ -604,9 +604,8 @@ static iris_status_t connect_peers(iris_t *iris,
                              : status;
 }
 
-/* In simulation, every rank writes the file; elsewhere only if a prefix was
- * set. A default prefix may name a folder without write permission. */
-static iris_status_t write_bases(iris_t *iris)
+/* A default prefix may name a folder without write permission. */
+iris_status_t iris_i_write_bases(iris_t *iris)
 {
     const struct iris_setting *prefix = &iris->settings->heap_bases_prefix;
     int asked = prefix->origin != IRIS_ORIGIN_DEFAULT;
@@ -684,7 +683,7 @@ static iris_status_t join_peers(iris_t *iris,
     }
     status = connect_peers(iris, &rendezvous, parts);
     if (status == IRIS_OK) {
-        status = write_bases(iris);
+        status = iris_i_write_bases(iris);
     }
     if (status == IRIS_OK) {
         iris_i_peers_set_state(iris->control, IRIS_RANK_RUNNING);

@@ -649,7 +649,7 @@ static iris_status_t find_fate(void *arg)
     struct waiting *waiting = arg;
     const struct iris_members *members = waiting->members;
     struct iris_control *control = members->control;
-    int lost = is_one_lost(waiting), late, absent;
+    int lost = is_one_lost(waiting), late, absent, revoked;
     iris_status_t status;
 
     /* Checked after the members: one may have left because it gave up. */
@@ -664,9 +664,14 @@ static iris_status_t find_fate(void *arg)
     if (lost) {
         return give_up_lost(members, iris_i_peers_lost(control));
     }
+    /* In this order: a member that goes on and revokes has seen all posts. */
+    revoked = iris_i_peers_are_revoked(control);
     absent = first_absent(waiting);
     if (absent < 0) {
         return IRIS_OK;
+    }
+    if (revoked) {
+        return iris_i_peers_check_all(control);
     }
     status = iris_i_cycle_check(members, waiting->call->type->name, absent);
     if (status == IRIS_OK && waiting->call->keep_waiting != NULL) {
@@ -889,6 +894,19 @@ static iris_status_t judge_calls(const struct iris_members *members,
     return fail_mismatch(members);
 }
 
+/* Whether the group can make another call. */
+static iris_status_t check_begin(const struct iris_members *members)
+{
+    iris_status_t status;
+
+    if (given_up_on(members, &status) >= 0) {
+        return check_gave_up(members);
+    }
+    return iris_i_peers_are_revoked(members->control)
+               ? iris_i_peers_check_all(members->control)
+               : IRIS_OK;
+}
+
 iris_status_t iris_i_agree(struct iris_members *members,
                            const struct iris_call *call)
 {
@@ -898,9 +916,8 @@ iris_status_t iris_i_agree(struct iris_members *members,
 
     /* The caller needs to know of this rank's own failure. */
     snprintf(own_message, sizeof own_message, "%s", iris_last_error());
-    if (given_up_on(members, &status) >= 0) {
-        status = check_gave_up(members);
-    } else {
+    status = check_begin(members);
+    if (status == IRIS_OK) {
         post_call(members, call);
         status = wait_for_all(members, call);
         if (status == IRIS_OK) {

@@ -432,6 +432,22 @@ int iris_i_mail_alive(const struct iris_mail *mail, int rank)
     return pollfd.fd < 0 || poll(&pollfd, 1, 0) <= 0;
 }
 
+void iris_i_mail_keep(struct iris_mail *mail,
+                      const uint64_t survivors[IRIS_SURVIVOR_WORDS])
+{
+    int count = 0;
+
+    for (int rank = 0; rank < mail->num_ranks; rank++) {
+        if (iris_i_has_survived(survivors, rank)) {
+            mail->ranks[count] = mail->ranks[rank];
+            mail->ranks[count++].leader = 0;
+        } else if (mail->ranks[rank].pidfd >= 0) {
+            close(mail->ranks[rank].pidfd);
+        }
+    }
+    mail->num_ranks = count;
+}
+
 int iris_i_mail_find_stopped(const struct iris_mail *mail)
 {
     for (int rank = 0; mail != NULL && rank < mail->num_ranks; rank++) {

@@ -22,6 +22,10 @@
 /* The control plane of one rank: it posts calls, reads the posts of others,
  * watches peers, and sends descriptors. */
 
+/* The most ranks of a job: one payload of the control segment can name them
+ * all. */
+#define IRIS_RANKS_MAX 1000
+
 /* The most groups that can exist at once, including the group of all ranks.
  * Each has a place where its members post. */
 #define IRIS_PLACES 64
@@ -118,6 +122,14 @@ struct iris_part {
     const void *data;
     size_t bytes;
 };
+
+/* A bit for each rank that goes on after a loss. */
+#define IRIS_SURVIVOR_WORDS ((IRIS_RANKS_MAX + 63) / 64)
+
+static inline int iris_i_has_survived(const uint64_t *survivors, int rank)
+{
+    return (int)(survivors[rank / 64] >> rank % 64 & 1);
+}
 
 struct iris_control;
 
@@ -227,6 +239,35 @@ iris_status_t iris_i_control_receive(struct iris_control *control, void *data,
 /* `control` may be NULL. */
 void iris_i_control_close(struct iris_control *control);
 
+/* ---- shrink.c ---- */
+
+/* Ends all waits of all ranks of this table with IRIS_ERR_REVOKED. Any
+ * thread. */
+void iris_i_control_revoke(struct iris_control *control);
+
+/* This rank has left, and no work of it is running any more. `control` may be
+ * NULL. */
+void iris_i_control_show_quiet(struct iris_control *control);
+
+/* Waits until every rank has come here or is gone. All ranks that come get the
+ * same survivors, this rank among them, or all fail. From its call on, no work
+ * of this rank runs.
+ *
+ * IRIS_ERR_TIMEOUT, IRIS_ERR_INTERRUPTED, or the status with which another rank
+ * gave up */
+iris_status_t
+iris_i_control_agree_on_survivors(struct iris_control *control,
+                                  uint64_t survivors[IRIS_SURVIVOR_WORDS]);
+
+/* Goes on with the survivors, renumbered in their order, in a new table. The
+ * control plane is the same, but all groups are gone, and the caller changes the
+ * log's numbers. IRIS_ERR_NO_MEMORY, IRIS_ERR_LIMIT: nothing has changed */
+iris_status_t iris_i_control_renew(struct iris_control *control,
+                                   const uint64_t *survivors);
+
+/* All ranks have renewed theirs. */
+void iris_i_control_drop_old(struct iris_control *control);
+
 /* ---- arrivals.c ---- */
 
 /* The claims of both sides of a connection between nodes or hosts. */
@@ -295,10 +336,6 @@ iris_status_t iris_i_arrivals_take(struct iris_arrivals *arrivals,
  * every launcher. */
 
 #define IRIS_KEY_BYTES 80
-
-/* The most ranks of a job: one payload of the control segment can name them
- * all. */
-#define IRIS_RANKS_MAX 1000
 
 struct iris_bootstrap {
     const char *how; /* "mpi", "env", "spawn": for messages */
@@ -503,8 +540,8 @@ void iris_i_rendezvous_drop(struct iris_rendezvous *rendezvous);
 iris_status_t iris_i_peers_check(struct iris_control *control, int rank);
 
 /* Whether to go on waiting: iris_i_peers_check() for all ranks, except that a
- * rank that finalized is not lost; or IRIS_ERR_INTERRUPTED. `control` may be
- * NULL: IRIS_OK. */
+ * rank that finalized is not lost; IRIS_ERR_INTERRUPTED; or IRIS_ERR_REVOKED.
+ * `control` may be NULL: IRIS_OK. */
 iris_status_t iris_i_peers_check_all(struct iris_control *control);
 
 /* Whether this rank was interrupted. */
@@ -527,6 +564,9 @@ void iris_i_peers_name_stopped(struct iris_control *control);
 /* IRIS_ERR_PEER_LOST: a rank has ended after finalizing, so it will not make a
  * call for which others wait. */
 iris_status_t iris_i_peers_fail_ended(struct iris_control *control, int rank);
+
+/* Whether a rank has revoked the job. */
+int iris_i_peers_are_revoked(const struct iris_control *control);
 
 /* The reason for which `rank` leaves, in printable characters; empty if it has
  * given none. */

@@ -217,6 +217,47 @@ iris_status_t iris_i_control_open(const struct iris_log *log,
     return status;
 }
 
+/* ---- Going on with fewer ranks ---- */
+
+iris_status_t iris_i_control_renew(struct iris_control *control,
+                                   const uint64_t *survivors)
+{
+    struct iris_table *old = control->records;
+    int count = 0, own = 0;
+    iris_status_t status;
+
+    for (int rank = 0; rank < control->num_ranks; rank++) {
+        own += rank < control->rank && iris_i_has_survived(survivors, rank);
+        count += iris_i_has_survived(survivors, rank);
+    }
+    status = iris_i_segment_follow(old, count, &control->records);
+    if (status != IRIS_OK) {
+        return status;
+    }
+    iris_i_segment_release(old);
+    iris_i_mail_keep(control->mail, survivors);
+    control->rank = own;
+    control->num_ranks = count;
+    atomic_store(&control->lost, 0);
+    control->called = NULL;
+    control->own = (struct iris_shown){.state = IRIS_RANK_RUNNING};
+    open_record(control);
+    if (own == 0) {
+        control->own.id = next_id();
+        iris_i_segment_show(control->records);
+    }
+    iris_i_control_publish(control, IRIS_SHOW_ID | IRIS_SHOW_STATE,
+                           &control->own);
+    return IRIS_OK;
+}
+
+void iris_i_control_drop_old(struct iris_control *control)
+{
+    if (control->rank == 0) {
+        iris_i_segment_drop_old(control->records);
+    }
+}
+
 void iris_i_control_parts_close(struct iris_control_parts *parts)
 {
     iris_i_endpoint_close(parts->endpoint);

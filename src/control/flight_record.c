@@ -670,6 +670,17 @@ static int read_at(int fd, void *to, size_t bytes, size_t at)
     return 1;
 }
 
+/* The offset of the table in use. */
+static size_t find_table(int fd)
+{
+    uint64_t at;
+
+    return read_at(fd, &at, sizeof at,
+                   offsetof(struct iris_records_header, newest))
+               ? (size_t)at
+               : 0;
+}
+
 iris_status_t iris_i_records_check(int fd, int *num_ranks_p)
 {
     struct iris_records_header header;
@@ -689,9 +700,10 @@ iris_status_t iris_i_records_check(int fd, int *num_ranks_p)
                            "iris top of that version",
                            header.version, IRIS_RECORDS_VERSION);
     }
-    if (header.num_ranks == 0 || header.num_ranks > IRIS_RANKS_MAX ||
+    if (!iris_i_records_read_header(fd, &header) || header.num_ranks == 0 ||
+        header.num_ranks > IRIS_RANKS_MAX ||
         header.bytes != iris_i_records_bytes((int)header.num_ranks) ||
-        (uint64_t)stat.st_size < header.bytes) {
+        (uint64_t)stat.st_size < find_table(fd) + header.bytes) {
         return iris_i_fail(NULL, IRIS_ERR_INVALID,
                            "the control segment is damaged: %u ranks in %llu "
                            "bytes",
@@ -705,7 +717,8 @@ int iris_i_records_shown(int fd, int rank, struct iris_shown *shown_p)
 {
     struct iris_board board;
 
-    if (!read_at(fd, &board, sizeof board, iris_i_board_at(rank))) {
+    if (!read_at(fd, &board, sizeof board,
+                 find_table(fd) + iris_i_board_at(rank))) {
         return 0;
     }
     iris_i_board_read(&board, IRIS_SHOW_ALL, shown_p);
@@ -714,7 +727,7 @@ int iris_i_records_shown(int fd, int rank, struct iris_shown *shown_p)
 
 int iris_i_records_read_header(int fd, struct iris_records_header *header_p)
 {
-    return read_at(fd, header_p, sizeof *header_p, 0);
+    return read_at(fd, header_p, sizeof *header_p, find_table(fd));
 }
 
 int iris_i_records_is_elsewhere(const struct iris_records_header *header,
@@ -733,7 +746,7 @@ static int read_last_word(int fd, int num_ranks, int rank,
     return iris_i_records_shown(fd, rank, &shown) && !shown.ended &&
            shown.state < IRIS_RANK_FINALIZED &&
            read_at(fd, record_p, offsetof(struct iris_record, scale_ticks),
-                   iris_i_records_at(num_ranks, rank)) &&
+                   find_table(fd) + iris_i_records_at(num_ranks, rank)) &&
            !atomic_load(&record_p->gone) && atomic_load(&record_p->arrived);
 }
 
@@ -816,7 +829,7 @@ int iris_i_records_copy(int fd, int num_ranks, int rank,
     int tries = 0;
 
     copy_p->fd = fd;
-    copy_p->at = iris_i_records_at(num_ranks, rank);
+    copy_p->at = find_table(fd) + iris_i_records_at(num_ranks, rank);
     do {
         await_row(fd, copy_p->at);
         if (!read_at(fd, &copy_p->first, sizeof copy_p->first, copy_p->at) ||

@@ -74,6 +74,16 @@ void iris_i_place_wake(struct iris_place *place);
 iris_status_t iris_i_segment_create(int num_ranks,
                                     struct iris_table **segment_p);
 
+/* A rank's reference to the next table of a job that shrinks to num_ranks; the
+ * memory is the same on all ranks. IRIS_ERR_NO_MEMORY, IRIS_ERR_LIMIT */
+iris_status_t iris_i_segment_follow(const struct iris_table *old, int num_ranks,
+                                    struct iris_table **segment_p);
+
+/* Makes it the table that readers find. For its rank 0. Then, once every rank
+ * uses it: gives back the memory of the older tables. */
+void iris_i_segment_show(const struct iris_table *segment);
+void iris_i_segment_drop_old(const struct iris_table *segment);
+
 /* Maps a segment of another process; takes over `fd` on success. */
 iris_status_t iris_i_segment_attach(int fd, int num_ranks,
                                     struct iris_table **segment_p);
@@ -110,6 +120,10 @@ struct iris_board {
     _Atomic uint64_t holds;
     atomic_uint ended;
     atomic_uint cut_by;
+    /* For a job that shrinks (shrink.c): */
+    atomic_uint quiet; /* 1: it has left, and no work of it runs */
+    atomic_uint came;
+    uint64_t proposed[IRIS_SURVIVOR_WORDS]; /* written once */
     /* Changes that the hub has not sent, if it is a rank of this node. */
     atomic_uint new_parts;
     _Atomic uint64_t new_posts; /* a bit for each place */
@@ -160,6 +174,10 @@ iris_status_t iris_i_mail_open(struct iris_mail *mail,
 iris_status_t iris_i_mail_watch(struct iris_mail *mail);
 void iris_i_mail_close(struct iris_mail *mail);
 int iris_i_mail_alive(const struct iris_mail *mail, int rank);
+
+/* Drops the other ranks; the survivors keep their order. */
+void iris_i_mail_keep(struct iris_mail *mail,
+                      const uint64_t survivors[IRIS_SURVIVOR_WORDS]);
 
 /* A rank of this machine whose process is stopped by a signal or a debugger, for
  * messages; -1: none. `mail` may be NULL. */

@@ -232,6 +232,25 @@ int iris_i_peers_lost(const struct iris_control *control)
     return control == NULL ? -1 : atomic_load(&control->lost) - 1;
 }
 
+int iris_i_peers_are_revoked(const struct iris_control *control)
+{
+    return control->records != NULL &&
+           atomic_load_explicit(&control->records->header->revoked,
+                                memory_order_acquire) != 0;
+}
+
+static iris_status_t check_revoked(const struct iris_control *control)
+{
+    return !iris_i_peers_are_revoked(control)
+               ? IRIS_OK
+               : iris_i_fail(
+                     control->log, IRIS_ERR_REVOKED,
+                     "rank %d revoked the job (iris_revoke or "
+                     "iris_shrink); call iris_shrink to go on, or "
+                     "finalize",
+                     (int)atomic_load(&control->records->header->revoked) - 1);
+}
+
 iris_status_t iris_i_peers_check_all(struct iris_control *control)
 {
     if (control == NULL) {
@@ -251,7 +270,7 @@ iris_status_t iris_i_peers_check_all(struct iris_control *control)
             return status;
         }
     }
-    return IRIS_OK;
+    return check_revoked(control);
 }
 
 void iris_i_peers_read_reason(struct iris_control *control, int rank,

@@ -323,6 +323,10 @@ struct iris_records_header {
     _Atomic uint64_t new_fails; /* a bit for each place that has failed */
     _Atomic uint64_t elsewhere[(IRIS_RANKS_MAX + 63) / 64]; /* a bit for each
                               * rank: it is on another node */
+    _Atomic uint64_t newest; /* the offset of the table in use; only the
+                              * header at the file's start has it */
+    atomic_uint revoked;     /* the rank that revoked the job, + 1 */
+    atomic_uint decided;     /* how the ranks shrink (shrink.c); 0: not yet */
 };
 
 struct iris_board;
@@ -333,8 +337,9 @@ struct iris_table {
     atomic_int refs;
     int num_ranks;
     int fd;
+    size_t at; /* its offset in the file; 0: the job has not shrunk */
     size_t bytes;
-    struct iris_records_header *header; /* the mapping */
+    struct iris_records_header *header; /* the mapping of the file, + at */
 };
 
 /* ---- For the ranks, each of which writes its own record ---- */

@@ -9,6 +9,10 @@
  *   places   one for each group: two posts of each rank, committed with the
  *            group
  *
+ * When the job shrinks, its ranks move to a new table behind the old one in the
+ * same file. The first header of the file tells readers the offset of the newest
+ * table, and the memory of the older ones is given back.
+ *
  * - Only the rank itself writes its board, its record and its posts.
  * - Nobody takes a lock. The state of a board is stored last, as a release; so
  *   is the number of a post. A post is valid until its rank posts the agreement
@@ -21,6 +25,8 @@
 
 #include "base/base.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -63,14 +69,15 @@ size_t iris_i_records_bytes(int num_ranks)
 
 static void init_records(const struct iris_table *records)
 {
-    *records->header = (struct iris_records_header){
-        .magic = IRIS_RECORDS_MAGIC,
-        .version = IRIS_RECORDS_VERSION,
-        .num_ranks = (uint32_t)records->num_ranks,
-        .bytes = iris_i_records_bytes(records->num_ranks),
-        .record_bytes = sizeof(struct iris_record),
-        .start_ns = iris_i_now_ns(),
-    };
+    struct iris_records_header *header = records->header;
+
+    /* The rest is zero, or in use: the other ranks may be in the table. */
+    header->magic = IRIS_RECORDS_MAGIC;
+    header->version = IRIS_RECORDS_VERSION;
+    header->num_ranks = (uint32_t)records->num_ranks;
+    header->bytes = iris_i_records_bytes(records->num_ranks);
+    header->record_bytes = sizeof(struct iris_record);
+    header->start_ns = iris_i_now_ns();
 }
 
 struct iris_board *iris_i_records_board(const struct iris_table *records,
@@ -84,7 +91,7 @@ struct iris_record *iris_i_records_open(const struct iris_table *records,
 {
     size_t at = iris_i_records_at(records->num_ranks, rank);
 
-    return iris_i_shm_commit(records->fd, at,
+    return iris_i_shm_commit(records->fd, records->at + at,
                              round_pages(sizeof(struct iris_record))) == IRIS_OK
                ? (void *)((char *)records->header + at)
                : NULL;
@@ -436,7 +443,7 @@ static size_t locate_place(int num_ranks, int place)
            (size_t)place * count_place_bytes(num_ranks);
 }
 
-static iris_status_t hold_table(int fd, int num_ranks,
+static iris_status_t hold_table(int fd, size_t at, int num_ranks,
                                 struct iris_table **segment_p)
 {
     struct iris_table *segment = calloc(1, sizeof *segment);
@@ -449,15 +456,27 @@ static iris_status_t hold_table(int fd, int num_ranks,
     segment->num_ranks = num_ranks;
     segment->bytes = locate_place(num_ranks, IRIS_PLACES);
     segment->fd = fd;
+    segment->at = at;
     atomic_init(&segment->refs, 1);
-    status = iris_i_shm_map(fd, segment->bytes, &base);
+    status = iris_i_shm_map(fd, at + segment->bytes, &base);
     if (status != IRIS_OK) {
         free(segment);
         return status;
     }
-    segment->header = base;
+    segment->header = (void *)((char *)base + at);
     *segment_p = segment;
     return IRIS_OK;
+}
+
+static iris_status_t commit_table(int fd, size_t at, int num_ranks)
+{
+    iris_status_t status =
+        iris_i_shm_commit(fd, at, count_head_bytes(num_ranks));
+
+    return status == IRIS_OK
+               ? iris_i_shm_commit(fd, at + locate_place(num_ranks, 0),
+                                   count_place_bytes(num_ranks))
+               : status;
 }
 
 iris_status_t iris_i_segment_create(int num_ranks,
@@ -470,13 +489,9 @@ iris_status_t iris_i_segment_create(int num_ranks,
     if (status != IRIS_OK) {
         return status;
     }
-    status = iris_i_shm_commit(fd, 0, count_head_bytes(num_ranks));
+    status = commit_table(fd, 0, num_ranks);
     if (status == IRIS_OK) {
-        status = iris_i_shm_commit(fd, locate_place(num_ranks, 0),
-                                   count_place_bytes(num_ranks));
-    }
-    if (status == IRIS_OK) {
-        status = hold_table(fd, num_ranks, segment_p);
+        status = hold_table(fd, 0, num_ranks, segment_p);
     }
     if (status != IRIS_OK) {
         close(fd);
@@ -486,10 +501,47 @@ iris_status_t iris_i_segment_create(int num_ranks,
     return IRIS_OK;
 }
 
+/* Each rank commits the same memory, so the order does not matter. */
+iris_status_t iris_i_segment_follow(const struct iris_table *old, int num_ranks,
+                                    struct iris_table **segment_p)
+{
+    size_t at = old->at + old->bytes;
+    int fd = iris_i_fd_above_stdio(fcntl(old->fd, F_DUPFD_CLOEXEC, 0));
+    iris_status_t status;
+
+    if (fd < 0) {
+        return iris_i_fail_fd(errno, "cannot keep the control segment");
+    }
+    status = commit_table(fd, at, num_ranks);
+    if (status == IRIS_OK) {
+        status = hold_table(fd, at, num_ranks, segment_p);
+    }
+    if (status != IRIS_OK) {
+        close(fd);
+    }
+    return status;
+}
+
+void iris_i_segment_show(const struct iris_table *segment)
+{
+    struct iris_records_header *first =
+        (void *)((char *)segment->header - segment->at);
+
+    init_records(segment);
+    atomic_store(&first->newest, segment->at);
+}
+
+void iris_i_segment_drop_old(const struct iris_table *segment)
+{
+    if (segment->at > PAGE) {
+        iris_i_shm_decommit(segment->fd, PAGE, segment->at - PAGE);
+    }
+}
+
 iris_status_t iris_i_segment_attach(int fd, int num_ranks,
                                     struct iris_table **segment_p)
 {
-    return hold_table(fd, num_ranks, segment_p);
+    return hold_table(fd, 0, num_ranks, segment_p);
 }
 
 void iris_i_segment_retain(struct iris_table *segment, int refs)
@@ -503,7 +555,8 @@ void iris_i_segment_release(struct iris_table *segment)
                                &segment->refs, 1, memory_order_acq_rel) != 1) {
         return;
     }
-    iris_i_shm_unmap(segment->header, segment->bytes);
+    iris_i_shm_unmap((char *)segment->header - segment->at,
+                     segment->at + segment->bytes);
     close(segment->fd);
     free(segment);
 }
@@ -516,7 +569,7 @@ struct iris_place *iris_i_segment_place(struct iris_table *segment, int place)
 
 iris_status_t iris_i_segment_commit_place(struct iris_table *segment, int place)
 {
-    return iris_i_shm_commit(segment->fd,
-                             locate_place(segment->num_ranks, place),
-                             count_place_bytes(segment->num_ranks));
+    return iris_i_shm_commit(
+        segment->fd, segment->at + locate_place(segment->num_ranks, place),
+        count_place_bytes(segment->num_ranks));
 }

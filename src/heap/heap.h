@@ -391,6 +391,20 @@ struct iris_heap_request {
     void *arg;
 };
 
+/* ---- malloc.c ---- */
+
+/* Frees an allocation without the other ranks, which do the same. */
+void iris_i_heap_drop(struct iris_heap *heap, const void *ptr);
+
+/* The number of live allocations, and a hash of their offsets and sizes. */
+void iris_i_heap_digest(const struct iris_heap *heap, uint64_t digest_p[2]);
+
+/* ---- memory.c ---- */
+
+/* Unmaps the heaps of the other ranks, and renumbers the survivors. Lists of
+ * released allocations are compared anew. The log's numbers change after that. */
+void iris_i_heap_shrink(struct iris_heap *heap, const uint64_t *survivors);
+
 /* ---- heap_address.c ---- */
 
 /* Addresses on the symmetric heap: translation on the host, checks of a call's

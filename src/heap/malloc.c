@@ -146,6 +146,28 @@ static void give_name(struct iris_heap *heap, size_t name)
     }
 }
 
+void iris_i_heap_drop(struct iris_heap *heap, const void *ptr)
+{
+    give_name(heap, iris_i_heap_offset(&heap->memory, ptr));
+}
+
+static void add_allocation(void *arg, size_t start, size_t bytes)
+{
+    uint64_t *digest = arg;
+
+    digest[0]++;
+    digest[1] = (digest[1] ^ start) * UINT64_C(0x9e3779b97f4a7c15);
+    digest[1] = (digest[1] ^ bytes) * UINT64_C(0x9e3779b97f4a7c15);
+    digest[1] ^= digest[1] >> 29;
+}
+
+void iris_i_heap_digest(const struct iris_heap *heap, uint64_t digest_p[2])
+{
+    digest_p[0] = heap->window.num_shared;
+    digest_p[1] = heap->window.num_shared;
+    iris_i_alloc_each(heap->names.alloc, add_allocation, digest_p);
+}
+
 /* give_name(), between calls of observers. */
 static void give_watched(struct iris_heap *heap, size_t name)
 {

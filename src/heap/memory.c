@@ -737,6 +737,27 @@ void iris_i_heap_disconnect(struct iris_heap *heap)
     }
 }
 
+/* Without the lists of pairs that reach each other: one node reaches all. */
+void iris_i_heap_shrink(struct iris_heap *heap, const uint64_t *survivors)
+{
+    struct iris_heap_memory *memory = &heap->memory;
+    int kept = 0;
+
+    for (int rank = heap->log->num_ranks - 1; rank >= 0; rank--) {
+        if (!iris_i_has_survived(survivors, rank) && memory->bases[rank] != 0) {
+            unmap_peer(heap, rank);
+        }
+    }
+    for (int rank = 0; rank < heap->log->num_ranks; rank++) {
+        if (iris_i_has_survived(survivors, rank)) {
+            memory->bases[kept] = memory->bases[rank];
+            memory->reachable[kept] = memory->reachable[rank];
+            memory->nodes[kept++] = memory->nodes[rank];
+        }
+    }
+    heap->deferred.compared = 0;
+}
+
 /* Refuses releases from now on. */
 static void close_deferred(struct iris_heap *heap)
 {

@@ -79,6 +79,28 @@ static void close_ops(struct iris_extension *extension)
     free(ops);
 }
 
+static void drop_workspace(iris_t *iris, struct iris_ops_workspace *workspace)
+{
+    iris_i_stream_mark_forget(iris_i_queue(iris), &workspace->used);
+    for (int i = 0; i < SIDE_STREAMS && workspace->side[i] != NULL; i++) {
+        iris_i_stream_destroy(iris_i_queue(iris), workspace->side[i]);
+    }
+    if (workspace->memory != NULL) {
+        iris_i_heap_drop(iris_i_heap(iris), workspace->memory);
+    }
+}
+
+static void shrink_ops(struct iris_extension *extension, iris_t *iris)
+{
+    struct iris_ops *ops = (struct iris_ops *)extension;
+
+    for (struct iris_ops_workspace *w = ops->workspaces; w != NULL;
+         w = w->next) {
+        drop_workspace(iris, w);
+    }
+    drop_workspace(iris, &ops->own);
+}
+
 static struct iris_ops *ops_of(iris_t *iris)
 {
     struct iris_ops *ops =
@@ -88,6 +110,7 @@ static struct iris_ops *ops_of(iris_t *iris)
         ops = calloc(1, sizeof *ops);
         if (ops != NULL) {
             ops->extension.close = close_ops;
+            ops->extension.shrink = shrink_ops;
             iris_i_extend(iris, IRIS_EXTENSION_OPS, &ops->extension);
         }
     }

@@ -183,6 +183,15 @@ void iris_i_stream_mark_forget(struct iris_queue *queue,
     pthread_mutex_unlock(&queue->lock);
 }
 
+void iris_i_queue_outdate_graphs(struct iris_queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    for (struct iris_graph *g = queue->graphs; g != NULL; g = g->next) {
+        g->is_stale = 1;
+    }
+    pthread_mutex_unlock(&queue->lock);
+}
+
 /* Takes all memory that the graph uses for a launch, or none of it. */
 static iris_status_t take_uses(struct iris_queue *queue,
                                const struct iris_graph *graph,
@@ -192,7 +201,7 @@ static iris_status_t take_uses(struct iris_queue *queue,
         return iris_i_fail(
             queue->log, IRIS_ERR_STATE,
             "iris_graph_launch: a workspace that a captured call "
-            "uses is gone; capture the calls again");
+            "uses is gone, or a rank is; capture the calls again");
     }
     for (size_t i = 0; i < graph->num_uses; i++) {
         if (!may_take(queue, graph->uses[i], stream)) {

@@ -115,6 +115,9 @@ iris_status_t iris_i_graph_launch(struct iris_queue *queue, iris_graph_t *graph,
                                   struct iris_stream *stream);
 void iris_i_graph_destroy(struct iris_queue *queue, iris_graph_t *graph);
 
+/* No captured graph can be launched any more: the ranks have changed. */
+void iris_i_queue_outdate_graphs(struct iris_queue *queue);
+
 /* Takes memory that only one stream at a time may use. The mark records its
  * last user; `stream` is the next. Returns 0 if another stream's work may not
  * be done. A capturing stream does not use the memory; each launch of the graph

@@ -199,6 +199,12 @@ static iris_status_t clear_fault(struct iris_backend *backend)
     return IRIS_OK;
 }
 
+static void renumber(struct iris_backend *backend, int rank, int num_ranks)
+{
+    ((struct malloc_backend *)backend)->params.rank = rank;
+    ((struct malloc_backend *)backend)->params.num_ranks = num_ranks;
+}
+
 /* ---- Kernels ---- */
 
 /* The instance's fault itself is what ends kernels that wait. */
@@ -297,6 +303,7 @@ static const struct iris_device_ops device_ops = {
     .stream_destroy = stream_destroy,
     .graph_destroy = iris_i_no_graph_destroy,
     .clear_fault = clear_fault,
+    .renumber = renumber,
     .close = malloc_close,
 };
 
