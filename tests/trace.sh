@@ -49,6 +49,7 @@ for name in 00_load 03_all_store 06_message_passing_load_store \
     cp "$tmp/out" "$tmp/$name.out"
     check "$name: trace" python3 "$here/trace/check.py" "$TRACED_FILE" \
         "$tmp/$name.out"
+    check "$name: order" ./iris trace order "$TRACED_FILE"
 done
 
 put=$tmp/07_message_passing_put
@@ -310,4 +311,18 @@ for ((i = 0; i < 200; i++)); do
         failed=1
     fi
 done
+python3 - "$tmp/hostile.json" <<'END'
+import json, sys
+numbers = [0, 1, 4095, 4096, 2**31 - 1, 2**31, 2**60, 2**63 - 1, 2**64 - 1]
+sizes = [0, 1, 4095, 4096, 2**20, 2**60, 2**63 - 1, 2**63, 2**64 - 1]
+events = [{"name": "launch k", "cat": "iris_host", "ph": "X", "ts": -1, "dur": 1, "pid": rank,
+           "tid": "host_0", "args": {}} for rank in (0, 1, 4095, 2**31 - 1)]
+events += [{"name": name, "cat": "iris", "ph": "X", "ts": i, "dur": 1, "pid": i % 2, "tid": "t",
+            "args": {"target_rank": (i % 2 + j) % 2 if j < 8 else i, "offset": i, "atomic": j % 2,
+                     "payload_size": sizes[j], "program_id": j, "value": i}}
+           for i in numbers for j in range(9) for name in ("store", "load", "wait", "atomic_add")]
+json.dump({"traceEvents": events, "metadata": {"rank": 0}}, open(sys.argv[1], "w"))
+END
+timeout 60 ./iris trace order "$tmp/hostile.json" >"$tmp/out" 2>&1
+[ $? -le 1 ] && grep -q "without order in" "$tmp/out" || fail "hostile numbers"
 [ $failed = 0 ]

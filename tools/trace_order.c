@@ -18,8 +18,11 @@
  * - Ranks' clocks differ by up to `error_ns`: a value of which there is another
  *   write so near counts as one of nobody.
  *
- * Operations whose lane is not known are left out: those of ranks that launch
- * several kernels, or graphs, without synchronizing between them.
+ * A trace of a GPU does not say which launch an operation belongs to. If there are
+ * several launches on one stream between two synchronizations, all their workgroups
+ * count as one lane, and an operation is behind all that had begun at the latest
+ * launch before it. If streams wait or are several, or for graphs, the operations are
+ * left out.
  */
 #include "config.h"
 
@@ -36,9 +39,11 @@
 
 #define NEVER INT64_MIN
 #define MOST_RACES 20
+#define MOST_RANKS 4096
+#define MOST_BYTES (UINT64_C(1) << 60) /* of heaps: sums fit */
 #define KEPT_WRITES 64   /* writes of a word that have their clocks */
 #define KEPT_ACCESSES 64 /* of a granule */
-#define MOST_GRANULES ((uint64_t)1 << 20)
+#define MOST_GRANULES ((uint64_t)1 << 18)
 
 struct part {
     uint32_t lane;
@@ -63,16 +68,17 @@ struct operation {
     int64_t begin_ns, end_ns;
     uint64_t address, offset, bytes, value;
     bool is_atomic, reads, writes, acquires, acquires_all, is_update;
+    int64_t lane_key; /* equal for one lane of a segment */
     uint32_t lane;
     size_t segment;   /* of its rank */
     int64_t wrote_ns; /* when the lane had written the place before */
 };
 
-/* A moment of an operation: its begin, or its end if it acquires. */
+/* A moment of an operation: its begin, or its end if it acquires; or a launch. */
 struct moment {
     int64_t ns;
-    size_t operation;
-    bool is_end;
+    size_t operation; /* for a launch: the lane */
+    enum { ENDS, IS_LAUNCHED, BEGINS } kind;
 };
 
 /* A word that atomics write: its writes in the order of their begins. */
@@ -90,7 +96,9 @@ struct call {
     int rank;
     int64_t begin_ns, end_ns;
     enum { SYNCHRONIZES, LAUNCHES, WAITS } kind;
+    bool is_graph;
     uint64_t stream;
+    size_t segment;
 };
 
 /* The time of a rank from the first call behind a synchronization on. */
@@ -100,7 +108,9 @@ struct segment {
     int64_t launched_ns; /* earlier operations happen before its kernel */
     int64_t first_ns;    /* the begin of its first operation */
     int num_launches;
-    bool waits; /* its kernel may begin behind work of other ranks */
+    bool waits;    /* its kernel may begin behind work of other ranks */
+    bool is_mixed; /* kernels may run at once */
+    size_t lane;   /* the last lane of its operations + 1; 0: none */
 };
 
 struct granule {
@@ -254,7 +264,8 @@ static bool describe_operation(struct operation *one,
         one->writes = one->acquires = one->is_atomic = true;
     }
     return (one->reads || one->writes) && one->target >= 0 &&
-           one->offset != IRIS_EVENT_NOWHERE && one->bytes != 0;
+           one->target < MOST_RANKS && one->offset < MOST_BYTES &&
+           one->bytes != 0 && one->bytes < MOST_BYTES;
 }
 
 static int add_operation(struct ordering *o, const struct iris_event *event)
@@ -290,27 +301,42 @@ static int add_operation(struct ordering *o, const struct iris_event *event)
     return 0;
 }
 
+/* Whether work of the library that the call enqueues may wait for other ranks. */
+static bool may_wait(const struct iris_event *event)
+{
+    static const char *const local[] = {
+        "launch iris_k_fill", "launch iris_k_copy", "launch iris_k_transfer",
+        "launch iris_k_trace", "launch iris_k_signal"};
+
+    for (size_t i = 0; i < sizeof local / sizeof local[0]; i++) {
+        if (begins_with(event->name, local[i])) {
+            return false;
+        }
+    }
+    return strcmp(event->name, "wait on stream") == 0 ||
+           strcmp(event->name, "device barrier") == 0 ||
+           begins_with(event->name, "launch iris_") ||
+           event->members[0] != '\0';
+}
+
 static int add_host_call(struct ordering *o, const struct iris_event *event)
 {
     struct call one = {.rank = event->pid,
                        .begin_ns = event->ts_ns,
                        .end_ns = event->ts_ns + event->dur_ns,
                        .kind = WAITS,
+                       .is_graph = strcmp(event->name, "graph launch") == 0,
                        .stream = event->stream};
     struct call *more;
 
     if (strcmp(event->name, "synchronize") == 0) {
         one.kind = SYNCHRONIZES;
-    } else if (strcmp(event->name, "graph launch") == 0 ||
-               (begins_with(event->name, "launch ") &&
-                !begins_with(event->name, "launch iris_"))) {
+    } else if (one.is_graph || (begins_with(event->name, "launch ") &&
+                                !begins_with(event->name, "launch iris_"))) {
         one.kind = LAUNCHES;
     } else if (strcmp(event->name, "signal on stream") == 0) {
         o->has_strangers = true;
-    } else if (strcmp(event->name, "wait on stream") != 0 &&
-               strcmp(event->name, "device barrier") != 0 &&
-               !begins_with(event->name, "launch ") &&
-               event->members[0] == '\0') {
+    } else if (!may_wait(event)) {
         return 0;
     }
     more = iris_i_grow(o->calls, o->num_calls, sizeof one);
@@ -319,14 +345,6 @@ static int add_host_call(struct ordering *o, const struct iris_event *event)
     }
     o->calls = more;
     more[o->num_calls++] = one;
-    if (strcmp(event->name, "graph launch") == 0) {
-        more = iris_i_grow(o->calls, o->num_calls, sizeof one);
-        if (more == NULL) {
-            return trace_fail_memory();
-        }
-        o->calls = more;
-        more[o->num_calls++] = one; /* it may have several kernels */
-    }
     return 0;
 }
 
@@ -334,7 +352,8 @@ static int take_ordered(void *arg, const struct iris_event *event)
 {
     struct ordering *o = arg;
 
-    if (event->pid < 0 || (event->ph != 'X' && event->ph != 'i')) {
+    if (event->pid < 0 || event->pid >= MOST_RANKS ||
+        (event->ph != 'X' && event->ph != 'i')) {
         return 0;
     }
     if (strcmp(event->cat, "iris") == 0) {
@@ -358,20 +377,20 @@ static int compare_calls(const void *left, const void *right)
                               : compare_times(a->begin_ns, b->begin_ns);
 }
 
-/* Whether the rank's kernels may run at once on several streams. */
-static bool has_streams(const struct ordering *o, int rank)
+/* Whether kernels of the rank whose calls begin there use several streams. */
+static bool has_streams(const struct ordering *o, size_t at)
 {
     const struct call *first = NULL;
 
-    for (size_t i = 0; i < o->num_calls; i++) {
+    for (size_t i = at;
+         i < o->num_calls && o->calls[i].rank == o->calls[at].rank; i++) {
         const struct call *call = &o->calls[i];
 
-        if (call->rank == rank && call->kind == LAUNCHES) {
-            if (first != NULL && first->stream != call->stream) {
-                return true;
-            }
-            first = call;
+        if (call->kind == LAUNCHES && first != NULL &&
+            first->stream != call->stream) {
+            return true;
         }
+        first = call->kind == LAUNCHES ? call : first;
     }
     return false;
 }
@@ -397,14 +416,17 @@ static struct segment *add_segment(struct ordering *o, int rank, int64_t ns)
 static int find_segments(struct ordering *o)
 {
     struct segment *now = NULL;
-    bool is_new = true;
+    bool is_new = true, several = false;
 
-    qsort(o->calls, o->num_calls, sizeof *o->calls, compare_calls);
+    if (o->num_calls != 0) {
+        qsort(o->calls, o->num_calls, sizeof *o->calls, compare_calls);
+    }
     for (size_t i = 0; i < o->num_calls; i++) {
         const struct call *call = &o->calls[i], *before = call - 1;
 
         if (i == 0 || call->rank != before->rank) {
             now = add_segment(o, call->rank, NEVER);
+            several = has_streams(o, i);
             is_new = false;
         } else if (is_new && call->kind != SYNCHRONIZES) {
             now = add_segment(o, call->rank,
@@ -416,13 +438,22 @@ static int find_segments(struct ordering *o)
             return -1;
         }
         is_new = is_new || call->kind == SYNCHRONIZES;
+        o->calls[i].segment = (size_t)(now - o->segments);
         now->waits |= call->kind == WAITS;
-        if (call->kind == LAUNCHES) {
-            now->num_launches += 1 + has_streams(o, call->rank);
+        now->is_mixed |= several || call->is_graph;
+        if (call->kind == LAUNCHES && now->num_launches++ == 0) {
             now->launched_ns = call->begin_ns;
         }
     }
     return 0;
+}
+
+/* Whether the lanes of its operations are known. */
+static bool is_clear(const struct segment *segment)
+{
+    return !segment->is_mixed &&
+           (segment->num_launches == 1 ||
+            (segment->num_launches > 1 && !segment->waits));
 }
 
 /* The segment of the operation; SIZE_MAX: its lane is not known. */
@@ -443,7 +474,7 @@ static size_t find_segment(const struct ordering *o,
         }
     }
     return low > 0 && o->segments[low - 1].rank == one->rank &&
-                   o->segments[low - 1].num_launches == 1
+                   is_clear(&o->segments[low - 1])
                ? low - 1
                : SIZE_MAX;
 }
@@ -455,9 +486,8 @@ static int compare_lanes(const void *left, const void *right)
     if (a->segment != b->segment) {
         return a->segment < b->segment ? -1 : 1;
     }
-    return a->workgroup != b->workgroup
-               ? compare_times(a->workgroup, b->workgroup)
-               : compare_times(a->begin_ns, b->begin_ns);
+    return a->lane_key != b->lane_key ? compare_times(a->lane_key, b->lane_key)
+                                      : compare_times(a->begin_ns, b->begin_ns);
 }
 
 /* Leaves out operations without a lane. */
@@ -467,16 +497,18 @@ static void find_known(struct ordering *o)
 
     for (size_t i = 0; i < o->count; i++) {
         struct operation *one = &o->operations[i];
-        size_t number = find_segment(o, one);
-        struct segment *segment = &o->segments[number];
+        struct segment *segment;
 
-        if (number != SIZE_MAX) {
-            one->segment = number;
-            segment->first_ns = one->begin_ns < segment->first_ns
-                                    ? one->begin_ns
-                                    : segment->first_ns;
-            o->operations[kept++] = *one;
+        one->segment = find_segment(o, one);
+        if (one->segment == SIZE_MAX) {
+            continue;
         }
+        segment = &o->segments[one->segment];
+        segment->first_ns = one->begin_ns < segment->first_ns
+                                ? one->begin_ns
+                                : segment->first_ns;
+        one->lane_key = segment->num_launches == 1 ? one->workgroup : 0;
+        o->operations[kept++] = *one;
     }
     o->num_left = o->count - kept;
     o->has_strangers |= o->num_left != 0;
@@ -496,15 +528,16 @@ static int find_lanes(struct ordering *o)
     for (size_t i = 0; i < o->count; i++) {
         struct operation *one = &o->operations[i];
         const struct operation *before = one - 1;
-        const struct segment *segment = &o->segments[one->segment];
+        struct segment *segment = &o->segments[one->segment];
 
         if (i == 0 || before->segment != one->segment ||
-            before->workgroup != one->workgroup) {
+            before->lane_key != one->lane_key) {
             o->lanes[o->num_lanes++].clock.all =
                 (segment->waits ? segment->first_ns : segment->launched_ns) +
                 o->error_ns;
         }
         one->lane = o->num_lanes - 1;
+        segment->lane = o->num_lanes;
     }
     return 0;
 }
@@ -558,20 +591,21 @@ static int find_words(struct ordering *o)
     }
     o->num_words = kept;
     for (size_t i = 0; i < o->num_moments; i++) {
-        const struct operation *one = &o->operations[o->moments[i].operation];
-        struct word *word = find_word(o, one);
+        size_t number = o->moments[i].operation;
+        const struct operation *one = &o->operations[number];
+        struct word *word;
         size_t *more;
 
-        if (word == NULL || o->moments[i].is_end || !one->is_atomic ||
-            !one->writes) {
+        if (o->moments[i].kind != BEGINS || !one->is_atomic || !one->writes) {
             continue;
         }
+        word = find_word(o, one);
         more = iris_i_grow(word->writes, word->count, sizeof *more);
         if (more == NULL) {
             return trace_fail_memory();
         }
         word->writes = more;
-        more[word->count++] = o->moments[i].operation;
+        more[word->count++] = number;
     }
     return 0;
 }
@@ -801,25 +835,36 @@ static int compare_moments(const void *left, const void *right)
     if (a->ns != b->ns) {
         return a->ns < b->ns ? -1 : 1;
     }
-    if (a->is_end != b->is_end) {
-        return a->is_end ? -1 : 1;
+    if (a->kind != b->kind) {
+        return a->kind < b->kind ? -1 : 1;
     }
     return (a->operation > b->operation) - (a->operation < b->operation);
 }
 
 static int list_moments(struct ordering *o)
 {
-    o->moments = calloc(2 * o->count + 1, sizeof *o->moments);
+    o->moments = calloc(2 * o->count + o->num_calls + 1, sizeof *o->moments);
     if (o->moments == NULL) {
         return trace_fail_memory();
     }
     for (size_t i = 0; i < o->count; i++) {
         const struct operation *one = &o->operations[i];
 
-        o->moments[o->num_moments++] = (struct moment){one->begin_ns, i, false};
+        o->moments[o->num_moments++] =
+            (struct moment){one->begin_ns, i, BEGINS};
         if (one->acquires || one->acquires_all) {
             o->moments[o->num_moments++] =
-                (struct moment){one->end_ns, i, true};
+                (struct moment){one->end_ns, i, ENDS};
+        }
+    }
+    for (size_t i = 0; i < o->num_calls; i++) {
+        const struct call *call = &o->calls[i];
+        const struct segment *segment = &o->segments[call->segment];
+
+        if (call->kind == LAUNCHES && segment->num_launches > 1 &&
+            segment->lane != 0) {
+            o->moments[o->num_moments++] =
+                (struct moment){call->begin_ns, segment->lane - 1, IS_LAUNCHED};
         }
     }
     qsort(o->moments, o->num_moments, sizeof *o->moments, compare_moments);
@@ -831,21 +876,25 @@ static int list_moments(struct ordering *o)
 static void pass_moment(struct ordering *o, const struct moment *moment)
 {
     struct operation *one = &o->operations[moment->operation];
+    bool is_end = moment->kind == ENDS;
 
+    if (moment->kind == IS_LAUNCHED) {
+        join_time(&o->lanes[moment->operation].clock, moment->ns + o->error_ns);
+        return;
+    }
     if (one->acquires_all) {
-        if (moment->is_end) {
+        if (is_end) {
             join_time(&o->lanes[one->lane].clock, one->end_ns + o->error_ns);
         }
         return;
     }
-    if (!moment->is_end && one->is_atomic && one->writes) {
+    if (!is_end && one->is_atomic && one->writes) {
         release_word(o, one);
     }
-    if (moment->is_end) {
+    if (is_end) {
         acquire_word(o, one);
     }
-    if (moment->is_end == one->acquires &&
-        strcmp(one->name, "atomic_cas") != 0) {
+    if (is_end == one->acquires && strcmp(one->name, "atomic_cas") != 0) {
         touch_memory(o, one);
     }
 }
@@ -914,9 +963,10 @@ static void print_order(const struct ordering *o, uint64_t dropped)
     printf("%d pair%s of accesses without order in %zu operations",
            o->num_races, o->num_races == 1 ? "" : "s", o->count);
     if (o->num_left != 0) {
-        printf("; %zu more are left out, of kernels that were launched without "
-               "a synchronize between them",
-               o->num_left);
+        printf(
+            "; %zu more are left out, of graphs, several streams, or kernels "
+            "behind a stream's wait that no synchronize keeps apart",
+            o->num_left);
     }
     if (dropped != 0) {
         printf("; the trace lacks %llu", (unsigned long long)dropped);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 test_programs += %D%/run
-tests_check_run_SOURCES = %D%/test_litmus.c %D%/test_outside.c %D%/test_race.c %D%/test_stale.c \
+tests_check_run_SOURCES = %D%/test_limits.c %D%/test_litmus.c %D%/test_outside.c %D%/test_race.c %D%/test_stale.c \
 	%D%/test_weak.c
 EXTRA_DIST += %D%/bug.h %D%/bugs_collectives.h %D%/bugs_common.h %D%/bugs_epochs.h %D%/bugs_flags.h %D%/bugs_hosts.h %D%/bugs_order.h \
 	%D%/bugs_places.h %D%/bugs_published.h %D%/bugs_rma.h \

@@ -19,7 +19,14 @@
 #define BYTES (WORDS * sizeof(uint64_t))
 
 /* Rank 0 sends to rank 1. */
-enum order_bug { SIGNAL_AHEAD, NO_WAIT, NO_CREDIT, TWO_WRITERS, NUM_BUGS };
+enum order_bug {
+    SIGNAL_AHEAD,
+    NO_WAIT,
+    NO_CREDIT,
+    TWO_WRITERS,
+    NO_WAIT_BEFORE, /* in the kernel before */
+    NUM_BUGS
+};
 
 struct order_args {
     const int64_t *context;
@@ -27,6 +34,7 @@ struct order_args {
     uint64_t *flags;
     int bug;
     int wrong;
+    int step; /* number of the launch */
 };
 
 /* The sender waits until the receiver's kernel runs, which is launched last: its puts
@@ -36,6 +44,7 @@ IRIS_DEVICE void order_send(iris_dev_t dev, iris_wg_t wg,
 {
     uint64_t *flag = a->flags, *back = a->flags + 1;
 
+    iris_signal_set(dev, &a->flags[2], 1, 1);
     (void)iris_wait_until_u64(dev, back, IRIS_CMP_GE, 1);
     if (a->bug == SIGNAL_AHEAD && a->wrong) {
         iris_signal_set(dev, flag, 1, 1);
@@ -74,11 +83,28 @@ IRIS_DEVICE void order_receive(iris_dev_t dev, const struct order_args *a)
     }
 }
 
+/* The second kernel's other workgroup reads behind the first one's wait. */
+IRIS_DEVICE void order_in_two(iris_dev_t dev, iris_wg_t wg,
+                              const struct order_args *a)
+{
+    if (a->step == 1 && wg.id == 1) {
+        (void)iris_load(dev, &a->data[WORDS], 1);
+    } else if (a->step == 0 && wg.id == 0) {
+        (void)iris_wait_until_u64(dev, &a->flags[2], IRIS_CMP_GE, 1);
+        iris_signal_set(dev, &a->flags[1], 1, 0);
+        if (!a->wrong) {
+            (void)iris_wait_until_u64(dev, a->flags, IRIS_CMP_GE, 1);
+        }
+    }
+}
+
 IRIS_KERNEL(order_kernel, struct order_args)
 {
     iris_dev_t dev = iris_dev_init(args->context);
 
-    if (dev.rank == 0) {
+    if (dev.rank == 1 && args->bug == NO_WAIT_BEFORE) {
+        order_in_two(dev, wg, args);
+    } else if (dev.rank == 0) {
         order_send(dev, wg, args);
         if (args->bug == TWO_WRITERS) {
             (void)iris_wait_until_u64(dev, args->flags + 1, IRIS_CMP_GE,
@@ -92,16 +118,22 @@ IRIS_KERNEL(order_kernel, struct order_args)
 
 static char path[400];
 
-/* Launches the kernel of one rank after another. */
+/* Launches the kernels of one rank after those of the other. */
 static iris_status_t launch_order(iris_t *iris, struct order_args *args)
 {
+    int later = args->bug == NO_WAIT_BEFORE ? 0 : 1;
     iris_status_t status = IRIS_OK;
     char word = 0;
 
-    for (int rank = 0; status == IRIS_OK && rank < RANKS; rank++) {
-        if (rank == iris_rank(iris)) {
-            status =
-                iris_launch(iris, order_kernel, 1, 1, args, sizeof *args, NULL);
+    for (int turn = 0; status == IRIS_OK && turn < RANKS; turn++) {
+        int rank = turn == 0 ? 1 - later : later;
+        int last = rank == 1 && later == 0;
+
+        for (args->step = 0;
+             status == IRIS_OK && rank == iris_rank(iris) && args->step <= last;
+             args->step++) {
+            status = iris_launch(iris, order_kernel, 1 + (unsigned)last, 1,
+                                 args, sizeof *args, NULL);
         }
         status = status ? status : iris_broadcast(iris, &word, 1, rank, NULL);
     }
@@ -117,7 +149,7 @@ static int record_order(iris_t *iris, void *arg)
     CHECK_OK(iris_trace_enable(iris, 10000));
     CHECK_OK(iris_calloc(iris, 2, BYTES, &data));
     CHECK_OK(iris_name(iris, data, "inbox"));
-    CHECK_OK(iris_calloc(iris, 2, sizeof(uint64_t), &flags));
+    CHECK_OK(iris_calloc(iris, 3, sizeof(uint64_t), &flags));
     args.data = data;
     args.flags = flags;
     CHECK_OK(launch_order(iris, &args));
@@ -152,7 +184,8 @@ static TEST(an_access_without_order_is_found_and_its_twin_is_silent)
         [SIGNAL_AHEAD] = "set it behind the put",
         [NO_WAIT] = "wait for one ahead of the load",
         [NO_CREDIT] = "rank 1 may still read it: wait for its credit",
-        [TWO_WRITERS] = "two write"};
+        [TWO_WRITERS] = "two write",
+        [NO_WAIT_BEFORE] = "rank 0"};
     char text[8192];
 
     for (int bug = 0; bug < NUM_BUGS; bug++) {
