@@ -3,7 +3,7 @@
 # The Python package is not installed by make install: `make wheel` makes what
 # pip installs. scripts/python-wheel does both at once, without MPI.
 EXTRA_DIST += %D%/README.md %D%/pyproject.toml %D%/setup.py \
-	%D%/examples/rows.py %D%/iris_c/__init__.py %D%/iris_c/__main__.py \
+	%D%/examples/rows.py %D%/examples/triton_kernels.py %D%/iris_c/__init__.py %D%/iris_c/__main__.py \
 	%D%/iris_c/_arrays.py %D%/iris_c/_bootstrap.py %D%/iris_c/_broadcast.py \
 	%D%/iris_c/bench.py %D%/iris_c/_ccl.py %D%/iris_c/ccl.py %D%/iris_c/_context.py %D%/iris_c/_errors.py %D%/iris_c/_groups.py %D%/iris_c/_messages.py \
 	%D%/iris_c/_interrupt.py %D%/iris_c/_kernels.py %D%/iris_c/_lib.py %D%/iris_c/_log.py %D%/iris_c/_ops.py %D%/iris_c/ops.py \

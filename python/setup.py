@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import sysconfig
 from pathlib import Path
 
@@ -23,10 +24,11 @@ except ImportError:  # before setuptools 70.1
 
 BUNDLE = os.environ.get("IRIS_C_BUNDLE", "")
 #: Modules that libtool leaves in its folder: the backend for GPUs, and those
-#: that load libraries of matrix products for GPUs.
+#: for libraries of matrix products. Those for GPUs find theirs when they run.
 MODULES = ("iris_hip.so", "iris_cublaslt.so", "iris_hipblaslt.so")
+CBLAS = "iris_cblas.so"
 #: Libraries that every Linux with a manylinux tag has.
-GLIBC = re.compile(r"lib(c|m|dl|rt|pthread)\.so|ld-linux")
+GLIBC = re.compile(r"lib(c|m|dl|rt|pthread|gcc_s)\.so|ld-linux|linux-vdso")
 #: Libraries that the wheel contains because libiris is linked with them.
 #: _lib.py loads them first.
 BESIDE = re.compile(r"libz\.so")
@@ -45,17 +47,52 @@ def needs(library):
     return re.findall(r"NEEDED.*\[(.*)\]", elf(library, "-d"))
 
 
+def linked(library):
+    """Name and path of each library that the loader finds for a library. ldd
+    cannot read another machine's library."""
+    if all(map(GLIBC.match, needs(library))):
+        return []
+    found = subprocess.run(
+        ["ldd", str(library)], stdout=subprocess.PIPE, universal_newlines=True
+    ).stdout
+    return re.findall(r"(\S+) => (/\S+)", found)
+
+
 def beside():
     """Name and path of each library that libiris needs and the wheel contains."""
-    if all(map(GLIBC.match, needs(Path(BUNDLE) / "libiris.so"))):
-        return  # ldd cannot read another machine's library
-    command = ["ldd", str(Path(BUNDLE) / "libiris.so")]
-    found = subprocess.run(
-        command, check=True, stdout=subprocess.PIPE, universal_newlines=True
-    ).stdout
-    for name, path in re.findall(r"(\S+) => (/\S+)", found):
+    for name, path in linked(Path(BUNDLE) / "libiris.so"):
         if BESIDE.match(name):
             yield name, path
+
+
+def blas():
+    """The module of CBLAS and, in its folder blas, OpenBLAS with all libraries
+    that it needs. None if the build has no such module."""
+    module = Path(BUNDLE) / CBLAS
+    if not module.exists():
+        return
+    found = dict(linked(module))
+    missing = set(needs(module)) - set(found)
+    if missing:
+        print(f"without {CBLAS}: {', '.join(sorted(missing))} not found",
+              file=sys.stderr)
+        return
+    yield CBLAS, module
+    for name, path in found.items():
+        if not GLIBC.match(name):
+            yield f"blas/{name}", path
+
+
+def licence(path):
+    """The file in which a system of Debian's kind has a library's licence."""
+    if shutil.which("dpkg-query") is None:
+        return None
+    found = subprocess.run(
+        ["dpkg-query", "-S", os.path.realpath(path)],
+        stdout=subprocess.PIPE, universal_newlines=True,
+    ).stdout
+    file = Path("/usr/share/doc", found.split(":")[0], "copyright")
+    return file if file.exists() else None
 
 
 def machine():
@@ -74,7 +111,7 @@ def platform():
     held = dict(beside())
     if not all(GLIBC.match(name) or name in held for name in needs(library)):
         return plain
-    files = [library, *held.values(), *modules()]
+    files = [library, *held.values(), *modules(), *dict(blas()).values()]
     symbols = [re.findall(r"GLIBC_2\.(\d+)", elf(file, "-V")) for file in files]
     minor = max(int(number) for found in symbols for number in found)
     return plain.replace("linux", f"manylinux_2_{minor}")
@@ -100,8 +137,12 @@ class WithLibrary(build_py):
         for path in [Path(BUNDLE) / "libiris.so", *modules()]:
             shutil.copyfile(path, folder / path.name)
             subprocess.run([strip, "-g", str(folder / path.name)], check=True)
-        for name, path in beside():
+        for name, path in [*beside(), *blas()]:
+            (folder / name).parent.mkdir(exist_ok=True)
             shutil.copyfile(path, folder / name)
+            text = name.startswith("blas/") and licence(path)
+            if text:
+                shutil.copyfile(text, folder / f"{name}.copyright")
 
 
 class ForPlatform(bdist_wheel):

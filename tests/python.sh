@@ -60,7 +60,7 @@ tag_is_right() {
     0*manylinux_2_* | 1*-linux_*) ;;
     *) echo "$wheel: needs others: $other" && return 1 ;;
     esac
-    for file in "$tmp"/inside/iris_c/lib/*; do
+    for file in "$tmp"/inside/iris_c/lib/{*.so*,blas/*.so.[0-9]}; do
         readelf -VW "$file" | grep -o 'GLIBC_2\.[0-9]*' | sed 's/.*\.//'
     done | sort -n | tail -n 1 >"$tmp/minor"
     [ $other = 1 ] || [[ $wheel = *manylinux_2_$(cat "$tmp/minor")_* ]]
@@ -87,6 +87,35 @@ ranks() { # ARRAYS RANKS TEST...
     step "$*, $count with $arrays${IRIS_NODES:+, $IRIS_NODES nodes}" env IRIS_TEST_ARRAYS="$arrays" \
         "$iris" run -n "$count" "$venv" -m unittest -q "$@"
 }
+
+# Products of matrices: by the wheel's own OpenBLAS, or slowly, which is said once.
+product='import iris_c
+ctx = iris_c.iris(1 << 22, arrays="numpy", log_level="info")
+a = ctx.ones((64, 64))
+out = ctx.zeros((64, 64))
+ctx.ops.matmul_all_reduce(out, a, a)
+assert (out == 64 * ctx.get_num_ranks()).all()
+print("libraries:", *(line.split()[-1] for line in open("/proc/self/maps") if "iris_cblas" in line))'
+multiply() { # VARIABLE=VALUE...
+    env "$@" "$iris" run -n 2 "$venv" -c "$product"
+}
+if [ -e "$tmp/inside/iris_c/lib/iris_cblas.so" ]; then
+    check "a product" multiply
+    grep -q "$tmp/venv/.*/iris_cblas.so" "$tmp/out"
+    verdict "the product is by the wheel's module" $?
+    # Another OpenBLAS of this name, which NumPy may have loaded above, does as well.
+    ldd "$tmp/inside/iris_c/lib/iris_cblas.so" >"$tmp/out"
+    ! grep -E 'blas|gfortran|quadmath' "$tmp/out" |
+        grep -qv "=> $tmp/inside/iris_c/lib/"
+    verdict "the wheel has OpenBLAS and what it needs" $?
+else
+    echo "left out: a product by the wheel's OpenBLAS: the build has none"
+fi
+mkdir "$tmp/empty"
+check "a product without a module" multiply IRIS_MODULE_DIR="$tmp/empty"
+[ "$(grep -c 'own loop, which is slow: no cblas: .*; \(install OpenBLAS\|build Iris\)' \
+    "$tmp/out")" = 1 ]
+verdict "a missing module is said once, with its remedy" $?
 
 rank_tests="test_ccl test_context test_lifetime test_ops test_representations test_tensors test_transfer"
 # shellcheck disable=SC2086 # a list
@@ -138,7 +167,7 @@ torch_versions="2.1.2 2.9.1 2.15.0"
 other_torch() { # VERSION
     local test
     # Each process imports torch, which takes long on a machine at work.
-    for test in test_torch_backend test_torch_programs; do
+    for test in test_torch_backend test_torch_programs test_triton; do
         IRIS_TEST_ARRAYS=torch PYTHONPATH=$tmp/inside limit=900 step "$test with torch $1" \
             "$IRIS_TEST_TORCH/$1/bin/python" -m unittest -q $test
     done

@@ -133,7 +133,6 @@ def raw(name: str) -> Any:
 
 
 def module_folder() -> Optional[Path]:
-    """The folder with the library and the backends' modules. None: they are
-    elsewhere."""
+    """The folder with the library and its modules. None: they are elsewhere."""
     folder = Path(path).resolve().parent
-    return folder if (folder / "iris_hip.so").exists() else None
+    return folder if any(folder.glob("iris_*.so")) else None

@@ -204,6 +204,57 @@ def get_tile(from_base, to_base, m, n, rows, cols, from_row_stride,
 
 
 @triton.jit
+def signal(word, value, from_rank, to_rank, heap_bases):
+    """Adds to rank `to_rank`'s word. A rank that wait()s for it then sees all
+    that this instance, of rank `from_rank`, has written before."""
+    tl.debug_barrier()
+    atomic_add(word, value, from_rank, to_rank, heap_bases, sem="release")
+
+
+@triton.jit
+def wait(word, value):
+    """Waits until the caller's own word is at least `value`."""
+    while tl.atomic_add(word, 0, sem="acquire", scope="sys") < value:
+        pass
+    tl.debug_barrier()
+
+
+@triton.jit
+def rank_barrier(words, turn, rank, num_ranks, heap_bases):
+    """Instances of one number on all ranks wait for each other, and see what the
+    others wrote before. Each number has `num_ranks` words of its own, which are 0
+    at first. `turn` counts its barriers from 1 on."""
+    for peer in range(num_ranks):
+        signal(words + rank, 1, rank, peer, heap_bases)
+    for peer in range(num_ranks):
+        wait(words + peer, turn)
+
+
+@triton.jit
+def reduce_tile(base, m, n, rows, cols, row_stride, col_stride, rank,
+                num_ranks, heap_bases, BLOCK_M: tl.constexpr,
+                BLOCK_N: tl.constexpr, TYPE: tl.constexpr = tl.float32):
+    """The sum of all ranks' blocks (m, n), in elements of `TYPE`. It adds in the
+    order of the ranks, so each rank gets the same bits."""
+    total = tl.zeros((BLOCK_M, BLOCK_N), TYPE)
+    for peer in range(num_ranks):
+        total += load_tile(base, m, n, rows, cols, row_stride, col_stride,
+                           rank, peer, heap_bases, BLOCK_M, BLOCK_N).to(TYPE)
+    return total
+
+
+@triton.jit
+def broadcast_tile(base, value, m, n, rows, cols, row_stride, col_stride, rank,
+                   num_ranks, heap_bases, BLOCK_M: tl.constexpr,
+                   BLOCK_N: tl.constexpr):
+    """Writes the block (m, n) of all ranks' matrices. If each rank passes a part
+    of the matrix as `base`, all gather it."""
+    for peer in range(num_ranks):
+        store_tile(base, value, m, n, rows, cols, row_stride, col_stride, rank,
+                   peer, heap_bases, BLOCK_M, BLOCK_N)
+
+
+@triton.jit
 def _column(words, column: tl.constexpr, slot, value, ok):
     """Writes an event's value of 32 bits."""
     place = tl.load(words + 4 + column).to(tl.pointer_type(tl.int32))

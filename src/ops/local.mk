@@ -9,8 +9,10 @@ pkglib_LTLIBRARIES += iris_cblas.la
 iris_cblas_la_SOURCES = %D%/blas_cblas.c
 iris_cblas_la_CPPFLAGS = $(AM_CPPFLAGS) $(CBLAS_CPPFLAGS)
 iris_cblas_la_LIBADD = $(CBLAS_LIBS)
+# A wheel has the library there, and libraries that it needs in turn.
 iris_cblas_la_LDFLAGS = -module -avoid-version -shared \
-	-export-symbols-regex iris_blas_module
+	-export-symbols-regex iris_blas_module \
+	-Wl,-rpath,'$$ORIGIN/blas' -Wl,--disable-new-dtags
 endif
 # They find their libraries at run time.
 lt_blas = %D%/blas_lt.c src/base/loader.c

@@ -47,12 +47,22 @@ struct choice {
 static struct entry {
     const char *name;
     int built;
+    const char *remedy;           /* if the module is missing */
     enum iris_memory_kind memory; /* kind of its devices */
     const struct iris_blas *blas;
 } entries[] = {
-    {"cblas", HAVE_CBLAS, IRIS_MEMORY_HOST, NULL},
-    {"cublaslt", HAVE_CUBLASLT, IRIS_MEMORY_CUDA, NULL},
-    {"hipblaslt", HAVE_HIPBLASLT, IRIS_MEMORY_ROCM, NULL},
+    {"cblas", HAVE_CBLAS,
+     HAVE_CBLAS ? "install OpenBLAS (libopenblas0), or a wheel that holds it"
+                : "build Iris where libopenblas-dev is installed",
+     IRIS_MEMORY_HOST, NULL},
+    {"cublaslt", HAVE_CUBLASLT,
+     HAVE_CUBLASLT ? "install CUDA's libcublas, or pip install nvidia-cublas"
+                   : "build Iris with --with-backend=hip for NVIDIA",
+     IRIS_MEMORY_CUDA, NULL},
+    {"hipblaslt", HAVE_HIPBLASLT,
+     HAVE_HIPBLASLT ? "install ROCm's hipblaslt"
+                    : "build Iris with --with-backend=hip for AMD",
+     IRIS_MEMORY_ROCM, NULL},
 };
 #define NUM_ENTRIES (sizeof entries / sizeof entries[0])
 
@@ -150,15 +160,22 @@ static int threads_of(const iris_t *iris)
     return each < 1 ? 1 : (int)each;
 }
 
-static void say_missing(const iris_t *iris, const char *name, const char *why)
+/* Says it once on each node. */
+static void say_missing(const iris_t *iris, const struct entry *entry,
+                        const char *why)
 {
     static atomic_flag said = ATOMIC_FLAG_INIT;
+    const struct iris_heap_memory *memory = &iris->heap.memory;
+    int first = 0;
 
-    if (!atomic_flag_test_and_set(&said)) {
+    while (iris_i_heap_is_far(memory, first)) {
+        first++;
+    }
+    if (first == iris_i_rank(iris) && !atomic_flag_test_and_set(&said)) {
         iris_i_info(iris_i_log(iris),
                     "products of matrices take the library's own loop, which "
-                    "is slow: no %s: %s",
-                    name, why);
+                    "is slow: no %s: %s; %s",
+                    entry->name, why, entry->remedy);
     }
 }
 
@@ -275,7 +292,7 @@ static iris_status_t choose_any(iris_t *iris, struct choice *choice)
         if (status != IRIS_OK && status != IRIS_ERR_STATE) {
             iris_i_debug(iris_i_log(iris), "no products of matrices by %s: %s",
                          entries[i].name, why);
-            say_missing(iris, entries[i].name, why);
+            say_missing(iris, &entries[i], why);
         }
     }
     return status == IRIS_ERR_STATE ? status : IRIS_OK;

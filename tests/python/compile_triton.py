@@ -41,6 +41,18 @@ def tiles(x, w, out, me, peer, bases, rows, cols):
 
 
 @triton.jit
+def collectives(x, w, out, me, ranks, bases, rows, cols):
+    m, n = tl.program_id(0), tl.program_id(1)
+    it.rank_barrier(w, 1, me, ranks, bases)
+    value = it.reduce_tile(x, m, n, rows, cols, cols, 1, me, ranks, bases, 32,
+                           32)
+    it.broadcast_tile(out, value, m, n, rows, cols, cols, 1, me, ranks, bases,
+                      32, 32)
+    it.signal(w + 9, 1, me, 0, bases)
+    it.wait(w + 9, ranks)
+
+
+@triton.jit
 def all_else(x, w, out, me, peer, bases):
     at = tl.arange(0, 32)
     value = it.load(x + at, me, peer, bases, at < 30, 0, ".cg")
@@ -62,7 +74,7 @@ def all_else(x, w, out, me, peer, bases):
 
 KINDS = {"x": "*fp32", "out": "*fp32", "w": "*i32", "context": "*i64",
          "bases": "*i64"}
-for kernel in (traced, tiles, all_else):
+for kernel in (traced, tiles, collectives, all_else):
     signature = {name: KINDS.get(name, "i32") for name in kernel.arg_names}
     made = triton.compile(ASTSource(kernel, signature, {}), target=TARGET)
     assert {"cubin", "hsaco"} & made.asm.keys(), made.asm.keys()

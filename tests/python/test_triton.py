@@ -202,6 +202,47 @@ ctx.barrier()
         )
         self.assertEqual(codes, [0, 0], texts)
 
+    def test_the_example_computes_and_communicates(self):
+        here = os.path.dirname(os.path.abspath(__file__))
+        program = os.path.join(here, "../../python/examples/triton_kernels.py")
+        for ranks in 1, 2, 3:
+            codes, texts = support.finish(
+                support.start_ranks([sys.executable, program], ranks,
+                                    TRITON_INTERPRET="1",
+                                    IRIS_LOG_LEVEL="info")
+            )
+            self.assertEqual(codes, [0] * ranks, texts)
+            for name in "all_reduce", "gather_product", "experts":
+                self.assertIn(f"{name} is right", texts[0])
+
+    def test_a_barrier_of_ranks_waits_for_the_last(self):
+        """Each rank is late once; a rank that passes early reads an old value."""
+        codes, texts = self.run_program(
+            """
+import iris_c.triton as it, time
+
+@triton.jit
+def meet(x, words, turn, me, ranks, bases, found):
+    x += turn * ranks  # a rank that goes on writes the next turn's
+    it.store(x + me, turn, me, (me + 1) % ranks, bases)
+    it.rank_barrier(words, turn, me, ranks, bases)
+    before = (me + ranks - 1) % ranks
+    tl.store(found, tl.load(x + before))
+
+rank, ranks = ctx.get_rank(), ctx.get_num_ranks()
+x, words = ctx.zeros(7, ranks, dtype="int32"), ctx.zeros(ranks, dtype="int32")
+found = ctx.zeros(1, dtype="int32")
+for turn in range(1, 7):
+    if turn % ranks == rank: time.sleep(0.05)
+    meet[(1,)](x, words, turn, rank, ranks, ctx.get_heap_bases(), found)
+    assert found.item() == turn, (turn, found)
+ctx.barrier()
+""",
+            3,
+            TRITON_INTERPRET="1",
+        )
+        self.assertEqual(codes, [0, 0, 0], texts)
+
     def test_all_functions_compile_for_gpus_that_are_not_there(self):
         here = os.path.dirname(os.path.abspath(__file__))
         with tempfile.TemporaryDirectory() as cache:
@@ -213,7 +254,7 @@ ctx.barrier()
                     cwd=here, env=environment, text=True, capture_output=True,
                 )
                 self.assertEqual(ran.stdout.split(),
-                                 ["traced", "tiles", "all_else"], ran.stderr)
+                                 ["traced", "tiles", "collectives", "all_else"], ran.stderr)
 
 
 if __name__ == "__main__":
