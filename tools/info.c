@@ -67,6 +67,7 @@ struct info {
     struct info_backend backends[INFO_BACKENDS];
     size_t num_backends;
     struct info_device device;
+    struct iris_layout_sizes heap; /* of a rank */
     long processors;
     int has_shm;
     unsigned long long shm_bytes;
@@ -167,20 +168,12 @@ static void check_ranks(struct info *info)
 {
     struct iris_bootstrap bootstrap = {
         .num_ranks = (int)info->settings.num_ranks.number};
-    size_t least, bytes = (size_t)info->settings.heap_bytes.number;
 
     if (find_rank(&info->settings, &bootstrap) != IRIS_OK ||
-        iris_i_bootstrap_check(bootstrap.num_ranks) != IRIS_OK) {
+        iris_i_bootstrap_check(bootstrap.num_ranks) != IRIS_OK ||
+        iris_i_layout_check(&info->settings, NULL, bootstrap.num_ranks) !=
+            IRIS_OK) {
         add_problem(info, "%s", iris_last_error());
-        return;
-    }
-    least = iris_i_layout_least(&info->settings, bootstrap.num_ranks);
-    if (bytes < least) {
-        add_problem(info,
-                    "a heap of %zu bytes (IRIS_HEAP_SIZE) is too small: with "
-                    "%d rank%s it takes at least %zu; raise it",
-                    bytes, bootstrap.num_ranks,
-                    bootstrap.num_ranks == 1 ? "" : "s", least);
     }
 }
 
@@ -245,16 +238,21 @@ static void gather_device(struct info *info,
     static const struct iris_core_ops core_ops = {
         describe_nothing, note_nothing, note_nothing, locate_nothing};
     static const struct iris_waiter waiter = {.log = NULL};
+    const struct iris_layout_sizes sizes =
+        iris_i_layout_sizes(&info->settings, 2);
+    int grows = sizes.reserve_bytes > sizes.heap_bytes;
+    int is_default = info->settings.allocator.origin == IRIS_ORIGIN_DEFAULT;
     struct iris_backend_params params = {
         .num_ranks = 2, /* they share their heaps */
         .device = placement->device,
         .ranks_on_device = 1,
         .num_cus = (int)info->settings.sim_cus.number,
-        .vmem = info->settings.allocator.number == IRIS_CHOICE_ALLOCATOR_VMEM,
-        .vmem_if_needed =
-            info->settings.allocator.origin == IRIS_ORIGIN_DEFAULT,
+        .vmem = info->settings.allocator.number == IRIS_CHOICE_ALLOCATOR_VMEM ||
+                (is_default && placement->type->is_gpu && grows),
+        .vmem_if_needed = is_default,
         .memory = info->settings.hip_memory.text,
         .heap_bytes = (size_t)info->settings.heap_bytes.number,
+        .reserve_bytes = sizes.reserve_bytes,
         .core_ops = &core_ops,
         .waiter = &waiter,
     };
@@ -268,6 +266,13 @@ static void gather_device(struct info *info,
     info->device.is_gpu = placement->type->is_gpu;
     info->device.backend = placement->name;
     iris_i_device_info(backend, &info->device.about);
+    info->heap = sizes;
+    if (grows && !info->device.about.heaps_grow) {
+        add_problem(info,
+                    "IRIS_HEAP_RESERVE is set, but heaps on %s do not "
+                    "grow; set IRIS_ALLOCATOR=vmem",
+                    info->device.about.name);
+    }
     iris_i_device_close(backend);
 }
 
@@ -458,6 +463,20 @@ static void print_device(const struct info *info)
     }
 }
 
+/* Addresses of heaps that grow take no memory before they are allocated. */
+static void print_heap(const struct info *info)
+{
+    printf("\nHeap of a rank\n  %.1f MiB",
+           (double)info->heap.heap_bytes / (1 << 20));
+    if (info->heap.reserve_bytes > info->heap.heap_bytes) {
+        printf(", which may grow to %.1f MiB",
+               (double)info->heap.reserve_bytes / (1 << 20));
+    }
+    printf("; %s\n", info->device.about.heaps_grow
+                         ? "allocations back it with memory"
+                         : "all of it is backed by memory");
+}
+
 static void print_shm(const struct info *info)
 {
     printf("\nShared memory\n  " INFO_SHM "    ");
@@ -511,6 +530,7 @@ static void print_text(const struct info *info)
     }
     if (info->device.exists) {
         print_device(info);
+        print_heap(info);
     }
     print_shm(info);
     print_settings(info);
@@ -612,6 +632,9 @@ static void write_device(json_t *json, const struct info *info)
     iris_i_json_int(json, "xccs", about->num_xccs);
     iris_i_json_int(json, "clock_khz", about->clock_khz);
     iris_i_json_text(json, "heap", about->heap);
+    iris_i_json_uint(json, "heap_bytes", info->heap.heap_bytes);
+    iris_i_json_uint(json, "heap_reserved", info->heap.reserve_bytes);
+    iris_i_json_bool(json, "heap_grows", about->heaps_grow);
     iris_i_json_end(json);
 }
 

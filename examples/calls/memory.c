@@ -33,6 +33,9 @@ static void use_heap(iris_t *iris)
     check(iris_free_later(iris, x)); /* each rank when it likes */
     check(iris_free_deferred(iris)); /* now, if every rank has released it */
 
+    size_t freed;
+    check(iris_heap_trim(iris, &freed)); /* gives unused memory back */
+
     float mine[256] = {0};
     void *symmetric;
     int shared;

@@ -157,7 +157,10 @@ typedef struct iris_context iris_t;
     X(job_secret_file, STRING, "IRIS_JOB_SECRET_FILE", "",                     \
       "", "file with such a secret, readable only by its owner, on each host") \
     X(insecure, FLAG, "IRIS_INSECURE", "0",                                    \
-      "", "1: no warning if a job of several hosts has no secret")
+      "", "1: no warning if a job of several hosts has no secret")             \
+    X(heap_reserve, BYTES, "IRIS_HEAP_RESERVE", "0",                           \
+      "", "size that each heap may grow to, also more than there is memory; "  \
+          "0: IRIS_HEAP_SIZE")
 /* clang-format on */
 
 #define IRIS_CONFIG_STRING(field) const char *field;

@@ -39,15 +39,18 @@ extern "C" {
 struct iris_heap_stats {
     size_t size;       /**< How much of the struct the library fills
                                     in; it zeroes the rest. */
-    size_t heap_bytes; /**< Size of the heap. */
+    size_t heap_bytes; /**< Size of the heap: IRIS_HEAP_SIZE, or the end of
+                                    its last allocation if it has grown. */
     size_t used_bytes; /**< In live allocations, rounded up. */
-    size_t free_bytes; /**< Neither allocated nor used by the library. */
+    size_t free_bytes; /**< Of heap_bytes: neither allocated nor used by
+                                    the library. */
     size_t largest_free_bytes; /**< Largest allocation that would succeed. */
     size_t peak_bytes;         /**< Highest used_bytes so far. */
-    size_t mapped_bytes;       /**< Backed by memory; with IRIS_ALLOCATOR=vmem
-                                    it grows as allocations need it. */
+    size_t mapped_bytes;       /**< Backed by memory. If heaps grow, as on CPUs
+                                    and with IRIS_ALLOCATOR=vmem, allocations
+                                    add to it. */
     size_t reserved_bytes;     /**< Address space that the heap may grow into:
-                                    IRIS_HEAP_SIZE. */
+                                    IRIS_HEAP_RESERVE, or IRIS_HEAP_SIZE. */
     size_t metadata_bytes;     /**< The allocator's records, which are outside
                                     the heap. */
     size_t num_allocs;         /**< Count of live allocations. */
@@ -63,7 +66,9 @@ struct iris_heap_stats {
  *  returns once every rank has the memory, so kernels may write to peers at
  *  once. Memory backs the allocation from the start: kernels never fault on it.
  *  With IRIS_ALLOCATOR=vmem the heap may have to grow; the device then zeroes
- *  the new memory, and the call waits for that.
+ *  the new memory, and the call waits for that. With IRIS_HEAP_RESERVE a heap
+ *  grows beyond IRIS_HEAP_SIZE. No heap base changes, so running kernels may
+ *  use the heap meanwhile.
  *
  *  IRIS_ERR_INVALID      bytes is 0, count * size overflows, ptr_p is NULL, or
  *                        the alignment is too large or not a power of two
@@ -191,6 +196,23 @@ IRIS_API iris_status_t iris_name(iris_t *iris, const void *ptr,
  *                        allocations; nothing is freed
  *  IRIS_ERR_MISMATCH, IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE */
 IRIS_API iris_status_t iris_free_deferred(iris_t *iris);
+
+/** Gives the memory that no allocation uses back to the system, on every rank.
+ *  Collective. The heap keeps its addresses, and an allocation backs them with
+ *  memory again. First frees allocations that all ranks have released, as
+ *  iris_free_deferred() does, and waits for the same work.
+ *
+ *  On CPUs, memory goes back in pieces of 64 KiB; iris_free() itself gives back
+ *  free ranges of 1 MiB or more. With IRIS_ALLOCATOR=vmem, the memory that one
+ *  allocation added goes back as a whole, once nothing is allocated in it; if
+ *  kernels are running, it goes after them. The pool allocator gives back
+ *  nothing.
+ *
+ *  IRIS_ERR_NO_MEMORY    no memory to compare the ranks' lists of released
+ *                        allocations; nothing is given back
+ *  IRIS_ERR_MISMATCH, IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE
+ *  @param freed_p  receives the bytes that this rank gave back; may be NULL */
+IRIS_API iris_status_t iris_heap_trim(iris_t *iris, size_t *freed_p);
 
 /** Makes memory that the program allocated itself symmetric: `bytes` bytes at
  *  `ptr`, on the host or on any device that this rank's device can copy from.

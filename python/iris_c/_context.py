@@ -85,7 +85,8 @@ class Iris(Tensors, Transfers):
 
     Args:
         heap_size: bytes for each rank's tensors, as a number or as text such
-            as "64M" or "1G"; None: IRIS_HEAP_SIZE, or 1 GiB.
+            as "64M" or "1G"; None: IRIS_HEAP_SIZE, or 1 GiB. The setting
+            heap_reserve, such as "64G", lets the heap grow up to that size.
         allocator_type: "torch" (a pool) or "vmem" (grows as needed);
             IRIS_ALLOCATOR overrides it.
         arrays: "torch" or "numpy", the kind of tensors; None: torch if it is
@@ -229,6 +230,13 @@ class Iris(Tensors, Transfers):
         other rank has not."""
         stats = self._session.stats()
         return {name: getattr(stats, name) for name in HeapStats.names()}
+
+    def heap_trim(self) -> int:
+        """Gives the memory that no tensor uses back to the system, on every
+        rank, and returns this rank's bytes of it. Collective."""
+        freed = ctypes.c_size_t()
+        call.iris_heap_trim(self.handle, ctypes.byref(freed))
+        return freed.value
 
     def uniform(
         self, size: Any, low: float = 0.0, high: float = 1.0, dtype: Any = None

@@ -112,7 +112,11 @@ call = _Calls(_library)
 
 
 #: Settings that the library's messages suggest, as arguments of iris().
-_ARGUMENTS = {"IRIS_HEAP_SIZE": "heap_size", "IRIS_CCL_SIZE": "ccl_bytes"}
+_ARGUMENTS = {
+    "IRIS_HEAP_SIZE": "heap_size",
+    "IRIS_HEAP_RESERVE": "heap_reserve",
+    "IRIS_CCL_SIZE": "ccl_bytes",
+}
 
 
 def error_of(status: int) -> _errors.IrisError:

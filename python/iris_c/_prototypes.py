@@ -101,6 +101,7 @@ ROWS: Dict[str, Tuple[Any, ...]] = {
     "iris_translate": (STATUS, Handle, Address, c.c_int, c.c_int, _out),
     "iris_free_later": (STATUS, Handle, Address),
     "iris_free_deferred": (STATUS, Handle),
+    "iris_heap_trim": (STATUS, Handle, c.POINTER(c.c_size_t)),
     # <iris/tensor.h>, <iris/random.h>
     "iris_tensor_options_init_sized": (None, _options, c.c_size_t),
     "iris_empty": (STATUS, Handle, Shape, _options, _tensor),

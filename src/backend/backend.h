@@ -88,6 +88,8 @@ struct iris_device_info {
                         * watch */
     size_t page_bytes; /* memory comes in multiples of this */
     int has_graphs;    /* 0: capture_begin is unsupported */
+    int heaps_grow;    /* 1: alloc() reserves addresses, and commit() puts
+                        * memory there */
     enum iris_memory_kind memory;
     char heap[48]; /* its kind of memory, for people; empty: the host's */
 };
@@ -203,18 +205,19 @@ struct iris_core_ops {
 struct iris_backend_params {
     int rank;
     int num_ranks;
-    int device;          /* index in survey(); the core's placement chose it */
-    int ranks_on_device; /* rank threads and processes that share the device;
+    int device;           /* index in survey(); the core's placement chose it */
+    int ranks_on_device;  /* rank threads and processes that share the device;
                           * 1: not shared */
-    int num_cus;         /* workgroups at once, for a device without a fixed
+    int num_cus;          /* workgroups at once, for a device without a fixed
                           * number (the CPU) */
-    int vmem;            /* heaps that grow and accept external memory */
-    int vmem_if_needed;  /* the same, but only if heaps could not be shared
+    int vmem;             /* heaps that grow and accept external memory */
+    int vmem_if_needed;   /* the same, but only if heaps could not be shared
                           * otherwise */
-    const char *memory;  /* kind of memory for heaps, if a device has
+    const char *memory;   /* kind of memory for heaps, if a device has
                           * several: "auto", "fine" (grained) or "uncached";
                           * lives as long as `core` */
-    size_t heap_bytes;   /* size of each rank's heap */
+    size_t heap_bytes;    /* size of each rank's heap */
+    size_t reserve_bytes; /* size that it may grow to; alloc() gets this one */
     const struct iris_waiter *waiter; /* for waits for device work; lives as
                                        * long as `core` */
     int64_t device_timeout_ms;        /* limit of a wait inside a kernel; 0:

@@ -30,8 +30,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The most pieces of a heap of virtual memory. Each piece costs every process a
- * mapping, with some runtimes a descriptor, and one more in transit. */
+/* The most pieces of IRIS_HEAP_SIZE bytes of virtual memory; a heap that grows
+ * further has more. Each piece costs every process a mapping, with some runtimes
+ * a descriptor, and one more in transit. */
 #define MOST_PIECES 128
 
 /* ---- Descriptors of memory ---- */
@@ -104,6 +105,7 @@ static bool lacks_descriptors(const struct hip_backend *hip, size_t bytes,
                               iris_status_t *status_p)
 {
     struct rlimit limit = {0};
+    size_t most = hip->heap.window / hip->info.page_bytes;
 
     if (!are_used_up()) {
         return false;
@@ -112,11 +114,12 @@ static bool lacks_descriptors(const struct hip_backend *hip, size_t bytes,
     *status_p = iris_i_hip_refuse(
         hip, IRIS_ERR_LIMIT,
         "no file descriptor left for %zu bytes of a heap: the runtime may keep "
-        "one for each of up to %d pieces of a rank's heap. Raise RLIMIT_NOFILE "
+        "one for each of up to %zu pieces of a rank's heap. Raise "
+        "RLIMIT_NOFILE "
         "(ulimit -n), now %llu, to %llu, or use IRIS_ALLOCATOR=pool",
-        bytes, MOST_PIECES, (unsigned long long)limit.rlim_cur,
+        bytes, most, (unsigned long long)limit.rlim_cur,
         (unsigned long long)OTHERS +
-            (unsigned long long)MOST_PIECES *
+            (unsigned long long)most *
                 (unsigned long long)hip->params.num_ranks);
     return true;
 }
@@ -244,7 +247,9 @@ static iris_status_t alloc_addresses(struct hip_backend *hip, size_t bytes,
 
     if (error != hipSuccess) {
         return iris_i_hip_fail(
-            hip, error, "no addresses for %zu bytes; lower IRIS_HEAP_SIZE",
+            hip, error,
+            "no addresses for %zu bytes; lower IRIS_HEAP_SIZE or "
+            "IRIS_HEAP_RESERVE",
             bytes);
     }
     *region_p = (struct iris_heap_region){.base = hip->heap.base,
@@ -390,7 +395,8 @@ static iris_status_t import_addresses(struct hip_backend *hip, int rank,
     iris_status_t status = iris_i_hip_fail(
         hip,
         reserve_addresses(hip, hip->heap.bytes, &import->memory, &import->base),
-        "no addresses for rank %d; lower IRIS_HEAP_SIZE", rank);
+        "no addresses for rank %d; lower IRIS_HEAP_SIZE or IRIS_HEAP_RESERVE",
+        rank);
 
     if (status != IRIS_OK || committed == 0) {
         return status;

@@ -122,7 +122,10 @@ static iris_status_t read_properties(struct hip_backend *hip)
 static void read_info(const struct iris_backend *backend,
                       struct iris_device_info *info_p)
 {
-    *info_p = ((const struct hip_backend *)backend)->info;
+    const struct hip_backend *hip = (const struct hip_backend *)backend;
+
+    *info_p = hip->info;
+    info_p->heaps_grow = hip->params.vmem;
 }
 
 static void destroy_hip(struct hip_backend *hip)

@@ -128,6 +128,7 @@ static void read_info(const struct iris_backend *backend,
     info_p->num_cus = sim->params.num_cus;
     info_p->wavefront = 1;
     info_p->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    info_p->heaps_grow = 1;
 }
 
 static void renumber_rank(struct iris_backend *backend, int rank, int num_ranks)

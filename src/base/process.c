@@ -110,7 +110,7 @@ static iris_status_t fail_size(int errno_value, size_t bytes)
 {
     return iris_i_fail_errno(NULL, IRIS_ERR_NO_MEMORY, errno_value,
                              "cannot size shared memory to %zu bytes; lower "
-                             "IRIS_HEAP_SIZE",
+                             "IRIS_HEAP_SIZE or IRIS_HEAP_RESERVE",
                              bytes);
 }
 
@@ -151,7 +151,7 @@ static iris_status_t check_file_limit(size_t bytes)
     return iris_i_fail(NULL, IRIS_ERR_LIMIT,
                        "shared memory of %zu bytes is above RLIMIT_FSIZE "
                        "(ulimit -f), %llu bytes; raise it, or lower "
-                       "IRIS_HEAP_SIZE",
+                       "IRIS_HEAP_SIZE or IRIS_HEAP_RESERVE",
                        bytes, (unsigned long long)limit.rlim_cur);
 }
 
@@ -234,8 +234,8 @@ static iris_status_t fail_map(int errno_value, size_t bytes)
 {
     return iris_i_fail_errno(NULL, IRIS_ERR_NO_MEMORY, errno_value,
                              "cannot map %zu bytes of shared memory; lower "
-                             "IRIS_HEAP_SIZE, or raise the limit on address "
-                             "space (ulimit -v)",
+                             "IRIS_HEAP_SIZE or IRIS_HEAP_RESERVE, or raise "
+                             "the limit on address space (ulimit -v)",
                              bytes);
 }
 

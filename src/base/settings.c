@@ -244,8 +244,9 @@ static int parse_setting(const struct setting_entry *row, const char *text,
         return 0;
     }
     switch (row->kind) {
-    case BYTES:
-        return parse_number(text, 1, 1, &setting->number);
+    case BYTES: /* 0 is valid only if it is the default */
+        return parse_number(text, strcmp(row->help.value, "0") != 0, 1,
+                            &setting->number);
     case MS:
     case RANK:
         return parse_number(text, 0, 0, &setting->number) &&

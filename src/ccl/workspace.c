@@ -91,7 +91,7 @@ static iris_status_t make_ccl(iris_t *iris, size_t bytes,
 /* Allocates the memory and reads the rules, once. Collective over the job. */
 static iris_status_t prepare_memory(iris_t *iris)
 {
-    size_t most = iris_i_heap_bytes(&iris_i_heap(iris)->memory) / 8;
+    size_t most = iris_i_heap_size(&iris_i_heap(iris)->memory) / 8;
     size_t asked = (size_t)iris_i_settings(iris)->ccl_bytes.number;
     struct iris_heap_request request = {
         .type = &prepare_call, .alignment = IRIS_ALIGNMENT, .is_lazy = 1};

@@ -86,7 +86,8 @@ static iris_status_t map_file(int fd, struct iris_order *order)
     if (at == MAP_FAILED) {
         return iris_i_fail_errno(NULL, IRIS_ERR_NO_MEMORY, errno,
                                  "IRIS_CHECK: cannot map %zu bytes of "
-                                 "address space; lower IRIS_HEAP_SIZE",
+                                 "address space; lower IRIS_HEAP_SIZE or "
+                                 "IRIS_HEAP_RESERVE",
                                  order->bytes);
     }
     order->shared = (void *)at;

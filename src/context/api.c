@@ -235,6 +235,20 @@ iris_status_t iris_free_deferred(iris_t *iris)
                              : status;
 }
 
+iris_status_t iris_heap_trim(iris_t *iris, size_t *freed_p)
+{
+    iris_status_t status = iris_i_enter(iris, "iris_heap_trim");
+    size_t freed = 0;
+
+    if (status == IRIS_OK) {
+        status = iris_i_heap_trim_all(&iris->heap, &freed);
+    }
+    if (status == IRIS_OK && freed_p != NULL) {
+        *freed_p = freed;
+    }
+    return status;
+}
+
 iris_status_t iris_as_symmetric(iris_t *iris, const void *ptr, size_t bytes,
                                 void **symmetric_p, int *shared_p)
 {

@@ -391,16 +391,20 @@ struct iris_tensor_extent iris_i_tensor_extent(const iris_tensor_t *tensor);
 /* The heap of a traced rank is larger by this size. */
 #define IRIS_TRACE_HEAP_BYTES ((size_t)44 << 20)
 
-/* Bytes of a heap and of the library's own part, from the settings. */
+/* Bytes of a heap, of the addresses that it may grow into, and of the library's
+ * own part, from the settings. */
 struct iris_layout_sizes {
     size_t heap_bytes;
+    size_t reserve_bytes; /* at least heap_bytes */
     size_t own_bytes;
 };
 struct iris_layout_sizes
 iris_i_layout_sizes(const struct iris_settings *settings, int num_ranks);
 
-/* The smallest heap size that a program may ask for. */
-size_t iris_i_layout_least(const struct iris_settings *settings, int num_ranks);
+/* Whether a job of that size can have the heaps that the settings ask for.
+ * IRIS_ERR_CONFIG */
+iris_status_t iris_i_layout_check(const struct iris_settings *settings,
+                                  const struct iris_log *log, int num_ranks);
 
 /* Writes the word by which peers recognise the heap, and gives its offset. */
 iris_status_t iris_i_layout_write_id(iris_t *iris, uint64_t *id_p);

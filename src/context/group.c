@@ -66,8 +66,10 @@ static size_t count_layout(int num_ranks)
 struct iris_layout_sizes
 iris_i_layout_sizes(const struct iris_settings *settings, int num_ranks)
 {
-    struct iris_layout_sizes sizes = {.heap_bytes =
-                                          (size_t)settings->heap_bytes.number,
+    size_t size = (size_t)settings->heap_bytes.number;
+    size_t reserve = (size_t)settings->heap_reserve.number;
+    size_t more = reserve > size ? reserve - size : 0;
+    struct iris_layout_sizes sizes = {.heap_bytes = size,
                                       .own_bytes = count_layout(num_ranks)};
 
     if (settings->heap_usable.number) {
@@ -79,12 +81,32 @@ iris_i_layout_sizes(const struct iris_settings *settings, int num_ranks)
         !iris_i_settings_mark(settings)) { /* the program loses no memory */
         sizes.heap_bytes += IRIS_TRACE_HEAP_BYTES;
     }
+    sizes.reserve_bytes = sizes.heap_bytes + more;
     return sizes;
 }
 
-size_t iris_i_layout_least(const struct iris_settings *settings, int num_ranks)
+iris_status_t iris_i_layout_check(const struct iris_settings *settings,
+                                  const struct iris_log *log, int num_ranks)
 {
-    return settings->heap_usable.number ? 1 : 2 * count_layout(num_ranks);
+    size_t size = (size_t)settings->heap_bytes.number;
+    size_t reserve = (size_t)settings->heap_reserve.number;
+    size_t least =
+        settings->heap_usable.number ? 1 : 2 * count_layout(num_ranks);
+
+    if (size < least) {
+        return iris_i_fail(log, IRIS_ERR_CONFIG,
+                           "a heap of %zu bytes (IRIS_HEAP_SIZE) is too small: "
+                           "with %d rank%s it takes at least %zu, half of them "
+                           "the library's own; raise it",
+                           size, num_ranks, num_ranks == 1 ? "" : "s", least);
+    }
+    return reserve == 0 || reserve >= size
+               ? IRIS_OK
+               : iris_i_fail(log, IRIS_ERR_CONFIG,
+                             "a heap of %zu bytes (IRIS_HEAP_SIZE) may grow to "
+                             "%zu (IRIS_HEAP_RESERVE), which is less; raise "
+                             "IRIS_HEAP_RESERVE, or unset it",
+                             size, reserve);
 }
 
 /* Address of the device half of the group with this index. */

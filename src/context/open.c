@@ -230,7 +230,7 @@ static iris_status_t open_check(iris_t *iris)
 }
 
 #define HELLO_MAGIC 0x49726973u
-#define HELLO_VERSION 13u
+#define HELLO_VERSION 14u
 
 /* Whether to go on waiting for work: fails after the loss of a peer. */
 static iris_status_t check_fate(void *arg)
@@ -281,15 +281,18 @@ static iris_status_t open_backend(iris_t *iris,
         .locate = locate_address,
     };
     const struct iris_settings *settings = iris->settings;
+    struct iris_layout_sizes sizes =
+        iris_i_layout_sizes(settings, iris->log.num_ranks);
+    int is_default = settings->allocator.origin == IRIS_ORIGIN_DEFAULT;
     struct iris_backend_params params = {
         .rank = iris->log.rank,
         .num_ranks = iris->log.num_ranks,
         .num_cus = (int)settings->sim_cus.number,
         .vmem = settings->allocator.number == IRIS_CHOICE_ALLOCATOR_VMEM,
-        .vmem_if_needed = settings->allocator.origin == IRIS_ORIGIN_DEFAULT,
+        .vmem_if_needed = is_default,
         .memory = settings->hip_memory.text,
-        .heap_bytes =
-            iris_i_layout_sizes(settings, iris->log.num_ranks).heap_bytes,
+        .heap_bytes = sizes.heap_bytes,
+        .reserve_bytes = sizes.reserve_bytes,
         .wait = iris_i_wait_kernel(),
         .device_timeout_ms = settings->device_timeout_ms.number,
         .log = &iris->log,
@@ -314,6 +317,8 @@ static iris_status_t open_backend(iris_t *iris,
     if (status == IRIS_OK) {
         params.device = iris->placement.device;
         params.ranks_on_device = iris->placement.ranks_on_device;
+        params.vmem |= is_default && iris->placement.type->is_gpu &&
+                       sizes.reserve_bytes > sizes.heap_bytes;
         status =
             iris_i_device_open(iris->placement.type, &params, &iris->backend);
     }
@@ -326,21 +331,6 @@ static iris_status_t open_backend(iris_t *iris,
         report_simulation(iris);
     }
     return status;
-}
-
-static iris_status_t check_size(const iris_t *iris)
-{
-    int num_ranks = iris->log.num_ranks;
-    size_t least = iris_i_layout_least(iris->settings, num_ranks);
-
-    return (size_t)iris->settings->heap_bytes.number >= least
-               ? IRIS_OK
-               : iris_i_fail(&iris->log, IRIS_ERR_CONFIG,
-                             "a heap of %zu bytes is too small: with %d rank%s "
-                             "it takes at least %zu, half of them the "
-                             "library's own; raise IRIS_HEAP_SIZE",
-                             (size_t)iris->settings->heap_bytes.number,
-                             num_ranks, num_ranks == 1 ? "" : "s", least);
 }
 
 /* The simulated node of this rank. Consecutive ranks share a node; node sizes
@@ -381,10 +371,12 @@ static iris_status_t open_heap(iris_t *iris, struct iris_hello *hello,
         .backend = iris->backend,
         .stream = iris->queue.streams,
         .hooks = &iris->hooks,
-        .bytes = sizes.heap_bytes,
+        .bytes = sizes.reserve_bytes,
+        .size_bytes = sizes.heap_bytes,
         .reserved_bytes = sizes.own_bytes,
         .red_zone_bytes = iris_i_bounds_red_zone(iris->settings)};
-    iris_status_t status = check_size(iris);
+    iris_status_t status =
+        iris_i_layout_check(iris->settings, &iris->log, iris->log.num_ranks);
 
     if (status == IRIS_OK) {
         status = iris_i_heap_open(&iris->heap, &params);
@@ -453,7 +445,8 @@ static iris_status_t prepare_rank(iris_t *iris,
                  iris->placement.ranks_on_device > 1 ? " on a GPU" : "");
         snprintf(hello->message, sizeof hello->message, "%s",
                  iris->placement.no_gpu);
-        hello->heap_bytes = iris_i_heap_bytes(&iris->heap.memory);
+        hello->heap_bytes = iris_i_heap_size(&iris->heap.memory);
+        hello->heap_reserve = iris_i_heap_bytes(&iris->heap.memory);
         hello->check = (int32_t)iris->settings->check.number;
     } else {
         snprintf(hello->message, sizeof hello->message, "%s",
@@ -758,10 +751,12 @@ iris_status_t iris_i_context_open(const struct iris_settings *settings,
     }
     heap = iris_i_device(iris)->heap;
     iris_i_debug(&iris->log,
-                 "ready: backend %s, heap %zu bytes of %s at %p, bootstrap %s",
-                 iris->placement.name, iris_i_heap_bytes(&iris->heap.memory),
+                 "ready: backend %s, heap %zu bytes of %s at %p, reserved %zu, "
+                 "bootstrap %s",
+                 iris->placement.name, iris_i_heap_size(&iris->heap.memory),
                  heap[0] == '\0' ? "host memory" : heap,
-                 (void *)iris_i_heap_base(&iris->heap.memory), bootstrap->how);
+                 (void *)iris_i_heap_base(&iris->heap.memory),
+                 iris_i_heap_bytes(&iris->heap.memory), bootstrap->how);
     iris_i_enlist(iris);
     life_ops->begun(iris);
     *iris_p = iris;

@@ -50,16 +50,17 @@ static void count_bytes(struct iris_record *record,
     }
 }
 
-static void count_heap(iris_t *iris, struct iris_record *record,
-                       const struct iris_host_event *event)
+static void count_heap(iris_t *iris, struct iris_record *record)
 {
     struct iris_heap_stats stats;
 
-    if (event->op == IRIS_HOST_ALLOC || event->op == IRIS_HOST_FREE) {
-        iris_i_heap_stats(&iris->heap, &stats);
-        atomic_store_explicit(&record->heap_used, stats.used_bytes,
-                              memory_order_relaxed);
-    }
+    iris_i_heap_stats(&iris->heap, &stats);
+    atomic_store_explicit(&record->heap_used, stats.used_bytes,
+                          memory_order_relaxed);
+    atomic_store_explicit(&record->heap_bytes, stats.heap_bytes,
+                          memory_order_relaxed);
+    atomic_store_explicit(&record->heap_mapped, stats.mapped_bytes,
+                          memory_order_relaxed);
 }
 
 /* Counts a launch. Its stream is not NULL. */
@@ -112,7 +113,9 @@ static void end_call(iris_t *iris, struct iris_record *record,
                       iris_i_host_op_waits((int)event->op));
     iris_i_recorder_failed(iris, event->status);
     count_bytes(record, event);
-    count_heap(iris, record, event);
+    if (event->op == IRIS_HOST_ALLOC || event->op == IRIS_HOST_FREE) {
+        count_heap(iris, record);
+    }
     count_launch(iris, record, event);
 }
 
@@ -350,7 +353,8 @@ iris_status_t iris_i_recorder_open(iris_t *iris)
         return IRIS_OK;
     }
     record->num_cus = iris->device.num_cus;
-    record->heap_bytes = iris_i_heap_bytes(&iris->heap.memory);
+    record->heap_reserved = iris_i_heap_bytes(&iris->heap.memory);
+    count_heap(iris, record);
     iris_i_record_open(record, iris->log.rank, iris->settings->job_id.text);
     iris_i_report_watch(iris->control, iris->settings->report.text);
     return iris_i_hooks_add(&iris->hooks, &iris->recorder);

@@ -429,11 +429,12 @@ struct iris_hello {
     int32_t nodes; /* IRIS_NODES; set by it, too */
     int32_t end;   /* on rank 0: 1 + the errno that ended its connection */
     uint64_t heap_bytes;
-    uint64_t heap_id;   /* a word on its heap */
-    int32_t check;      /* IRIS_CHECK, as a number */
-    int32_t control;    /* enum iris_control_kind */
-    char transport[16]; /* IRIS_TRANSPORT; set by iris_i_rendezvous_join() */
-    char host_name[32]; /* empty if host is 0 */
+    uint64_t heap_reserve; /* bytes that its heap may grow to */
+    uint64_t heap_id;      /* a word on its heap */
+    int32_t check;         /* IRIS_CHECK, as a number */
+    int32_t control;       /* enum iris_control_kind */
+    char transport[16];    /* IRIS_TRANSPORT; set by iris_i_rendezvous_join() */
+    char host_name[32];    /* empty if host is 0 */
     struct iris_address control_address; /* its hub's */
     struct iris_address far_address;     /* for ranks of other nodes; size 0:
                                        * they cannot reach this rank */

@@ -207,10 +207,10 @@ struct iris_record {
     int64_t shift_ns;                /* of a copy: add this to its times */
     int32_t rank;
     int32_t pid;
-    int32_t num_cus;      /* workgroups that run at once; 0: unknown */
-    int32_t tid;          /* id of the thread that made the context */
-    uint64_t start_ticks; /* start time of the process, from /proc/PID/stat */
-    uint64_t heap_bytes;
+    int32_t num_cus;        /* workgroups that run at once; 0: unknown */
+    int32_t tid;            /* id of the thread that made the context */
+    uint64_t start_ticks;   /* start time of the process, from /proc/PID/stat */
+    uint64_t heap_reserved; /* bytes that the heap may grow to */
     char job[IRIS_RECORD_JOB];   /* IRIS_JOB_ID, may be empty */
     char host[IRIS_RECORD_HOST]; /* empty: the job has one host */
     int32_t num_threads; /* of a copy: the process's threads other than the
@@ -224,6 +224,8 @@ struct iris_record {
     atomic_flag calibrating; /* guards the next member */
     struct iris_ticks_calibration calibration;
     _Alignas(64) _Atomic uint64_t heap_used;
+    _Atomic uint64_t heap_bytes;
+    _Atomic uint64_t heap_mapped;                   /* bytes that have memory */
     _Atomic uint64_t unlisted_waits;                /* waits that found no
                                                      * slot */
     _Atomic uint64_t peer_bytes[IRIS_RECORD_PEERS]; /* bytes copied by the

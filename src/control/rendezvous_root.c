@@ -255,6 +255,14 @@ static iris_status_t compare_hello(const struct iris_rendezvous *rendezvous,
             hello->rank, (unsigned long long)hello->heap_bytes,
             (unsigned long long)own->heap_bytes);
     }
+    if (hello->heap_reserve != own->heap_reserve) {
+        return iris_i_fail(
+            NULL, IRIS_ERR_MISMATCH,
+            "rank %d has a heap that may grow to %llu bytes, rank 0 one to "
+            "%llu; set IRIS_HEAP_RESERVE to the same value on all ranks",
+            hello->rank, (unsigned long long)hello->heap_reserve,
+            (unsigned long long)own->heap_reserve);
+    }
     if (hello->check != own->check) { /* otherwise offsets would differ */
         return iris_i_fail(NULL, IRIS_ERR_MISMATCH,
                            "rank %d checks other things than rank 0; set "

@@ -403,10 +403,15 @@ int iris_i_alloc_mark(struct iris_alloc *alloc, size_t offset, int mark)
     return mark;
 }
 
-void iris_i_alloc_stats(struct iris_alloc *alloc,
-                        struct iris_heap_stats *stats_p)
+size_t iris_i_alloc_stats(struct iris_alloc *alloc,
+                          struct iris_heap_stats *stats_p)
 {
+    const struct record *last;
+    uint32_t end;
+
     pthread_mutex_lock(&alloc->lock);
+    last = &alloc->records[alloc->records[0].prev];
+    end = last->is_free ? last->start : alloc->units;
     stats_p->heap_bytes = to_bytes(alloc, alloc->units);
     stats_p->used_bytes = to_bytes(alloc, alloc->used_units);
     stats_p->free_bytes = stats_p->heap_bytes - stats_p->used_bytes;
@@ -416,6 +421,7 @@ void iris_i_alloc_stats(struct iris_alloc *alloc,
         sizeof(*alloc) + alloc->capacity * sizeof(*alloc->records);
     stats_p->num_allocs = alloc->num_live;
     pthread_mutex_unlock(&alloc->lock);
+    return to_bytes(alloc, end);
 }
 
 /* ---- For messages ---- */

@@ -28,7 +28,8 @@ struct iris_heap_memory {
     struct iris_stream *stream;   /* for the heap's own copies and fills */
     struct iris_control *control; /* NULL before iris_i_heap_connect() */
     struct iris_heap_region region;
-    int64_t *bases; /* address of each rank's heap, as mapped here; 0: not
+    size_t size_bytes; /* of the region: IRIS_HEAP_SIZE */
+    int64_t *bases;    /* address of each rank's heap, as mapped here; 0: not
                      * mapped. NULL before iris_i_heap_connect() */
     unsigned char *reachable; /* 1: bases[rank] is not 0 */
     int *nodes;               /* each rank's node; NULL before
@@ -41,8 +42,10 @@ struct iris_heap_memory {
     size_t piece_bytes;
     _Atomic uint64_t *committed;
     _Atomic uint64_t *fresh;
+    _Atomic uint64_t *starts; /* the first piece of each commit */
     atomic_size_t num_committed;
     size_t num_fresh;
+    size_t first_fresh; /* no piece below it is fresh */
 };
 
 /* Commits memory to all uncommitted pieces of [offset, offset + bytes), or to
@@ -66,9 +69,17 @@ struct iris_heap_run {
 int iris_i_heap_next_run(const struct iris_heap_memory *memory, int fresh,
                          size_t end, struct iris_heap_run *run);
 
-/* Decommits the whole pieces of a free range, if that is worthwhile. */
-void iris_i_heap_give_back(struct iris_heap_memory *memory, size_t offset,
-                           size_t bytes);
+/* After `freed` was freed, and became part of the free range `joined`: decommits
+ * whole pieces of that range, if that is worthwhile. Constant time for a small
+ * allocation. */
+void iris_i_heap_give_back(struct iris_heap_memory *memory,
+                           const struct iris_heap_run *freed,
+                           const struct iris_heap_run *joined);
+
+/* Decommits the memory of a free range: whole pieces, or whole commits if peers
+ * map each of them. */
+void iris_i_heap_trim(struct iris_heap_memory *memory, size_t offset,
+                      size_t bytes);
 
 /* Whether every piece of the range has memory. */
 int iris_i_heap_is_committed(const struct iris_heap_memory *memory,
@@ -99,7 +110,7 @@ iris_status_t iris_i_heap_clear(struct iris_heap_memory *memory, void *ptr,
 int iris_i_heap_owner(const struct iris_heap_memory *memory,
                       const void *address, size_t *offset_p);
 
-/* This rank's heap, and the size of all heaps. */
+/* This rank's heap, and the size that all heaps may grow to. */
 static inline char *iris_i_heap_base(const struct iris_heap_memory *memory)
 {
     return memory->region.base;
@@ -108,6 +119,20 @@ static inline char *iris_i_heap_base(const struct iris_heap_memory *memory)
 static inline size_t iris_i_heap_bytes(const struct iris_heap_memory *memory)
 {
     return memory->region.bytes;
+}
+
+/* The size of all heaps before they grow. */
+static inline size_t iris_i_heap_size(const struct iris_heap_memory *memory)
+{
+    return memory->size_bytes;
+}
+
+/* Bytes of the heap that have memory. */
+static inline size_t iris_i_heap_backed(const struct iris_heap_memory *memory)
+{
+    size_t backed = memory->num_committed * memory->piece_bytes;
+
+    return backed > memory->region.bytes ? memory->region.bytes : backed;
 }
 
 /* The offset of an address in this rank's heap. If the address is not on the
@@ -214,9 +239,10 @@ void iris_i_alloc_each(struct iris_alloc *alloc,
 int iris_i_alloc_nearest(struct iris_alloc *alloc, size_t offset,
                          size_t *start_p, size_t *bytes_p);
 
-/* Fills used, free, largest_free, peak, metadata bytes and num_allocs. */
-void iris_i_alloc_stats(struct iris_alloc *alloc,
-                        struct iris_heap_stats *stats_p);
+/* Fills heap, used, free, largest_free, peak, metadata bytes and num_allocs.
+ * Returns the offset behind the last live allocation. */
+size_t iris_i_alloc_stats(struct iris_alloc *alloc,
+                          struct iris_heap_stats *stats_p);
 
 /* ---- heap_names.c ---- */
 
@@ -521,6 +547,10 @@ iris_status_t iris_i_heap_allocate(struct iris_heap *heap,
 void iris_i_heap_stats(const struct iris_heap *heap,
                        struct iris_heap_stats *stats_p);
 
+/* Collective: frees allocations that all ranks have released, and gives back
+ * memory that no allocation uses. *freed_p: the bytes on this rank. */
+iris_status_t iris_i_heap_trim_all(struct iris_heap *heap, size_t *freed_p);
+
 /* Makes memory of the program symmetric, on all ranks: shared if possible, else
  * copied; *shared_p says which. `request` is the same as for an allocation. */
 iris_status_t iris_i_external_share(struct iris_heap *heap,
@@ -539,9 +569,10 @@ struct iris_heap_params {
     struct iris_backend *backend;
     struct iris_stream *stream; /* for the heap's own copies and fills */
     struct iris_hooks *hooks;   /* NULL: no observers */
-    size_t bytes;
-    size_t reserved_bytes; /* the library's own bytes, at offset 0 */
-    size_t red_zone_bytes; /* bytes left free behind each allocation */
+    size_t bytes;               /* size that the heap may grow to */
+    size_t size_bytes;          /* size before it grows; at most `bytes` */
+    size_t reserved_bytes;      /* the library's own bytes, at offset 0 */
+    size_t red_zone_bytes;      /* bytes left free behind each allocation */
 };
 
 /* Allocates this rank's heap, sets up the allocator, and commits the library's

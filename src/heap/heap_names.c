@@ -331,6 +331,13 @@ static void print_bases(FILE *file, const struct iris_heap_memory *memory)
                 (unsigned long long)memory->bases[rank]);
     }
     fprintf(file, "\n  ]");
+    if (iris_i_heap_size(memory) < iris_i_heap_bytes(memory)) {
+        fprintf(file,
+                ",\n  \"heap_bytes\": %zu,\n  \"reserved_bytes\": %zu,\n"
+                "  \"mapped_bytes\": %zu",
+                iris_i_heap_size(memory), iris_i_heap_bytes(memory),
+                iris_i_heap_backed(memory));
+    }
     if (memory->num_nodes > 1) { /* upstream's file has no such list */
         fprintf(file, ",\n  \"nodes\": [");
         for (int rank = 0; rank < memory->log->num_ranks; rank++) {

@@ -129,10 +129,13 @@ static iris_status_t find_name(struct iris_heap *heap, const char *call,
 
 static void give_offset(struct iris_heap *heap, size_t offset)
 {
-    size_t start = 0, bytes = 0;
+    struct iris_heap_run freed = {0}, joined = {0};
 
-    (void)iris_i_alloc_give_joined(heap->names.alloc, offset, &start, &bytes);
-    iris_i_heap_give_back(&heap->memory, start, bytes);
+    (void)iris_i_alloc_find(heap->names.alloc, offset, &freed.offset,
+                            &freed.bytes);
+    (void)iris_i_alloc_give_joined(heap->names.alloc, offset, &joined.offset,
+                                   &joined.bytes);
+    iris_i_heap_give_back(&heap->memory, &freed, &joined);
 }
 
 /* Frees an allocation whose name all ranks have agreed on. */
@@ -492,9 +495,13 @@ size_t iris_i_deferred_follow(struct iris_heap *heap,
     return freed;
 }
 
-iris_status_t iris_i_deferred_free(struct iris_heap *heap, size_t *freed_p)
+/* Waits until this rank's streams no longer use its released allocations, then
+ * frees those that all ranks have released. `type`: the call that does so. */
+static iris_status_t free_released(struct iris_heap *heap,
+                                   const struct iris_call_type *type,
+                                   size_t *freed_p)
 {
-    struct iris_call call = {.type = &deferred_call};
+    struct iris_call call = {.type = type};
     struct iris_deferred_plan plan;
     iris_status_t status;
 
@@ -505,6 +512,11 @@ iris_status_t iris_i_deferred_free(struct iris_heap *heap, size_t *freed_p)
         status = plan.lister >= 0 ? free_common(heap, &plan, freed_p) : IRIS_OK;
     }
     return status;
+}
+
+iris_status_t iris_i_deferred_free(struct iris_heap *heap, size_t *freed_p)
+{
+    return free_released(heap, &deferred_call, freed_p);
 }
 
 /* ---- iris_free() ---- */
@@ -660,13 +672,34 @@ static iris_status_t fail_full(struct iris_heap *heap, size_t bytes,
     struct iris_heap_stats stats;
 
     iris_i_alloc_stats(heap->names.alloc, &stats);
-    return iris_i_fail(heap->log, IRIS_ERR_NO_MEMORY,
-                       "no %zu bytes (alignment %zu) on the symmetric heap: "
-                       "%zu of %zu bytes are free, %zu in one piece; free "
-                       "some, or raise IRIS_HEAP_SIZE",
-                       bytes, alignment, stats.free_bytes,
+    return iris_i_fail(
+        heap->log, IRIS_ERR_NO_MEMORY,
+        "no %zu bytes (alignment %zu) on the symmetric heap: "
+        "%zu of %zu bytes are free, %zu in one piece; free "
+        "some, or raise IRIS_HEAP_SIZE (%zu) or "
+        "IRIS_HEAP_RESERVE",
+        bytes, alignment, stats.free_bytes, iris_i_heap_bytes(&heap->memory),
+        stats.largest_free_bytes, iris_i_heap_size(&heap->memory));
+}
+
+/* Commits memory, and says about a heap that may grow why it cannot. */
+static iris_status_t commit_range(struct iris_heap *heap, size_t offset,
+                                  size_t bytes)
+{
+    iris_status_t status = iris_i_heap_commit(&heap->memory, offset, bytes);
+    char why[IRIS_MESSAGE_BYTES];
+
+    if (status != IRIS_ERR_NO_MEMORY) {
+        return status;
+    }
+    snprintf(why, sizeof why, "%s", iris_last_error());
+    return iris_i_fail(NULL, status,
+                       "%.600s. The heap of %zu bytes (IRIS_HEAP_SIZE) may "
+                       "grow to %zu (IRIS_HEAP_RESERVE), and memory backs %zu "
+                       "of them; iris_heap_trim() gives back what is free",
+                       why, iris_i_heap_size(&heap->memory),
                        iris_i_heap_bytes(&heap->memory),
-                       stats.largest_free_bytes);
+                       iris_i_heap_backed(&heap->memory));
 }
 
 /* This rank's part, before the agreement with the others: takes a range, commits
@@ -700,7 +733,7 @@ static iris_status_t prepare_range(struct iris_heap *heap,
         return fail_full(heap, bytes, alignment);
     }
     if (!request->is_lazy || heap->memory.region.commit != IRIS_COMMIT_SHARED) {
-        status = iris_i_heap_commit(&heap->memory, offset, bytes);
+        status = commit_range(heap, offset, bytes);
     }
     if (status == IRIS_OK && request->fill != NULL) {
         status = request->fill(request->arg,
@@ -832,18 +865,68 @@ iris_status_t iris_i_heap_allocate(struct iris_heap *heap,
 void iris_i_heap_stats(const struct iris_heap *heap,
                        struct iris_heap_stats *stats_p)
 {
-    size_t committed;
+    const struct iris_heap_memory *memory = &heap->memory;
+    size_t end = iris_i_alloc_stats(heap->names.alloc, stats_p);
 
-    iris_i_alloc_stats(heap->names.alloc, stats_p);
-    committed = heap->memory.num_committed * heap->memory.piece_bytes;
+    if (iris_i_heap_size(memory) < iris_i_heap_bytes(memory)) {
+        stats_p->heap_bytes =
+            end > iris_i_heap_size(memory) ? end : iris_i_heap_size(memory);
+        stats_p->free_bytes = stats_p->heap_bytes - stats_p->used_bytes;
+    }
     stats_p->used_bytes -= heap->names.reserved_bytes;
     stats_p->peak_bytes -= heap->names.reserved_bytes;
     stats_p->num_allocs -= 1;
-    stats_p->mapped_bytes = committed > iris_i_heap_bytes(&heap->memory)
-                                ? iris_i_heap_bytes(&heap->memory)
-                                : committed;
-    stats_p->reserved_bytes = iris_i_heap_bytes(&heap->memory);
+    stats_p->mapped_bytes = iris_i_heap_backed(memory);
+    stats_p->reserved_bytes = iris_i_heap_bytes(memory);
     stats_p->num_deferred = heap->deferred.count;
+}
+
+/* ---- Giving memory back ---- */
+
+static const struct iris_call_type trim_call = {.name = "iris_heap_trim"};
+
+/* A walk through the live allocations, with free ranges between them. */
+struct trim {
+    struct iris_heap_memory *memory;
+    size_t end; /* where the previous allocation ends */
+};
+
+static void trim_before(void *arg, size_t start, size_t bytes)
+{
+    struct trim *trim = arg;
+
+    if (start > trim->end) {
+        iris_i_heap_trim(trim->memory, trim->end, start - trim->end);
+    }
+    trim->end = start + bytes;
+}
+
+static iris_status_t trim_memory(struct iris_heap *heap, size_t *freed_p)
+{
+    struct trim trim = {.memory = &heap->memory};
+    struct iris_call call = {.type = &trim_call};
+    size_t freed, before;
+    iris_status_t status = free_released(heap, &trim_call, &freed);
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    before = iris_i_heap_backed(trim.memory);
+    iris_i_alloc_each(heap->names.alloc, trim_before, &trim);
+    trim_before(&trim, iris_i_heap_bytes(trim.memory), 0);
+    *freed_p = before - iris_i_heap_backed(trim.memory);
+    /* The system has a rank's memory once no peer maps it. */
+    iris_i_agree_begin(trim.memory->control, call.type);
+    return iris_i_agree(heap->world, &call);
+}
+
+iris_status_t iris_i_heap_trim_all(struct iris_heap *heap, size_t *freed_p)
+{
+    struct iris_host_event event = {
+        .op = IRIS_HOST_FREE, .rank = heap->log->rank, .target_rank = -1};
+
+    iris_i_hooks_before(heap->hooks, &event);
+    return iris_i_hooks_after(heap->hooks, &event, trim_memory(heap, freed_p));
 }
 
 /* ---- Sharing memory of the program ---- */

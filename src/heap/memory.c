@@ -21,7 +21,7 @@
  */
 #include "config.h"
 
-#include "heap/heap.h"
+#include "heap/internal.h"
 
 #include "backend/calls.h"
 #include "base/base.h"
@@ -36,6 +36,23 @@
 /* Free ranges of at least this size give their memory back. */
 #define GIVE_BACK_BYTES ((size_t)1 << 20)
 
+/* The backend reserves addresses for all of the size that the heap may grow to,
+ * so that no base ever moves, and an allocation puts memory there. So a job may
+ * reserve more than there is memory. */
+static iris_status_t check_reserve(const struct iris_heap_memory *memory,
+                                   const struct iris_device_info *info,
+                                   size_t bytes)
+{
+    return bytes == memory->size_bytes || info->heaps_grow
+               ? IRIS_OK
+               : iris_i_fail(memory->log, IRIS_ERR_CONFIG,
+                             "a heap of %zu bytes cannot grow to %zu "
+                             "(IRIS_HEAP_RESERVE) on %s with this allocator; "
+                             "set IRIS_ALLOCATOR=vmem, or unset "
+                             "IRIS_HEAP_RESERVE and raise IRIS_HEAP_SIZE",
+                             memory->size_bytes, bytes, info->name);
+}
+
 /* Consecutive pieces. */
 struct run {
     size_t first;
@@ -46,24 +63,29 @@ struct run {
 static iris_status_t open_memory(struct iris_heap_memory *memory, size_t bytes)
 {
     struct iris_device_info info;
-    iris_status_t status =
-        iris_i_memory_alloc(memory->backend, bytes, &memory->region);
+    iris_status_t status;
     size_t pieces;
 
+    iris_i_device_info(memory->backend, &info);
+    status = check_reserve(memory, &info, bytes);
+    if (status == IRIS_OK) {
+        status = iris_i_memory_alloc(memory->backend, bytes, &memory->region);
+    }
     if (status != IRIS_OK) {
         return status;
     }
-    iris_i_device_info(memory->backend, &info);
     memory->piece_bytes = info.page_bytes > IRIS_COMMIT_BYTES
                               ? info.page_bytes
                               : IRIS_COMMIT_BYTES;
     pieces = memory->region.bytes / memory->piece_bytes + 1;
     memory->committed = calloc(pieces / 64 + 1, sizeof memory->committed[0]);
     memory->fresh = calloc(pieces / 64 + 1, sizeof memory->fresh[0]);
+    memory->starts = calloc(pieces / 64 + 1, sizeof memory->starts[0]);
     if (memory->region.commit == IRIS_COMMIT_NOTHING) {
         memory->num_committed = pieces;
     }
-    return memory->committed == NULL || memory->fresh == NULL
+    return memory->committed == NULL || memory->fresh == NULL ||
+                   memory->starts == NULL
                ? iris_i_fail(memory->log, IRIS_ERR_NO_MEMORY,
                              "no memory for the heap's own records")
                : IRIS_OK;
@@ -74,6 +96,7 @@ static void close_memory(struct iris_heap_memory *memory)
     if (memory->region.base != NULL) {
         iris_i_memory_free(memory->backend, &memory->region);
     }
+    free(memory->starts);
     free(memory->fresh);
     free(memory->committed);
     free(memory->reachable);
@@ -83,13 +106,36 @@ static void close_memory(struct iris_heap_memory *memory)
 
 /* ---- Pieces ---- */
 
-/* Any thread may check whether the range of its work is committed. */
-static int has_bit(const _Atomic uint64_t *bits, size_t piece)
+/* The first piece from `piece` on and before `end` whose bit is `value`, else
+ * `end`. Takes 64 pieces at a time, since most of a large heap may be free. Any
+ * thread may check whether the range of its work is committed. */
+static size_t find_bit(const _Atomic uint64_t *bits, int value, size_t piece,
+                       size_t end)
 {
-    uint64_t word =
-        atomic_load_explicit(&bits[piece / 64], memory_order_relaxed);
+    while (piece < end) {
+        uint64_t word =
+            atomic_load_explicit(&bits[piece / 64], memory_order_relaxed);
 
-    return (int)(word >> (piece % 64) & 1);
+        word = (value ? word : ~word) >> piece % 64;
+        if (word != 0) {
+            piece += top_bit(word & -word); /* the lowest bit set */
+            return piece < end ? piece : end;
+        }
+        piece += 64 - piece % 64;
+    }
+    return end;
+}
+
+static void set_bit(_Atomic uint64_t *bits, size_t piece, int value)
+{
+    uint64_t bit = UINT64_C(1) << piece % 64;
+
+    if (value) {
+        atomic_fetch_or_explicit(&bits[piece / 64], bit, memory_order_relaxed);
+    } else {
+        atomic_fetch_and_explicit(&bits[piece / 64], ~bit,
+                                  memory_order_relaxed);
+    }
 }
 
 static void flip_bits(_Atomic uint64_t *bits, const struct run *run)
@@ -106,23 +152,15 @@ static void flip_bits(_Atomic uint64_t *bits, const struct run *run)
 static int find_run(const _Atomic uint64_t *bits, int value, size_t end,
                     struct run *run)
 {
-    size_t first = run->end;
-
-    while (first < end && has_bit(bits, first) != value) {
-        first++;
-    }
-    run->first = first;
-    run->end = first;
-    while (run->end < end && has_bit(bits, run->end) == value) {
-        run->end++;
-    }
-    return first < end;
+    run->first = find_bit(bits, value, run->end, end);
+    run->end = find_bit(bits, !value, run->first, end);
+    return run->first < end;
 }
 
-/* The piece after the range that ends at `offset`, which is not 0. */
+/* The piece after the range that ends at `offset`. */
 static size_t find_end(const struct iris_heap_memory *memory, size_t offset)
 {
-    return (offset - 1) / memory->piece_bytes + 1;
+    return offset == 0 ? 0 : (offset - 1) / memory->piece_bytes + 1;
 }
 
 /* The heap may end within its last piece. A heap that grows is not affected. */
@@ -144,6 +182,35 @@ static void *get_address(const struct iris_heap_memory *memory,
     return iris_i_heap_base(memory) + run->first * memory->piece_bytes;
 }
 
+/* Memory that peers map goes back by whole commits. So the pieces that the range
+ * may share with its neighbours are commits of their own. The library's own
+ * range, at offset 0, is one: peers get it with the heap. */
+static void cut_run(const struct iris_heap_memory *memory, size_t offset,
+                    size_t bytes, struct run *run)
+{
+    size_t first = find_end(memory, offset);
+    size_t end = (offset + bytes) / memory->piece_bytes;
+
+    if (offset == 0 || memory->region.commit != IRIS_COMMIT_PRIVATE) {
+        return;
+    }
+    if (run->first < first && first < run->end) {
+        run->end = first;
+    } else if (run->first < end && end < run->end) {
+        run->end = end;
+    }
+}
+
+/* Finds the first fresh commit after run->end. */
+static int find_fresh(const struct iris_heap_memory *memory, size_t end,
+                      struct run *run)
+{
+    int found = find_run(memory->fresh, 1, end, run);
+
+    run->end = find_bit(memory->starts, 1, run->first + 1, run->end);
+    return found;
+}
+
 iris_status_t iris_i_heap_commit(struct iris_heap_memory *memory, size_t offset,
                                  size_t bytes)
 {
@@ -152,9 +219,13 @@ iris_status_t iris_i_heap_commit(struct iris_heap_memory *memory, size_t offset,
     if (memory->region.commit == IRIS_COMMIT_NOTHING) {
         return IRIS_OK;
     }
+    memory->first_fresh = run.end;
     while (find_run(memory->committed, 0, find_end(memory, offset + bytes),
                     &run)) {
-        iris_status_t status =
+        iris_status_t status;
+
+        cut_run(memory, offset, bytes, &run);
+        status =
             iris_i_memory_commit(memory->backend, get_address(memory, &run),
                                  count_bytes(memory, &run));
 
@@ -163,6 +234,7 @@ iris_status_t iris_i_heap_commit(struct iris_heap_memory *memory, size_t offset,
             return status;
         }
         flip_bits(memory->committed, &run);
+        set_bit(memory->starts, run.first, 1);
         memory->num_committed += run.end - run.first;
         flip_bits(memory->fresh, &run);
         memory->num_fresh += run.end - run.first;
@@ -184,7 +256,7 @@ void iris_i_heap_unmap(struct iris_heap_memory *memory, size_t offset)
                            0);
 }
 
-/* Decommits a run. If peers map each commit, one commit made the whole run. */
+/* Decommits a run. If peers map each commit, it is one commit. */
 static void decommit_run(struct iris_heap_memory *memory, const struct run *run)
 {
     if (memory->region.commit == IRIS_COMMIT_PRIVATE) {
@@ -194,16 +266,16 @@ static void decommit_run(struct iris_heap_memory *memory, const struct run *run)
                                count_bytes(memory, run));
     }
     flip_bits(memory->committed, run);
+    set_bit(memory->starts, run->first, 0);
     memory->num_committed -= run->end - run->first;
 }
 
 void iris_i_heap_end_commit(struct iris_heap_memory *memory, int keep)
 {
-    struct run run = {.end = 0};
+    struct run run = {.end = memory->first_fresh};
 
     while (memory->num_fresh != 0) {
-        (void)find_run(memory->fresh, 1, find_end(memory, memory->region.bytes),
-                       &run);
+        (void)find_fresh(memory, find_end(memory, memory->region.bytes), &run);
         if (!keep) {
             decommit_run(memory, &run);
         }
@@ -215,10 +287,13 @@ void iris_i_heap_end_commit(struct iris_heap_memory *memory, int keep)
 int iris_i_heap_next_run(const struct iris_heap_memory *memory, int fresh,
                          size_t end, struct iris_heap_run *run)
 {
-    struct run pieces = {
-        .end = run->bytes == 0 ? run->offset / memory->piece_bytes
-                               : find_end(memory, run->offset + run->bytes)};
-    int found = find_run(memory->fresh, fresh, find_end(memory, end), &pieces);
+    struct run pieces = {.end = run->bytes != 0
+                                    ? find_end(memory, run->offset + run->bytes)
+                                : fresh ? memory->first_fresh
+                                        : run->offset / memory->piece_bytes};
+    int found =
+        fresh ? find_fresh(memory, find_end(memory, end), &pieces)
+              : find_run(memory->fresh, 0, find_end(memory, end), &pieces);
 
     run->offset = pieces.first * memory->piece_bytes;
     run->bytes = count_bytes(memory, &pieces);
@@ -227,19 +302,67 @@ int iris_i_heap_next_run(const struct iris_heap_memory *memory, int fresh,
 
 /* Keeps memory in which small allocations come and go: committing takes longer
  * than allocating. Keeps a GPU's memory, too, since unmapping it can wait for
- * kernels. */
-void iris_i_heap_give_back(struct iris_heap_memory *memory, size_t offset,
-                           size_t bytes)
+ * kernels.
+ * A free range of GIVE_BACK_BYTES or more has no committed piece. So only the
+ * freed allocation can have some, and that much memory on each side of it: the
+ * time does not depend on the size of the heap. */
+void iris_i_heap_give_back(struct iris_heap_memory *memory,
+                           const struct iris_heap_run *freed,
+                           const struct iris_heap_run *joined)
 {
-    size_t end = (offset + bytes) / memory->piece_bytes;
+    size_t first = joined->offset, last = joined->offset + joined->bytes;
+    size_t end = freed->offset + freed->bytes;
     struct run run;
 
-    if (bytes < GIVE_BACK_BYTES ||
+    if (joined->bytes < GIVE_BACK_BYTES ||
         memory->region.commit != IRIS_COMMIT_SHARED) {
         return;
     }
-    run.end = find_end(memory, offset);
-    while (run.end < end && find_run(memory->committed, 1, end, &run)) {
+    if (freed->offset - first > GIVE_BACK_BYTES) {
+        first = freed->offset - GIVE_BACK_BYTES;
+    }
+    if (last - end > GIVE_BACK_BYTES) {
+        last = end + GIVE_BACK_BYTES;
+    }
+    run.end = find_end(memory, first);
+    while (find_run(memory->committed, 1, last / memory->piece_bytes, &run)) {
+        decommit_run(memory, &run);
+    }
+}
+
+/* Memory that peers map goes by whole commits, the unit of a handle. */
+static void trim_commits(struct iris_heap_memory *memory, size_t first,
+                         size_t end)
+{
+    size_t pieces = find_end(memory, memory->region.bytes), next;
+    struct run run;
+
+    while ((run.first = find_bit(memory->starts, 1, first, end)) < end) {
+        run.end = find_bit(memory->committed, 0, run.first, pieces);
+        next = find_bit(memory->starts, 1, run.first + 1, run.end);
+        run.end = next;
+        if (run.end <= end) {
+            decommit_run(memory, &run);
+        }
+        first = run.end;
+    }
+}
+
+void iris_i_heap_trim(struct iris_heap_memory *memory, size_t offset,
+                      size_t bytes)
+{
+    size_t end = (offset + bytes) / memory->piece_bytes;
+    struct run run = {.end = find_end(memory, offset)};
+
+    if (offset + bytes == memory->region.bytes) { /* within the last piece */
+        end = find_end(memory, offset + bytes);
+    }
+    if (memory->region.commit == IRIS_COMMIT_PRIVATE) {
+        trim_commits(memory, run.end, end);
+        return;
+    }
+    while (memory->region.commit == IRIS_COMMIT_SHARED &&
+           find_run(memory->committed, 1, end, &run)) {
         decommit_run(memory, &run);
     }
 }
@@ -492,12 +615,16 @@ iris_status_t iris_i_heap_open(struct iris_heap *heap,
     heap->names.reserved_bytes = params->reserved_bytes;
     heap->names.red_zone_bytes = params->red_zone_bytes;
     pthread_mutex_init(&heap->deferred.lock, NULL);
+    memory->size_bytes = params->size_bytes;
     status = open_memory(memory, params->bytes);
     if (status != IRIS_OK) {
         return status;
     }
-    heap->offers = calloc(memory->region.bytes / memory->piece_bytes / 2 + 1,
-                          sizeof heap->offers[0]);
+    heap->offers =
+        calloc(memory->region.commit == IRIS_COMMIT_PRIVATE
+                   ? memory->region.bytes / memory->piece_bytes / 2 + 3
+                   : 1,
+               sizeof heap->offers[0]);
     if (iris_i_heap_names_open(&heap->names, memory) != IRIS_OK ||
         open_window(&heap->window, memory) != IRIS_OK || heap->offers == NULL) {
         return iris_i_fail(memory->log, IRIS_ERR_NO_MEMORY,

@@ -110,12 +110,18 @@ static void print_rank(const struct iris_report *report, int i, FILE *out)
     }
     fprintf(out,
             "    %llu calls, %llu of them collective, the last %s; "
-            "heap %llu of %llu bytes used\n",
+            "heap %llu of %llu bytes used",
             (unsigned long long)rank->host_calls,
             (unsigned long long)rank->calls,
             rank->call[0] == '\0' ? "none" : rank->call,
             (unsigned long long)rank->heap_used,
             (unsigned long long)rank->heap_bytes);
+    if (rank->heap_reserved > rank->heap_bytes) {
+        fprintf(out, ", %llu reserved, %llu backed by memory",
+                (unsigned long long)rank->heap_reserved,
+                (unsigned long long)rank->heap_mapped);
+    }
+    fputc('\n', out);
     print_calls(report, rank, out);
     print_streams(report, rank, out);
     print_waits(report, i, doing, out);
@@ -400,6 +406,8 @@ static void write_rank(json_t *json, const struct iris_report *report, int i)
     iris_i_json_text(json, "collective_call", rank->call);
     iris_i_json_uint(json, "heap_used", rank->heap_used);
     iris_i_json_uint(json, "heap_bytes", rank->heap_bytes);
+    iris_i_json_uint(json, "heap_reserved", rank->heap_reserved);
+    iris_i_json_uint(json, "heap_mapped", rank->heap_mapped);
     write_call(json, "last_begun", &rank->begun);
     write_call(json, "last_finished", &rank->finished);
     print_lists(json, rank, report->num_ranks);

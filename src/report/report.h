@@ -59,6 +59,8 @@ struct iris_report_rank {
     char process; /* 'R', 'S', 'T', 'Z', 'X' and so on, as in ps */
     int num_cus;
     uint64_t heap_bytes;
+    uint64_t heap_reserved; /* bytes that the heap may grow to */
+    uint64_t heap_mapped;   /* bytes that have memory */
     uint64_t heap_used;
     uint64_t host_calls;
     uint64_t peer_bytes[IRIS_RECORD_PEERS];

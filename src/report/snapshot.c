@@ -363,7 +363,9 @@ static void take_record(struct iris_record_copy *copy,
     rank->process = process_of(record, rank->is_elsewhere);
     rank->threads = record->num_threads > 0 ? record->num_threads : 0;
     rank->num_cus = record->num_cus;
-    rank->heap_bytes = record->heap_bytes;
+    rank->heap_bytes = atomic_load(&record->heap_bytes);
+    rank->heap_reserved = record->heap_reserved;
+    rank->heap_mapped = atomic_load(&record->heap_mapped);
     rank->heap_used = atomic_load(&record->heap_used);
     for (int i = 0; i < IRIS_RECORD_PEERS; i++) {
         rank->peer_bytes[i] = atomic_load(&record->peer_bytes[i]);

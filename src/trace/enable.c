@@ -394,10 +394,10 @@ static iris_status_t fail_full(iris_t *iris, size_t max_events,
                              "iris_trace_enable: %zu events take %zu bytes of "
                              "the symmetric heap, where %zu of %zu bytes are "
                              "free, %zu in one piece; pass a smaller "
-                             "max_events, or raise IRIS_HEAP_SIZE",
+                             "max_events, or raise IRIS_HEAP_SIZE or "
+                             "IRIS_HEAP_RESERVE",
                              max_events, bytes, stats.free_bytes,
-                             iris_i_heap_bytes(&iris_i_heap(iris)->memory),
-                             stats.largest_free_bytes);
+                             stats.heap_bytes, stats.largest_free_bytes);
 }
 
 static iris_status_t enable_trace(iris_t *iris, size_t max_events)

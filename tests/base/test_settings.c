@@ -266,14 +266,15 @@ static const char *const bad[KINDS][12] = {
     [FLAG] = {"2", "on", "truely", "-1"},
 };
 
-static void check_bad(enum kind kind, const char *env)
+/* A default is good, though others of its kind may not have that value. */
+static void check_bad(enum kind kind, const char *env, const char *value)
 {
     struct iris_settings settings;
 
     for (size_t i = 0; i < 12 && bad[kind][i] != NULL; i++) {
         char quoted[64];
 
-        if (bad[kind][i][0] == '\0') {
+        if (bad[kind][i][0] == '\0' || strcmp(bad[kind][i], value) == 0) {
             continue;
         }
         snprintf(quoted, sizeof quoted, "%s=\"%s\"", env, bad[kind][i]);
@@ -291,7 +292,7 @@ static void check_bad(enum kind kind, const char *env)
 
 static TEST(every_row_names_itself_when_it_does_not_parse)
 {
-#define ROW(field, kind, env, value, choices, help) check_bad(kind, env);
+#define ROW(field, kind, env, value, choices, help) check_bad(kind, env, value);
     IRIS_CONFIG_ROWS(ROW)
 #undef ROW
 }

@@ -51,7 +51,8 @@ static void run(iris_rank_fn body)
 
         iris_config_init(&config);
         config.spawn = ways[way];
-        config.heap_bytes = (int64_t)(256 * MIB); /* more than there is */
+        config.heap_bytes = (int64_t)(32 * MIB);
+        config.heap_reserve = (int64_t)(65536 * MIB); /* more than there is */
         fflush(NULL);
         pid = fork();
         if (pid == 0) {
@@ -93,6 +94,9 @@ static int fail_then_fit(iris_t *iris, void *arg)
             poll(NULL, 0, 1);
         }
         CHECK_STATUS(iris_malloc(iris, 40 * MIB, &ptr), IRIS_ERR_NO_MEMORY);
+        CHECK_MESSAGE("33554432 bytes (IRIS_HEAP_SIZE) may grow to "
+                      "68719476736 (IRIS_HEAP_RESERVE)");
+        CHECK_MESSAGE("iris_heap_trim() gives back");
         CHECK_EQUAL(mapped(iris), before);
     }
     CHECK_OK(iris_malloc(iris, 25 * MIB, &ptr));
@@ -142,6 +146,53 @@ static int free_and_look(iris_t *iris, void *arg)
 static TEST(freed_memory_goes_back_to_the_system)
 {
     run(free_and_look);
+}
+
+#define PIECES 300
+
+/* In order, reversed and scattered; each of the last free ranges that reach
+ * 1 MiB joins others. */
+static int free_pieces(iris_t *iris, void *arg)
+{
+    size_t before = mapped(iris), freed = 0;
+    void *ptrs[PIECES];
+
+    for (int order = 0; order < 3; order++) {
+        for (int i = 0; i < PIECES; i++) {
+            CHECK_OK(iris_malloc(iris, 66000, &ptrs[i]));
+        }
+        CHECK(mapped(iris) >= before + (size_t)PIECES * 66000 - MIB / 8);
+        for (int i = 0; i < PIECES; i++) {
+            int which = order == 0   ? i
+                        : order == 1 ? PIECES - 1 - i
+                                     : i * 91 % PIECES;
+
+            CHECK_OK(iris_free(iris, ptrs[which]));
+        }
+        CHECK(mapped(iris) <= before + MIB / 8);
+    }
+    /* Too little to go back by itself. */
+    for (int i = 0; i < 12; i++) {
+        CHECK_OK(iris_malloc(iris, 200000, &ptrs[i]));
+    }
+    for (int i = 0; i < 12; i += 2) {
+        CHECK_OK(iris_free(iris, ptrs[i]));
+    }
+    before = mapped(iris);
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    freed = free_bytes();
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    CHECK_OK(iris_heap_trim(iris, NULL));
+    before -= mapped(iris);
+    CHECK(before > 0);
+    /* On all ranks, once the call has returned on one. */
+    CHECK_EQUAL(free_bytes() - freed, 2 * before);
+    return iris_barrier(iris, NULL, NULL);
+}
+
+static TEST(freed_pieces_go_back_in_every_order)
+{
+    run(free_pieces);
 }
 
 /* With nothing left in /dev/shm a page that is not there is SIGBUS. */

@@ -335,10 +335,11 @@ static iris_status_t try_heap(int num_ranks, int64_t bytes, int64_t *least_p)
     if (status == IRIS_OK) {
         return status;
     }
-    snprintf(text, sizeof text,
-             "a heap of %lld bytes is too small: with %d rank%s it takes at "
-             "least ",
-             (long long)bytes, num_ranks, num_ranks == 1 ? "" : "s");
+    snprintf(
+        text, sizeof text,
+        "a heap of %lld bytes (IRIS_HEAP_SIZE) is too small: with %d rank%s "
+        "it takes at least ",
+        (long long)bytes, num_ranks, num_ranks == 1 ? "" : "s");
     least = strstr(iris_last_error(), text);
     if (least == NULL) {
         print_error("no \"%s\" in: %s\n", text, iris_last_error());

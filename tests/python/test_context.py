@@ -128,6 +128,21 @@ class Context(support.TestCase):
         with self.assertRaisesRegex(ValueError, "1X"):
             iris_c.iris("1X", arrays=support.ARRAYS)
 
+    def test_a_heap_grows_up_to_its_reserve_and_shrinks(self):
+        cpu = {"backend": "sim", "sim_device": "cpu"}
+        with iris_c.iris(
+            "1M", heap_reserve="1G", arrays=support.ARRAYS, **cpu
+        ) as ctx:
+            before = ctx.heap_stats()["mapped_bytes"]
+            made = ctx.zeros(1 << 20)
+            self.assertGreater(ctx.heap_stats()["heap_bytes"], 4 << 20)
+            del made
+            ctx.heap_trim()
+            self.assertLessEqual(ctx.heap_stats()["mapped_bytes"], before)
+            self.assertEqual(ctx.heap_stats()["num_deferred"], 0)
+        with self.assertRaisesRegex(ValueError, "heap_reserve="):
+            iris_c.iris("1M", heap_reserve="1K", arrays=support.ARRAYS, **cpu)
+
     def test_a_context_cannot_be_pickled(self):
         with self.assertRaisesRegex(TypeError, "cannot be pickled"):
             pickle.dumps(self.ctx)

@@ -65,7 +65,7 @@ class _Peers:
     def __init__(self, session: Any) -> None:
         self._handle = session.handle
         self.num_ranks: int = session.num_ranks
-        self.heap_bytes = int(session.stats().heap_bytes)
+        self.heap_bytes = int(session.stats().reserved_bytes)
 
     def lost_rank(self) -> int:
         rank: int = call.iris_lost_rank(self._handle)
