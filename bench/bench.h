@@ -170,7 +170,7 @@ extern const struct bench_group bench_lanes, bench_bulk, bench_depth,
     bench_kernels, bench_atomics, bench_collectives, bench_messages,
     bench_fused, bench_sync, bench_launch, bench_stream, bench_heap, bench_fill,
     bench_random, bench_tile_products, bench_wg_tiles, bench_sketch,
-    bench_nodes, bench_init;
+    bench_nodes, bench_init, bench_plan;
 
 /* All groups, with NULL at the end. */
 extern const struct bench_group *const bench_groups[];

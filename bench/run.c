@@ -9,11 +9,13 @@
 #include <string.h>
 
 const struct bench_group *const bench_groups[] = {
-    &bench_lanes,   &bench_bulk,          &bench_depth,    &bench_kernels,
-    &bench_atomics, &bench_collectives,   &bench_messages, &bench_nodes,
-    &bench_fused,   &bench_tile_products, &bench_wg_tiles, &bench_sketch,
-    &bench_sync,    &bench_launch,        &bench_stream,   &bench_heap,
-    &bench_fill,    &bench_random,        &bench_init,     NULL};
+    &bench_lanes,         &bench_bulk,     &bench_depth,
+    &bench_kernels,       &bench_atomics,  &bench_collectives,
+    &bench_messages,      &bench_nodes,    &bench_fused,
+    &bench_tile_products, &bench_wg_tiles, &bench_sketch,
+    &bench_sync,          &bench_launch,   &bench_stream,
+    &bench_heap,          &bench_fill,     &bench_random,
+    &bench_plan,          &bench_init,     NULL};
 
 const char *const bench_type_names[] = {"u32", "u64", "f32", NULL};
 const char *const bench_pairs_names[] = {"ring", "all", "one", NULL};

@@ -220,4 +220,49 @@ IRIS_HOST_DEVICE size_t iris_i_group_bytes(size_t n)
     return iris_i_group_arrivals(n) + n * sizeof(uint64_t);
 }
 
+/* One plan on one rank (<iris/plan.h>), in the symmetric heap at the same offset
+ * on every rank: this header, then words of 64 bits.
+ *
+ *   posted[n]  the epoch that each receiver has begun; receivers set it
+ *   batches    from word `first` on, each of `batch_words` words:
+ *     [GATE]          opens in an epoch when it has the epoch's number
+ *     [STAMP]         the epoch whose sources a kernel has released
+ *     [PARTS]         workgroups that have published so far
+ *     [DONE]          the epoch whose copies are done; the stream sets it
+ *     [SNAPSHOT]      the stamp, as the stream found it behind the gate
+ *     [ARRIVALS + i]  the epoch whose data rank i has copied here; it sets it
+ *     [ARRIVALS + n]  from here on, the ranks that copy here
+ *     [SENDERS]       number of these ranks
+ *
+ * A stamp says that the sources are ready, and a gate only starts the stream: a
+ * fault opens gates, too. So the stream passes the stamp on, not a constant.
+ * A rank that gives up sets IRIS_PLAN_GIVEN_UP plus the epoch. Kernels and
+ * streams write different cache lines. */
+#define IRIS_PLAN_GIVEN_UP ((uint64_t)1 << 32)
+enum {
+    IRIS_PLAN_GATE = 0,
+    IRIS_PLAN_STAMP = 1,
+    IRIS_PLAN_PARTS = 2,
+    IRIS_PLAN_SENDERS = 3,
+    IRIS_PLAN_DONE = 16,
+    IRIS_PLAN_SNAPSHOT = 17,
+    IRIS_PLAN_ARRIVALS = 32,
+};
+struct iris_dev_plan {
+    uint64_t num_batches;
+    uint64_t first;       /* words from the header's start to batch 0 */
+    uint64_t batch_words; /* words from a batch to the next one */
+    uint64_t unused[13];
+};
+
+IRIS_STATIC_ASSERT(sizeof(struct iris_dev_plan) == 128, "a cache line");
+
+/* Whether a word says that the epoch is over. A rank that gives up in the next
+ * epoch has completed this one. */
+IRIS_HOST_DEVICE int iris_i_plan_reached(uint64_t word, uint32_t epoch)
+{
+    return word == epoch ||
+           word == (IRIS_PLAN_GIVEN_UP | (uint32_t)(epoch + 1));
+}
+
 #endif /* IRIS_DEVICE_LAYOUT_H */

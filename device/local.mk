@@ -17,7 +17,7 @@ nobase_irisinclude_HEADERS = %D%/layout.h %D%/wg_ccl.h %D%/wg_ccl_tile.h \
 	%D%/kernels/ops_chunk.h %D%/kernels/random_args.h %D%/kernels/signal.h \
 	%D%/kernels/signal_args.h %D%/watch/cpu.h %D%/watch/hook.h %D%/watch/op.h \
 	%D%/watch/record.h %D%/watch/series.h %D%/watch/trace.h %D%/wg/barrier.h \
-	%D%/wg/ccl_handle.h %D%/wg/kernel.h %D%/wg/mma.h %D%/wg/product_cpu.h \
+	%D%/wg/ccl_handle.h %D%/wg/kernel.h %D%/wg/mma.h %D%/wg/plan.h %D%/wg/product_cpu.h \
 	%D%/wg/product_gpu.h %D%/wg/tile.h %D%/wg/tile_product.h %D%/wg/tile_sums.h \
 	%D%/wg/tile_view.h %D%/wg/wave.h %D%/wg/wg.h
 EXTRA_DIST += %D%/README.md

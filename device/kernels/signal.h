@@ -37,6 +37,17 @@ IRIS_KERNEL(iris_k_wait, struct iris_wait_args)
     }
 }
 
+/* Sets a signal to the present value of a word of this rank. */
+IRIS_KERNEL(iris_k_forward, struct iris_forward_args)
+{
+    if (iris_wg_leader(wg)) {
+        iris_dev_t dev = iris_dev_init(args->context);
+
+        iris_signal_set(dev, args->signal, iris_signal_fetch(dev, args->word),
+                        args->to_rank);
+    }
+}
+
 /* A row for each workgroup. */
 IRIS_KERNEL(iris_k_transfer, struct iris_transfer_args)
 {

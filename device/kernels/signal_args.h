@@ -23,6 +23,13 @@ struct iris_wait_args {
     uint64_t value;
 };
 
+struct iris_forward_args {
+    const int64_t *context;
+    uint64_t *signal;     /* symmetric, in this rank's address space */
+    const uint64_t *word; /* this rank's own */
+    int32_t to_rank;
+};
+
 struct iris_transfer_args {
     const int64_t *context;
     void *symmetric;        /* in this rank's address space */

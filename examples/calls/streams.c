@@ -80,6 +80,67 @@ static void use_graphs(iris_t *iris, float *values)
     iris_graph_destroy(iris, graph);
 }
 
+struct publish_args {
+    const int64_t *context;
+    struct iris_dev_plan *plan; /* from iris_plan_device() */
+    float *values;
+    uint32_t epoch;
+};
+
+IRIS_KERNEL(publish, struct publish_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+
+    IRIS_LANES (wg, i, 64)
+        args->values[i] = (float)i;
+    iris_plan_publish(wg, dev, args->plan, 0, args->epoch,
+                      4); /* 4 workgroups */
+
+    if (wg.id == 3 && iris_plan_wait(wg, dev, args->plan, 0, args->epoch))
+        IRIS_WG_LANES (wg, i, 64)
+            args->values[64 + i] += 1; /* the peer's values have arrived */
+
+    if (wg.id == 3 &&
+        iris_plan_wait_reusable(wg, dev, args->plan, 0, args->epoch))
+        IRIS_WG_LANES (wg, i, 64)
+            args->values[i] = 0;
+
+    if (iris_plan_arrived(dev, args->plan, 0, args->epoch) &&
+        iris_plan_reusable(dev, args->plan, 0, args->epoch))
+        return; /* neither waits */
+}
+
+static void use_plans(iris_t *iris, float *values)
+{
+    struct iris_plan_segment segments[2];
+    for (int rank = 0; rank < 2; rank++)
+        segments[rank] =
+            (struct iris_plan_segment){.from_rank = rank,
+                                       .to_rank = 1 - rank,
+                                       .src = values,
+                                       .dst = values + 64,
+                                       .bytes = 64 * sizeof(float)};
+
+    struct iris_plan_options options;
+    iris_plan_t *plan;
+    iris_plan_options_init(&options);
+    check(iris_plan_create(iris, segments, 2, &options, &plan)); /* all ranks */
+
+    struct publish_args args = {iris_device_context(iris),
+                                iris_plan_device(iris, plan), values, 0};
+    for (int i = 0; i < 3; i++) {
+        check(iris_plan_begin(iris, plan, NULL, &args.epoch));
+        check(iris_launch(iris, publish, 4, 64, &args, sizeof args, NULL));
+        check(iris_plan_end(iris, plan));
+    }
+
+    iris_plan_state_t state;
+    check(iris_plan_state(iris, plan, &state));
+    EXPECT(state == IRIS_PLAN_COMPLETE);
+    check(iris_plan_abort(iris, plan)); /* if something went wrong */
+    check(iris_plan_destroy(iris, plan));
+}
+
 static void use_groups(iris_t *iris)
 {
     int ranks[2] = {1, 0}; /* in this order */
@@ -133,6 +194,7 @@ static int rank_main(iris_t *iris, void *arg)
     use_streams(iris, values);
     use_remote_access(iris, values, signal);
     use_graphs(iris, values);
+    use_plans(iris, values);
     use_groups(iris);
     use_traces(iris);
     return arg == NULL ? 0 : 1;

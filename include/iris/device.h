@@ -19,6 +19,7 @@
 #include <iris/device/wg/tile_product.h>
 #include <iris/device/wg/wave.h>
 #include <iris/device/wg/barrier.h>
+#include <iris/device/wg/plan.h>
 #include <iris/device/watch/trace.h>
 #include <iris/device/core/generic.h>
 

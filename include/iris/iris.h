@@ -61,6 +61,7 @@
 #include <iris/ccl.h>
 #include <iris/ccl_device.h>
 #include <iris/ops.h>
+#include <iris/plan.h>
 #include <iris/spawn.h>
 #include <iris/trace.h>
 #include <iris/log.h>

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 libirisi_la_SOURCES += %D%/check.c %D%/chunks.c %D%/internal.h %D%/kernels.h \
-	%D%/operations.c %D%/ops_kernels.c %D%/product.c %D%/steps.c
+	%D%/operations.c %D%/ops_kernels.c %D%/plan.c %D%/product.c %D%/steps.c
 # A product is to be rounded before it is added to, on every target.
 %D%/ops_kernels.lo: override CFLAGS += $(kernel_speed) -ffp-contract=off
 # Modules, so that the library does without theirs.

@@ -63,6 +63,11 @@ struct iris_transfer {
 iris_status_t iris_i_kernel_signal(struct iris_queue *queue,
                                    const struct iris_transfer *what,
                                    iris_stream_t *stream);
+/* Sets `symmetric` on `rank` to the word at `other`, as it is when the stream
+ * gets there. */
+iris_status_t iris_i_kernel_forward(struct iris_queue *queue,
+                                    const struct iris_transfer *what,
+                                    iris_stream_t *stream);
 /* Puts or gets to or from a rank of another node: the bytes of `what`, again
  * for each row. Steps are in bytes, from row to row. */
 struct iris_transfer_rows {

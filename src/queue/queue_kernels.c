@@ -41,6 +41,17 @@ iris_status_t iris_i_kernel_signal(struct iris_queue *queue,
                       &args, stream);
 }
 
+iris_status_t iris_i_kernel_forward(struct iris_queue *queue,
+                                    const struct iris_transfer *what,
+                                    iris_stream_t *stream)
+{
+    struct iris_forward_args args = {iris_i_queue_context(queue),
+                                     (uint64_t *)what->symmetric,
+                                     (const uint64_t *)what->other, what->rank};
+
+    return launch_own(queue, iris_k_forward, 1, &args, stream);
+}
+
 iris_status_t iris_i_kernel_transfer(struct iris_queue *queue,
                                      const struct iris_transfer *what,
                                      const struct iris_transfer_rows *rows,

@@ -155,6 +155,18 @@ IRIS_KERNEL(code_signal_wg_ready, struct protocol_args)
     iris_wg_tile_ready(wg, dev, args->signal, args->value);
 }
 
+/* The same, for a copy engine. */
+IRIS_KERNEL(code_signal_wg_plan, struct protocol_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+
+    IRIS_WG_LANES(wg, i, args->count) {
+        iris_store_u16(dev, args->data + i, (uint16_t)i, args->peer);
+    }
+    iris_plan_publish(wg, dev, (struct iris_dev_plan *)args->heap, 0,
+                      (uint32_t)args->value, (uint32_t)args->count);
+}
+
 IRIS_KERNEL(code_signal_wg_stores, struct protocol_args)
 {
     iris_dev_t dev = iris_dev_init(args->context);

@@ -27,6 +27,7 @@
  * src/control/rendezvous_root.c to_tell: none; short, after a failure
  * src/control/shrink.c for_survivors: tests/context/test_shrink has it
  * src/heap/malloc.c for_streams: "iris_free_deferred"
+ * src/ops/plan.c plan_wait: tests/ops/test_plan.c has its deadline and the loss
  * src/transport/engine_mpi.c for_all, to_close: none, since they need a launcher
  * src/transport/channel_socket.c for_peers: none; as for_verdict, short before it
  */

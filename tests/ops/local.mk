@@ -3,7 +3,7 @@
 test_programs += %D%/run
 tests_ops_run_SOURCES = %D%/test_ops.c %D%/test_ops_blas.c %D%/test_ops_calls.c \
 	%D%/test_ops_chunks.c %D%/test_ops_plan.c %D%/test_ops_rounding.c %D%/test_ops_stuck.c \
-	%D%/test_ops_uneven.c
+	%D%/test_ops_uneven.c %D%/test_plan.c
 if FAKE_HIP
 tests_ops_run_SOURCES += %D%/test_ops_gpu.c %D%/test_ops_gpu_blas.c
 fakeblas_libraries = tests/fakeblas/libcublasLt.la tests/fakeblas/libhipblaslt.la
