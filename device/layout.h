@@ -66,7 +66,10 @@ enum {
     /* A number that no other heap has. Peers identify the heap by it. It is
      * written before the heap is exported, and never again. */
     IRIS_CONTEXT_OWN_ID = 7,
-    IRIS_CONTEXT_OWN_WORDS = 8,
+    /* Device address of struct iris_dev_ring; 0: there are no ranks of other
+     * nodes, or GPUs do not reach them. */
+    IRIS_CONTEXT_OWN_RING = 8,
+    IRIS_CONTEXT_OWN_WORDS = 9,
 };
 
 /* Index of one of our words in the device context of a job of n ranks, and the

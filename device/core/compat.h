@@ -27,6 +27,12 @@
 #error "Iris knows gcc, clang, hipcc and nvcc; add this compiler here"
 #endif
 
+/* Kernels of a program compiled with IRIS_FAR as 1 reach ranks of other nodes
+ * on GPUs, too. On the CPU they always do. */
+#ifndef IRIS_FAR
+#define IRIS_FAR 0
+#endif
+
 /* Each target defines these names:
  *   IRIS_DEVICE          a function that kernels call, small enough to be
  *                        inlined always (constants of its caller must reach the

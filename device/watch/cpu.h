@@ -107,8 +107,9 @@ struct iris_cpu_wg {
     unsigned meets;
     struct iris_dev_ring *ring;    /* requests to ranks of other nodes; NULL:
                                     * all heaps are mapped */
-    struct iris_dev_slot *pending; /* the request whose answer it waits for */
-    int posted;                    /* 1: it has posted requests */
+    uint64_t awaited; /* ticket + 1 of the request whose answer it waits for;
+                       * 0: none */
+    int posted;       /* 1: it has posted requests */
     /* Elements loaded from far ranks and stored to them, 16 bytes for each. */
     uint64_t words[4] __attribute__((aligned(16)));
 };
