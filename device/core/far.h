@@ -35,7 +35,7 @@ typedef struct iris_d_request {
     iris_bool_t answered;
 } iris_d_request_t;
 
-/* ---- What targets differ in ---- */
+/* ---- Differences between targets ---- */
 
 #if IRIS_ON_CPU
 /* A lane as a user of the ring. */
@@ -235,8 +235,8 @@ IRIS_DEVICE uint64_t iris_d_ring_parity(uint64_t ticket)
     return ~(ticket / IRIS_RING_SLOTS) & IRIS_RING_PARITY;
 }
 
-/* Whether the slot of `ticket` is free. Who learns it from `tail_seen` learns
- * from the lane that stored it that the proxy has done with the slot. */
+/* Whether the slot of `ticket` is free. A lane that acquires `tail_seen` sees all
+ * that the proxy did ahead of its release of `tail`. */
 IRIS_DEVICE iris_bool_t iris_d_ring_has_room(struct iris_dev_ring *ring,
                                              uint64_t ticket)
 {
@@ -330,9 +330,9 @@ IRIS_DEVICE void iris_d_far_scatter(void *to, uint64_t value, size_t bytes)
 }
 
 /* Tries to post a request, with the bytes of a put. 0: not now. Lanes of a
- * wavefront may run in lockstep. So that one that has a ticket never waits for
- * another that has none, compilers must not move the steps after it behind the
- * loop around this. */
+ * wavefront may run in lockstep. A lane that has a ticket must never wait for
+ * another that has none. So compilers must not move the steps after it behind
+ * the loop around this. */
 IRIS_DEVICE iris_bool_t iris_d_far_post(iris_d_far_t *self,
                                         iris_d_request_t request,
                                         const void *data, uint64_t *ticket_p)
@@ -396,7 +396,7 @@ IRIS_DEVICE uint64_t iris_d_far_ask(iris_d_far_t *self,
             answer = iris_d_hidden(answer);
         } else if (answer == IRIS_ANSWER_REFUSED) {
             iris_d_far_refused(self);
-        } else { /* of a lost rank, too */
+        } else { /* also if the rank is lost */
             iris_d_far_poll(self);
         }
     }

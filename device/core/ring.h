@@ -77,7 +77,7 @@ enum {
     IRIS_RING_RANK_SHIFT = 48,  /* the target, 16 bits */
 };
 
-/* What `answer` says of its ticket. */
+/* The low bits of `answer`. */
 enum iris_dev_answer {
     IRIS_ANSWER_HERE = 1,
     IRIS_ANSWER_REFUSED = 2, /* by the target */

@@ -325,7 +325,8 @@ IRIS_DEVICE iris_quad_t iris_load_quad(iris_dev_t dev, const void *ptr,
     iris_quad_t value;
 
     IRIS_D_BEFORE_LOAD(dev, ptr, from_rank, sizeof value, PLAIN);
-    IRIS_D_FAR_READ_QUAD(value, dev, ptr, from_rank, *(const iris_quad_t *)from);
+    IRIS_D_FAR_READ_QUAD(value, dev, ptr, from_rank,
+                         *(const iris_quad_t *)from);
     IRIS_D_AFTER_LOAD(dev, from_rank, 0);
     return value;
 }

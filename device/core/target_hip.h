@@ -80,7 +80,7 @@
  * registers; 15 does not. */
 #if __clang_major__ < 17
 #define IRIS_D_BULK_DEPTH 0
-#elif IRIS_FAR /* what far accesses need would go to scratch memory */
+#elif IRIS_FAR /* far accesses need registers, too */
 #define IRIS_D_BULK_DEPTH 6
 #else
 #define IRIS_D_BULK_DEPTH 8

@@ -105,7 +105,7 @@ struct iris_cpu_wg {
     int part;
     unsigned loops;
     unsigned meets;
-    struct iris_dev_ring *ring;    /* requests to ranks of other nodes; NULL:
+    struct iris_dev_ring *ring; /* requests to ranks of other nodes; NULL:
                                     * all heaps are mapped */
     uint64_t awaited; /* ticket + 1 of the request whose answer it waits for;
                        * 0: none */

@@ -119,7 +119,7 @@ struct iris_target {
 };
 
 /* All slots are filled. One thread at a time calls them. `at` is on the heap.
- * Each call comes after all earlier ones, for whoever acquires the word of a
+ * Each call comes after all earlier ones, for a reader that acquires the word of a
  * write_word or fetch_word. A failure refuses the request. */
 struct iris_target_ops {
     /* Copies data to the heap. An aligned element of at most 8 bytes arrives

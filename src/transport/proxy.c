@@ -50,7 +50,7 @@ struct iris_proxy {
     struct iris_dev_ring *ring; /* lanes use it; its memory is ours */
     struct iris_dev_requests *requests;
     struct target *targets; /* for each rank */
-    struct iris_target own; /* what the other ranks' proxies ask for */
+    struct iris_target own; /* for requests of other ranks */
     uint8_t *refused_of;    /* 1: a put from that rank was refused here */
     int num_unclean;        /* number of targets that are dirty or fenced */
     uint64_t next;          /* the next ticket */
