@@ -38,38 +38,34 @@ typedef struct iris_d_request {
 /* ---- Differences between targets ---- */
 
 #if IRIS_ON_CPU
-/* A lane as a user of the ring. */
+/* A lane as a user of the ring: its workgroup. */
 typedef struct iris_cpu_wg iris_d_far_t;
 #define IRIS_D_FAR_APART IRIS_CPU_COLD
+
+/* The workgroup of a lane. The target has one if the library does not run it. */
+IRIS_DEVICE iris_d_far_t *iris_d_far_lane(struct iris_cpu_wg *cpu)
+{
+#if IRIS_D_WATCHED
+    return cpu == NULL ? IRIS_D_FAR_OWN() : cpu;
+#else
+    return cpu;
+#endif
+}
+
+#if IRIS_D_WATCHED
+IRIS_DEVICE iris_dev_t iris_d_far_dev(const iris_d_far_t *self)
+{
+    iris_dev_t dev;
+
+    __builtin_memset(&dev, 0, sizeof dev);
+    dev.heap_bases = self->heap_bases;
+    return dev;
+}
+#endif
 
 IRIS_DEVICE void iris_d_far_copy(void *to, const void *from, size_t bytes)
 {
     iris_d_copy_bytes(to, from, bytes);
-}
-
-/* Before the first poll of a wait, and between two. A rank that is lost ends
- * all waits of the job. */
-IRIS_DEVICE void iris_d_far_restart(iris_d_far_t *self)
-{
-    self->polls = 0;
-}
-
-IRIS_DEVICE void iris_d_far_poll(iris_d_far_t *self)
-{
-    iris_cpu_poll(self);
-}
-
-/* The proxy's thread may sleep. */
-IRIS_DEVICE void iris_d_far_posted(iris_d_far_t *self, enum iris_op op,
-                                   size_t bytes)
-{
-    iris_cpu_posted(self, op, bytes);
-}
-
-IRIS_DEVICE void iris_d_far_refused(iris_d_far_t *self)
-{
-    iris_cpu_end(self, "an access to another node was refused: it touches "
-                       "memory of its target that is not allocated");
 }
 #else
 typedef struct iris_d_far {
@@ -80,7 +76,7 @@ typedef struct iris_d_far {
     uint64_t awaited; /* as in struct iris_cpu_wg */
     iris_bool_t posted;
     uint32_t polls;
-    uint64_t start; /* of the wait; 0: not known yet */
+    uint64_t wait_start; /* 0: not known yet */
 } iris_d_far_t;
 #define IRIS_D_FAR_APART IRIS_DEVICE
 
@@ -93,6 +89,11 @@ IRIS_DEVICE iris_d_far_t iris_d_far_self(iris_dev_t dev)
         (struct iris_dev_ring *)iris_d_global((uintptr_t)iris_d_load_late(
             &iris_d_own_words(dev)[IRIS_CONTEXT_OWN_RING]));
     return self;
+}
+
+IRIS_DEVICE iris_dev_t iris_d_far_dev(const iris_d_far_t *self)
+{
+    return self->dev;
 }
 
 /* Words of 8 bytes where both sides allow it. */
@@ -110,13 +111,9 @@ IRIS_DEVICE void iris_d_far_copy(void *to, const void *from, size_t bytes)
         ((char *)to)[at] = ((const char *)from)[at];
     }
 }
+#endif
 
-IRIS_DEVICE void iris_d_far_restart(iris_d_far_t *self)
-{
-    self->polls = 0;
-    self->start = 0;
-}
-
+#if IRIS_D_WATCHED
 /* Ends the lane as another wait's end would, once it has left its slot. */
 IRIS_DEVICE void iris_d_far_leave(iris_d_far_t *self)
 {
@@ -134,8 +131,9 @@ IRIS_DEVICE void iris_d_far_leave(iris_d_far_t *self)
 /* Reports the wait for the proxy; all waiting lanes end. A refusal has no time. */
 IRIS_DEVICE void iris_d_far_report(iris_d_far_t *self, uint64_t waited)
 {
-    struct iris_dev_watch *watch = iris_d_watch(self->dev);
-    int64_t *claim = &iris_d_own_words(self->dev)[IRIS_CONTEXT_OWN_CLAIM];
+    struct iris_dev_watch *watch = iris_d_watch(iris_d_far_dev(self));
+    int64_t *claim =
+        &iris_d_own_words(iris_d_far_dev(self))[IRIS_CONTEXT_OWN_CLAIM];
     iris_d_order_t release = iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM);
     iris_bool_t first =
         watch != NULL &&
@@ -164,16 +162,17 @@ IRIS_DEVICE void iris_d_far_report(iris_d_far_t *self, uint64_t waited)
 }
 
 /* Between two polls. A lost rank ends the wait: the host knows of it, too. */
-IRIS_DEVICE void iris_d_far_poll(iris_d_far_t *self)
+IRIS_DEVICE void iris_d_far_look(iris_d_far_t *self)
 {
     struct iris_dev_watch *watch;
     uint64_t timeout, now;
 
     iris_d_pause();
+    IRIS_D_PAUSED();
     if (IRIS_UNLIKELY(++self->polls % IRIS_D_POLLS_PER_CHECK != 0)) {
         return;
     }
-    watch = iris_d_watch(self->dev);
+    watch = iris_d_watch(iris_d_far_dev(self));
     if (watch == NULL) {
         return;
     }
@@ -182,26 +181,77 @@ IRIS_DEVICE void iris_d_far_poll(iris_d_far_t *self)
         iris_d_far_leave(self);
     }
     timeout = (uint64_t)iris_d_load_late(
-        &iris_d_own_words(self->dev)[IRIS_CONTEXT_OWN_TIMEOUT]);
+        &iris_d_own_words(iris_d_far_dev(self))[IRIS_CONTEXT_OWN_TIMEOUT]);
     now = iris_d_clock();
-    self->start = self->start == 0 ? now : self->start;
-    if (timeout != 0 && now - self->start >= timeout) {
-        iris_d_far_report(self, now - self->start);
+    self->wait_start = self->wait_start == 0 ? now : self->wait_start;
+    if (timeout != 0 && now - self->wait_start >= timeout) {
+        iris_d_far_report(self, now - self->wait_start);
     }
 }
 
-/* The proxy polls while kernels run. */
+/* Whether GPUs' rules are the lane's. Their proxy polls while kernels run, and
+ * another rank's loss ends their waits by the watch. */
+IRIS_DEVICE iris_bool_t iris_d_far_is_watched(const iris_d_far_t *self)
+{
+#if IRIS_ON_CPU
+    return self->heap_bases != NULL;
+#else
+    (void)self;
+    return 1;
+#endif
+}
+#endif
+
+/* Before the first poll of a wait, and between two. */
+IRIS_DEVICE void iris_d_far_restart(iris_d_far_t *self)
+{
+    self->polls = 0;
+#if IRIS_D_WATCHED
+    self->wait_start = 0;
+#endif
+}
+
+IRIS_DEVICE void iris_d_far_poll(iris_d_far_t *self)
+{
+#if IRIS_D_WATCHED
+    if (iris_d_far_is_watched(self)) {
+        iris_d_far_look(self);
+        return;
+    }
+#endif
+#if IRIS_ON_CPU
+    iris_cpu_poll(self);
+#endif
+}
+
+/* The thread of a CPU's proxy may sleep. */
 IRIS_DEVICE void iris_d_far_posted(iris_d_far_t *self, enum iris_op op,
                                    size_t bytes)
 {
-    (void)self, (void)op, (void)bytes;
+#if IRIS_D_WATCHED
+    if (iris_d_far_is_watched(self)) {
+        return;
+    }
+#endif
+#if IRIS_ON_CPU
+    iris_cpu_posted(self, op, bytes);
+#else
+    (void)op, (void)bytes;
+#endif
 }
 
 IRIS_DEVICE void iris_d_far_refused(iris_d_far_t *self)
 {
-    iris_d_far_report(self, 0);
-}
+#if IRIS_D_WATCHED
+    if (iris_d_far_is_watched(self)) {
+        iris_d_far_report(self, 0);
+    }
 #endif
+#if IRIS_ON_CPU
+    iris_cpu_end(self, "an access to another node was refused: it touches "
+                       "memory of its target that is not allocated");
+#endif
+}
 
 /* ---- The ring (ring.h) ---- */
 
@@ -330,8 +380,8 @@ IRIS_DEVICE void iris_d_far_scatter(void *to, uint64_t value, size_t bytes)
 }
 
 /* Tries to post a request, with the bytes of a put. 0: not now. Lanes of a
- * wavefront may run in lockstep. A lane that has a ticket must never wait for
- * another that has none. So compilers must not move the steps after it behind
+ * wavefront may run in lockstep. A lane with a ticket must never wait for
+ * a lane without one. So compilers must not move the steps after it behind
  * the loop around this. */
 IRIS_DEVICE iris_bool_t iris_d_far_post(iris_d_far_t *self,
                                         iris_d_request_t request,
@@ -564,17 +614,18 @@ IRIS_CPU_COLD void iris_d_far_send(struct iris_cpu_wg *cpu, const void *ptr,
 }
 
 #define IRIS_D_FAR_FROM(dev, ptr, place, rank, bytes) \
-    ((place) = iris_d_far_from((dev).cpu, ptr, place, rank, bytes))
+    ((place) =                                        \
+         iris_d_far_from(iris_d_far_lane((dev).cpu), ptr, place, rank, bytes))
 #define IRIS_D_FAR_TO(dev, ptr, place) \
-    ((place) = iris_d_far_to((dev).cpu, ptr, place))
+    ((place) = iris_d_far_to(iris_d_far_lane((dev).cpu), ptr, place))
 #define IRIS_D_FAR_SEND(dev, ptr, place, rank, bytes) \
-    iris_d_far_send((dev).cpu, ptr, place, rank, bytes)
+    iris_d_far_send(iris_d_far_lane((dev).cpu), ptr, place, rank, bytes)
 /* Ahead of a release that ranks with mapped heaps see. */
 #define IRIS_D_FAR_RELEASE(dev, order)                                  \
     do {                                                                \
         if (IRIS_UNLIKELY((dev).ring != 0) && iris_d_releases(order) && \
             (order).scope == IRIS_SCOPE_SYSTEM) {                       \
-            iris_d_far_flush((dev).cpu);                                \
+            iris_d_far_flush(iris_d_far_lane((dev).cpu));               \
         }                                                               \
     } while (0)
 #else /* single elements on GPUs, as values: no address of one is taken */

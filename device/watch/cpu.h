@@ -112,6 +112,11 @@ struct iris_cpu_wg {
     int posted;       /* 1: it has posted requests */
     /* Elements loaded from far ranks and stored to them, 16 bytes for each. */
     uint64_t words[4] __attribute__((aligned(16)));
+#if IRIS_D_WATCHED
+    /* The job's, for a workgroup that the library does not run; else NULL. */
+    const int64_t *heap_bases;
+    uint64_t wait_start; /* 0: not known yet */
+#endif
 };
 
 /* The calling thread's workgroup, or NULL outside a kernel. */

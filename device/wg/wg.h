@@ -215,7 +215,7 @@ IRIS_DEVICE_LARGE void iris_d_wg_bytes(iris_wg_t wg, void *to, const void *from,
 #if IRIS_ON_CPU
 #define IRIS_D_WG_FAR_BYTES 1024
 #define IRIS_D_WG_FAR(what, wg, dev, ...) \
-    iris_d_far_##what((dev).cpu, __VA_ARGS__)
+    iris_d_far_##what(iris_d_far_lane((dev).cpu), __VA_ARGS__)
 #define IRIS_D_WG_FAR_COPY(wg, ...) iris_d_wg_far_copy(__VA_ARGS__)
 IRIS_CPU_COLD void iris_d_wg_far_copy(iris_dev_t dev, const void *src_ptr,
                                       void *dst_ptr, size_t bytes,
@@ -225,18 +225,20 @@ IRIS_CPU_COLD void iris_d_wg_far_copy(iris_dev_t dev, const void *src_ptr,
     size_t at, count;
 
     if (!iris_d_is_far(dev, from_rank)) {
-        iris_d_far_put(dev.cpu, iris_d_translate(dev, src_ptr, from_rank),
-                       dst_ptr, bytes, to_rank);
+        iris_d_far_put(iris_d_far_lane(dev.cpu),
+                       iris_d_translate(dev, src_ptr, from_rank), dst_ptr,
+                       bytes, to_rank);
     } else if (!iris_d_is_far(dev, to_rank)) {
-        iris_d_far_get(dev.cpu, iris_d_translate(dev, dst_ptr, to_rank),
-                       src_ptr, bytes, from_rank);
+        iris_d_far_get(iris_d_far_lane(dev.cpu),
+                       iris_d_translate(dev, dst_ptr, to_rank), src_ptr, bytes,
+                       from_rank);
     } else {
         for (at = 0; at < bytes; at += count) {
             count = bytes - at < sizeof part ? bytes - at : sizeof part;
-            iris_d_far_get(dev.cpu, part, (const char *)src_ptr + at, count,
-                           from_rank);
-            iris_d_far_put(dev.cpu, part, (const char *)dst_ptr + at, count,
-                           to_rank);
+            iris_d_far_get(iris_d_far_lane(dev.cpu), part,
+                           (const char *)src_ptr + at, count, from_rank);
+            iris_d_far_put(iris_d_far_lane(dev.cpu), part,
+                           (const char *)dst_ptr + at, count, to_rank);
         }
     }
 }

@@ -116,6 +116,19 @@ iris_status_t iris_i_channel_packets_open(const struct iris_log *log,
 struct iris_target {
     const struct iris_target_ops *ops;
     struct iris_heap *heap;
+
+    /* For memory of another device. */
+    struct iris_stream *stream;
+    const struct iris_kernel *update;
+    struct iris_far_shared *shared;
+    struct iris_pinned pinned; /* its memory */
+};
+
+/* Memory of the host that kernels of a device share with its proxy. */
+struct iris_far_shared {
+    struct iris_dev_requests requests;
+    uint64_t old; /* the result of an update */
+    unsigned char down[IRIS_RING_BYTES];
 };
 
 /* All slots are filled. One thread at a time calls them. `at` is on the heap.
@@ -147,6 +160,9 @@ struct iris_target_ops {
 
 extern const struct iris_target_ops iris_i_target_cpu;
 
+/* Whether it is a word of an atomic's size. */
+int iris_i_target_is_word(const char *at, size_t bytes);
+
 /* Executes a request, with a put's data; never trusts it. Makes the answer and
  * its data, which stays valid until the next call. The caller sends the answer
  * if *answer_p says so (`answers`). Only one thread may be in such a call. */
@@ -154,10 +170,21 @@ void iris_i_serve(struct iris_target *target,
                   const struct iris_far_message *request, const void *data,
                   struct iris_far_message *answer_p, const void **data_p);
 
+/* ---- serve_device.c ---- */
+
+/* Opens a target whose memory is that of the heap's device: a stream of its own,
+ * and what it shares. The caller has set `heap` and `update`. IRIS_ERR_NO_MEMORY,
+ * IRIS_ERR_LIMIT, IRIS_ERR_DEVICE */
+iris_status_t iris_i_target_device_open(struct iris_target *target);
+
+/* Also if it was opened only in part. */
+void iris_i_target_device_close(struct iris_target *target);
+
 /* ---- steps.c ---- */
 
 struct iris_steps {
     struct iris_channel *channel;
+    int polls;                  /* 1: lanes cannot wake the thread */
     int (*step)(void *arg);     /* a step; returns the number of requests and
                                  * messages */
     int (*has_work)(void *arg); /* whether a step would send something */
@@ -170,7 +197,7 @@ struct iris_steps {
     pthread_t thread;
 };
 
-/* Starts the thread. The caller has filled in the first four members.
+/* Starts the thread. The caller has filled in the first five members.
  * IRIS_ERR_LIMIT */
 iris_status_t iris_i_steps_start(struct iris_steps *steps);
 

@@ -393,7 +393,9 @@ static int has_work(void *arg)
 static void free_proxy(struct iris_proxy *proxy)
 {
     proxy->channel->ops->close(proxy->channel);
-    if (proxy->requests != NULL) {
+    if (proxy->own.update != NULL) {
+        iris_i_target_device_close(&proxy->own);
+    } else if (proxy->requests != NULL) {
         munmap(proxy->requests, sizeof *proxy->requests);
     }
     free(proxy->ring);
@@ -402,23 +404,33 @@ static void free_proxy(struct iris_proxy *proxy)
     free(proxy);
 }
 
-/* Unused slots take no memory. */
-static int make_ring(struct iris_proxy *proxy)
+/* Unused slots take no memory. The ring of a GPU's kernels is on its heap. */
+static iris_status_t make_ring(struct iris_proxy *proxy)
 {
-    void *requests = mmap(NULL, sizeof *proxy->requests, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *requests;
+    iris_status_t status;
 
-    proxy->ring = calloc(1, sizeof *proxy->ring);
-    if (proxy->ring == NULL || requests == MAP_FAILED) {
-        return 0;
+    if (proxy->own.update != NULL) {
+        status = iris_i_target_device_open(&proxy->own);
+        proxy->requests =
+            status == IRIS_OK ? &proxy->own.shared->requests : NULL;
+        return status;
     }
-    proxy->requests = requests;
+    proxy->own.ops = &iris_i_target_cpu;
+    requests = mmap(NULL, sizeof *proxy->requests, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    proxy->ring = calloc(1, sizeof *proxy->ring);
+    proxy->requests = requests == MAP_FAILED ? NULL : requests;
+    if (proxy->ring == NULL || proxy->requests == NULL) {
+        return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY, "no memory for a proxy");
+    }
     proxy->ring->requests = requests;
-    return 1;
+    return IRIS_OK;
 }
 
 iris_status_t iris_i_proxy_open(struct iris_heap *heap,
                                 struct iris_channel *channel,
+                                const struct iris_kernel *update,
                                 struct iris_proxy **proxy_p)
 {
     size_t num_ranks = (size_t)heap->log->num_ranks;
@@ -432,18 +444,21 @@ iris_status_t iris_i_proxy_open(struct iris_heap *heap,
     proxy->log = heap->log;
     proxy->heap = heap;
     proxy->channel = channel;
-    proxy->own = (struct iris_target){.ops = &iris_i_target_cpu, .heap = heap};
+    proxy->own = (struct iris_target){.heap = heap, .update = update};
     channel->taken = note_taken;
     channel->lost = note_lost_rank;
     channel->returned = note_returned;
     channel->arg = proxy;
     proxy->targets = calloc(num_ranks, sizeof proxy->targets[0]);
     proxy->refused_of = calloc(num_ranks, sizeof proxy->refused_of[0]);
-    if (!make_ring(proxy) || proxy->targets == NULL ||
-        proxy->refused_of == NULL) {
+    if (proxy->targets == NULL || proxy->refused_of == NULL) {
         iris_i_fail(NULL, status, "no memory for a proxy");
     } else {
+        status = make_ring(proxy);
+    }
+    if (status == IRIS_OK) {
         proxy->steps.channel = channel;
+        proxy->steps.polls = update != NULL;
         proxy->steps.step = step_proxy;
         proxy->steps.has_work = has_work;
         proxy->steps.arg = proxy;
@@ -455,6 +470,12 @@ iris_status_t iris_i_proxy_open(struct iris_heap *heap,
     }
     *proxy_p = proxy;
     return IRIS_OK;
+}
+
+uint64_t iris_i_proxy_requests(const struct iris_proxy *proxy)
+{
+    return proxy->own.pinned.device +
+           offsetof(struct iris_far_shared, requests);
 }
 
 struct iris_far iris_i_proxy_far(struct iris_proxy *proxy)

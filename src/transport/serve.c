@@ -33,7 +33,7 @@ static int is_allowed(struct iris_heap *heap,
            bytes;
 }
 
-static int is_word(const char *at, size_t bytes)
+int iris_i_target_is_word(const char *at, size_t bytes)
 {
     return (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8) &&
            (uintptr_t)at % bytes == 0;
@@ -47,7 +47,7 @@ static iris_status_t copy_up(struct iris_target *target, char *at,
     uint64_t value = 0;
 
     (void)target;
-    if (is_word(at, bytes)) {
+    if (iris_i_target_is_word(at, bytes)) {
         memcpy(&value, data, bytes);
         iris_d_store(at, bytes, value,
                      iris_d_order(IRIS_RELAXED, IRIS_SCOPE_SYSTEM));
@@ -87,11 +87,8 @@ static iris_status_t fetch_word(struct iris_target *target, char *at,
     if (request->op == IRIS_OP_LOAD) {
         *old_p = iris_d_load(at, request->bytes,
                              iris_d_order(IRIS_ACQUIRE, IRIS_SCOPE_SYSTEM));
-    } else if (request->op == IRIS_OP_ATOMIC_CAS) {
-        *old_p = iris_d_cas(at, request->bytes, request->expected,
-                            request->value, how.order);
     } else {
-        *old_p = iris_d_amo_at(at, request->value, how);
+        *old_p = iris_d_amo_any(at, request->value, request->expected, how);
     }
     iris_i_fp_leave(fp);
     return IRIS_OK;
@@ -113,7 +110,7 @@ const struct iris_target_ops iris_i_target_cpu = {.copy_up = copy_up,
 
 static int is_atomic(const char *at, const struct iris_far_message *request)
 {
-    return is_word(at, request->bytes) &&
+    return iris_i_target_is_word(at, request->bytes) &&
            request->bytes ==
                iris_d_kind_bytes((enum iris_d_kind)request->kind) &&
            (request->op <= IRIS_OP_STORE ||

@@ -97,7 +97,8 @@ static void begin(void)
     fake.base.bell = iris_i_bell_open();
     heap = calloc(1, sizeof *heap);
     heap->log = &job;
-    assert_int_equal(iris_i_proxy_open(heap, &fake.base, &proxy), IRIS_OK);
+    assert_int_equal(iris_i_proxy_open(heap, &fake.base, NULL, &proxy),
+                     IRIS_OK);
     ring = iris_i_proxy_far(proxy).ring;
 }
 

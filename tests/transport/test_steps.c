@@ -106,7 +106,7 @@ static int begin(int any_thread)
     fake.base.any_thread = any_thread;
     heap = calloc(1, sizeof *heap);
     heap->log = &job;
-    return iris_i_proxy_open(heap, &fake.base, &proxy);
+    return iris_i_proxy_open(heap, &fake.base, NULL, &proxy);
 }
 
 static void end(void)
