@@ -63,10 +63,13 @@ enum {
     /* For kernels compiled with IRIS_TRACE: longest delay before an operation, in
      * ticks, below 2^32; 0: none. */
     IRIS_CONTEXT_OWN_DELAY = 6,
+    /* Device address of struct iris_dev_ring; 0: there are no ranks of other
+     * nodes, or GPUs do not reach them. */
+    IRIS_CONTEXT_OWN_RING = 7,
     /* A number that no other heap has. Peers identify the heap by it. It is
      * written before the heap is exported, and never again. */
-    IRIS_CONTEXT_OWN_ID = 7,
-    IRIS_CONTEXT_OWN_WORDS = 8,
+    IRIS_CONTEXT_OWN_ID = 8,
+    IRIS_CONTEXT_OWN_WORDS = 9,
 };
 
 /* Index of one of our words in the device context of a job of n ranks, and the

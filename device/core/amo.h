@@ -203,22 +203,43 @@ IRIS_DEVICE uint64_t iris_d_amo_at(void *place, uint64_t value,
     }
 }
 
+/* The same, or a compare-and-swap. */
+IRIS_DEVICE uint64_t iris_d_amo_any(void *place, uint64_t value,
+                                    uint64_t expected, iris_d_amo_t how)
+{
+    return how.op == IRIS_OP_ATOMIC_CAS
+               ? iris_d_cas(place, iris_d_kind_bytes(how.kind), expected, value,
+                            how.order)
+               : iris_d_amo_at(place, value, how);
+}
+
 /* An update on a far rank, by the proxy. */
+#if IRIS_ON_CPU || IRIS_FAR
+IRIS_DEVICE_APART uint64_t iris_d_amo_far(iris_dev_t dev, const void *ptr,
+                                          uint64_t value, uint64_t expected,
+                                          iris_d_amo_t how)
+{
+    iris_d_request_t request = {
+        how.op,   how.rank, ptr,      iris_d_kind_bytes(how.kind),
+        how.kind, value,    expected, iris_d_releases(how.order),
+        0};
+#if IRIS_ON_CPU
+    return iris_d_far_amo(iris_d_far_lane(dev.cpu), request);
+#else
+    iris_d_far_t self = iris_d_far_self(dev);
+
+    return iris_d_far_amo(&self, request);
+#endif
+}
+#else
 IRIS_DEVICE uint64_t iris_d_amo_far(iris_dev_t dev, const void *ptr,
                                     uint64_t value, uint64_t expected,
                                     iris_d_amo_t how)
 {
-#if IRIS_ON_CPU
-    iris_d_request_t request = {
-        how.op,   how.rank, ptr,      iris_d_kind_bytes(how.kind),
-        how.kind, value,    expected, iris_d_releases(how.order)};
-
-    return iris_d_far_amo(dev.cpu, request);
-#else
     (void)dev, (void)ptr, (void)value, (void)expected, (void)how;
     return 0;
-#endif
 }
+#endif
 
 /* iris_d_amo_at() with its hooks. `ptr` is not translated yet. */
 IRIS_DEVICE uint64_t iris_d_amo(iris_dev_t dev, void *ptr, uint64_t value,

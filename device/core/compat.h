@@ -27,6 +27,12 @@
 #error "Iris knows gcc, clang, hipcc and nvcc; add this compiler here"
 #endif
 
+/* Kernels of a program compiled with IRIS_FAR as 1 reach ranks of other nodes
+ * on GPUs, too. On the CPU they always do. */
+#ifndef IRIS_FAR
+#define IRIS_FAR 0
+#endif
+
 /* Each target defines these names:
  *   IRIS_DEVICE          a function that kernels call, small enough to be
  *                        inlined always (constants of its caller must reach the
@@ -39,6 +45,8 @@
  *   IRIS_D_NOTES         1: waits of a second note themselves there
  *   IRIS_D_POLLS_PER_CHECK  how often they do
  *   IRIS_D_PAUSED()      in a loop that waits, between polls
+ *   IRIS_D_FAR_OWN()     the CPU with IRIS_D_WATCHED: the struct iris_cpu_wg of a
+ *                        workgroup that the library does not run, or NULL
  *   IRIS_D_CAN_TRACE     1: kernels record their operations themselves
  *   IRIS_D_HALF_FENCES   1: there are fences that only acquire, without a
  *                        memory barrier, or only release

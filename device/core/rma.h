@@ -78,7 +78,8 @@
         const void *from = iris_d_translate(dev, ptr, from_rank);              \
         c_type value;                                                          \
         IRIS_D_BEFORE_LOAD(dev, ptr, from_rank, sizeof(c_type), PLAIN); \
-        value = *(const c_type *)from;                                         \
+        value = IRIS_D_FAR_READ(name, dev, ptr, from_rank,                     \
+                                *(const c_type *)from);                        \
         IRIS_D_AFTER_LOAD(dev, from_rank, iris_d_bits_##name(value));          \
         return value;                                                          \
     }                                                                          \
@@ -103,7 +104,8 @@ IRIS_TYPES(IRIS_D_ROW, )
         void *to = iris_d_translate(dev, ptr, to_rank);                        \
         IRIS_D_BEFORE_STORE(dev, ptr, to_rank, sizeof(c_type),                 \
                             iris_d_bits_##name(value), PLAIN); \
-        *(c_type *)to = value;                                                 \
+        IRIS_D_FAR_WRITE(dev, ptr, to_rank, iris_d_bits_##name(value),             \
+                     sizeof(c_type), *(c_type *)to = value);                   \
         IRIS_D_AFTER_STORE(dev, ptr, to_rank, sizeof(c_type));                                 \
     }                                                                          \
     IRIS_DEVICE void iris_store_masked_##name(iris_dev_t dev, c_type *ptr,     \
@@ -137,7 +139,8 @@ IRIS_TYPES(IRIS_D_ROW, )
                                  IRIS_D_PLAIN(GET, sizeof(c_type))),           \
                      IRIS_D_FAR_FROM(dev, from_ptr, from, from_rank,           \
                                      sizeof(c_type))));                        \
-        value = *(const c_type *)from;                                         \
+        value = IRIS_D_FAR_READ(name, dev, from_ptr, from_rank,                    \
+                            *(const c_type *)from);                            \
         *to_ptr = value;                                                       \
         IRIS_D_HOOK(iris_d_watched(dev, from_rank),                            \
                     IRIS_D_CALL(after_both, dev, iris_d_bits_##name(value)));    \
@@ -173,7 +176,8 @@ IRIS_TYPES(IRIS_D_ROW, )
                                  IRIS_D_PLAIN(PUT, sizeof(c_type))),           \
                      IRIS_D_FAR_TO(dev, to_ptr, to)));                         \
         value = *from_ptr;                                                     \
-        *(c_type *)to = value;                                                 \
+        IRIS_D_FAR_WRITE(dev, to_ptr, to_rank, iris_d_bits_##name(value),          \
+                     sizeof(c_type), *(c_type *)to = value);                   \
         IRIS_D_HOOK(iris_d_watched(dev, to_rank),                              \
                     (IRIS_D_FAR_SEND(dev, to_ptr, to, to_rank,                 \
                                      sizeof(c_type)),                          \
@@ -214,8 +218,10 @@ IRIS_TYPES(IRIS_D_ROW, )
                      IRIS_D_FAR_FROM(dev, src_ptr, from, from_rank,            \
                                      sizeof(c_type)),                          \
                      IRIS_D_FAR_TO(dev, dst_ptr, to)));                        \
-        value = *(const c_type *)from;                                         \
-        *(c_type *)to = value;                                                 \
+        value = IRIS_D_FAR_READ(name, dev, src_ptr, from_rank,                     \
+                            *(const c_type *)from);                            \
+        IRIS_D_FAR_WRITE(dev, dst_ptr, to_rank, iris_d_bits_##name(value),         \
+                     sizeof(c_type), *(c_type *)to = value);                   \
         IRIS_D_HOOK(iris_d_watched2(dev, from_rank, to_rank),                  \
                     (IRIS_D_FAR_SEND(dev, dst_ptr, to, to_rank,                \
                                      sizeof(c_type)),                          \
@@ -249,8 +255,10 @@ IRIS_TYPES(IRIS_D_ROW, )
         const void *from = iris_d_translate(dev, ptr, from_rank);              \
         uint64_t bits;                                                         \
         IRIS_D_BEFORE_LOAD(dev, ptr, from_rank, sizeof(c_type), VOLATILE); \
-        bits = iris_d_load(from, sizeof(c_type),                               \
-                           iris_d_order(IRIS_RELAXED, IRIS_SCOPE_SYSTEM));     \
+        bits = IRIS_D_FAR_READ_BITS(                                               \
+            dev, ptr, from_rank, sizeof(c_type),                               \
+            iris_d_load(from, sizeof(c_type),                                  \
+                        iris_d_order(IRIS_RELAXED, IRIS_SCOPE_SYSTEM)));       \
         IRIS_D_AFTER_LOAD(dev, from_rank, bits);                               \
         return iris_d_value_##name(bits);                                      \
     }                                                                          \
@@ -260,8 +268,10 @@ IRIS_TYPES(IRIS_D_ROW, )
         void *to = iris_d_translate(dev, ptr, to_rank);                        \
         uint64_t bits = iris_d_bits_##name(value);                             \
         IRIS_D_BEFORE_STORE(dev, ptr, to_rank, sizeof(c_type), bits, VOLATILE); \
-        iris_d_store(to, sizeof(c_type), bits,                                 \
-                     iris_d_order(IRIS_RELAXED, IRIS_SCOPE_SYSTEM));           \
+        IRIS_D_FAR_WRITE(dev, ptr, to_rank, bits, sizeof(c_type),                  \
+                     iris_d_store(to, sizeof(c_type), bits,                    \
+                                  iris_d_order(IRIS_RELAXED,                   \
+                                               IRIS_SCOPE_SYSTEM)));           \
         IRIS_D_AFTER_STORE(dev, ptr, to_rank, sizeof(c_type));                                 \
     }
 IRIS_TYPES(IRIS_D_ROW, )
@@ -281,7 +291,8 @@ IRIS_TYPES(IRIS_D_ROW, )
         const void *from = iris_d_translate(dev, ptr, from_rank);              \
         uint64_t bits;                                                         \
         IRIS_D_BEFORE_LOAD(dev, ptr, from_rank, sizeof(c_type), PLAIN); \
-        bits = iris_d_load_hint(from, sizeof(c_type), hint);                   \
+        bits = IRIS_D_FAR_READ_BITS(dev, ptr, from_rank, sizeof(c_type),           \
+                                iris_d_load_hint(from, sizeof(c_type), hint)); \
         IRIS_D_AFTER_LOAD(dev, from_rank, bits);                               \
         return iris_d_value_##name(bits);                                      \
     }                                                                          \
@@ -292,7 +303,8 @@ IRIS_TYPES(IRIS_D_ROW, )
         void *to = iris_d_translate(dev, ptr, to_rank);                        \
         uint64_t bits = iris_d_bits_##name(value);                             \
         IRIS_D_BEFORE_STORE(dev, ptr, to_rank, sizeof(c_type), bits, PLAIN); \
-        iris_d_store_hint(to, sizeof(c_type), bits, hint);                     \
+        IRIS_D_FAR_WRITE(dev, ptr, to_rank, bits, sizeof(c_type),                  \
+                     iris_d_store_hint(to, sizeof(c_type), bits, hint));       \
         IRIS_D_AFTER_STORE(dev, ptr, to_rank, sizeof(c_type));                                 \
     }
 IRIS_TYPES(IRIS_D_ROW, )
@@ -313,7 +325,8 @@ IRIS_DEVICE iris_quad_t iris_load_quad(iris_dev_t dev, const void *ptr,
     iris_quad_t value;
 
     IRIS_D_BEFORE_LOAD(dev, ptr, from_rank, sizeof value, PLAIN);
-    value = *(const iris_quad_t *)from;
+    IRIS_D_FAR_READ_QUAD(value, dev, ptr, from_rank,
+                         *(const iris_quad_t *)from);
     IRIS_D_AFTER_LOAD(dev, from_rank, 0);
     return value;
 }
@@ -325,7 +338,7 @@ IRIS_DEVICE void iris_store_quad(iris_dev_t dev, void *ptr, iris_quad_t value,
     void *to = iris_d_translate(dev, ptr, to_rank);
 
     IRIS_D_BEFORE_STORE(dev, ptr, to_rank, sizeof value, 0, PLAIN);
-    *(iris_quad_t *)to = value;
+    IRIS_D_FAR_WRITE_QUAD(value, dev, ptr, to_rank, *(iris_quad_t *)to = value);
     IRIS_D_AFTER_STORE(dev, ptr, to_rank, sizeof value);
 }
 

@@ -80,6 +80,8 @@
  * registers; 15 does not. */
 #if __clang_major__ < 17
 #define IRIS_D_BULK_DEPTH 0
+#elif IRIS_FAR /* far accesses need registers, too */
+#define IRIS_D_BULK_DEPTH 6
 #else
 #define IRIS_D_BULK_DEPTH 8
 #endif

@@ -70,6 +70,23 @@ IRIS_DEVICE void iris_d_init_trace(iris_dev_t *dev, const int64_t *context)
 }
 #endif
 
+#if IRIS_ON_CPU && IRIS_D_WATCHED
+/* A workgroup that the library does not run reaches other nodes as a GPU's. */
+IRIS_DEVICE void iris_d_init_far(iris_dev_t *dev, const int64_t *context)
+{
+    struct iris_cpu_wg *own = dev->cpu == NULL ? IRIS_D_FAR_OWN() : NULL;
+
+    if (own != NULL) {
+        dev->ring = (uintptr_t)iris_d_load_constant(
+            &context[IRIS_CONTEXT_OWN(dev->num_ranks, IRIS_CONTEXT_OWN_RING)]);
+        own->rank = dev->rank;
+        own->heap_base = (const char *)dev->heap_base;
+        own->heap_bases = dev->heap_bases;
+        own->ring = (struct iris_dev_ring *)dev->ring;
+    }
+}
+#endif
+
 /** Reads the device context (iris_device_context() on the host) once, at the
  *  start of a kernel. Any lane; orders nothing.
  *  @use lane; never blocks
@@ -95,6 +112,9 @@ IRIS_DEVICE iris_dev_t iris_dev_init(const int64_t *context)
     dev.watched = dev.cpu != NULL ? dev.cpu->watched : 0;
     dev.heap_bytes = dev.cpu != NULL ? dev.cpu->heap_bytes : 0;
     dev.ring = dev.cpu != NULL ? (uintptr_t)dev.cpu->ring : 0;
+#if IRIS_D_WATCHED
+    iris_d_init_far(&dev, context);
+#endif
 #endif
 #if IRIS_D_TRACES
     iris_d_init_trace(&dev, context);

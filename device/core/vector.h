@@ -57,6 +57,37 @@ IRIS_DEVICE void iris_d_store_pair(iris_d_u64_t *to, uint64_t low,
 #endif
 }
 
+/* The same, but the store of `high` releases at system scope: a reader that
+ * acquires it sees `low` and all earlier writes. */
+IRIS_DEVICE void iris_d_release_pair(iris_d_u64_t *to, uint64_t low,
+                                     uint64_t high)
+{
+#if IRIS_ON_CUDA
+    __asm__ volatile("st.release.sys.global.v2.b64 [%0], {%1, %2};"
+                     :
+                     : "l"(__cvta_generic_to_global(to)), "l"(low), "l"(high)
+                     : "memory");
+#elif IRIS_ON_HIP
+    (void)iris_d_released(iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM));
+    iris_d_store_pair(to, low, high);
+#else
+    iris_d_store_u64(to, low, iris_d_order(IRIS_RELAXED, IRIS_SCOPE_SYSTEM));
+    iris_d_store_u64(to + 1, high,
+                     iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM));
+#endif
+}
+
+/* The same value; compilers do not know it. */
+IRIS_DEVICE uint64_t iris_d_hidden(uint64_t value)
+{
+#if IRIS_ON_HIP
+    __asm__ volatile("" : "+v"(value));
+#elif IRIS_ON_CUDA
+    __asm__ volatile("" : "+l"(value));
+#endif
+    return value;
+}
+
 /* On AMD, this is two loads. The compiler would have to wait at once for a load
  * in asm, whereas several of these are in flight. */
 IRIS_DEVICE void iris_d_load_pair(iris_d_u64_t *from, uint64_t *low_p,
@@ -141,6 +172,20 @@ IRIS_DEVICE uint64_t iris_d_lane_bits(uint64_t bits, uint32_t from,
            (uint64_t)iris_d_lane_word((uint32_t)(bits >> 32), from, lanes)
                << 32;
 }
+
+#if !IRIS_ON_CPU
+/* The lanes of a wavefront, of which there are `lanes`, see each other's earlier
+ * accesses, and a release by one of them covers these. */
+IRIS_DEVICE void iris_d_wave_barrier(uint32_t lanes)
+{
+#if IRIS_ON_HIP
+    (void)lanes;
+    __asm__ volatile("s_waitcnt vmcnt(0)" ::: "memory");
+#else
+    __syncwarp(~0u >> (32 - lanes));
+#endif
+}
+#endif
 
 /* Tells the compiler that the number is the same in all lanes of a
  * wavefront. */

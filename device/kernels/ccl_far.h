@@ -322,7 +322,8 @@ IRIS_KERNEL(iris_k_ccl_far, struct iris_ccl_far_args)
         }
     }
     iris_d_far_end(args->start.space);
-    dev.cpu->posted = 0; /* the members have waited for all of it */
+    /* The members have waited for all of it. */
+    iris_d_far_lane(dev.cpu)->posted = 0;
 }
 #endif
 

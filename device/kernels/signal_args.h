@@ -30,6 +30,19 @@ struct iris_forward_args {
     int32_t to_rank;
 };
 
+struct iris_quiet_args {
+    const int64_t *context;
+};
+
+struct iris_update_args {
+    uint64_t at; /* a device address on this rank's heap */
+    uint64_t value;
+    uint64_t expected;
+    uint64_t old; /* device address of a word, which gets the old value */
+    int32_t op;   /* enum iris_op */
+    int32_t kind; /* enum iris_d_kind */
+};
+
 struct iris_transfer_args {
     const int64_t *context;
     void *symmetric;        /* in this rank's address space */

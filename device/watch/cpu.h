@@ -105,12 +105,18 @@ struct iris_cpu_wg {
     int part;
     unsigned loops;
     unsigned meets;
-    struct iris_dev_ring *ring;    /* requests to ranks of other nodes; NULL:
+    struct iris_dev_ring *ring; /* requests to ranks of other nodes; NULL:
                                     * all heaps are mapped */
-    struct iris_dev_slot *pending; /* the request whose answer it waits for */
-    int posted;                    /* 1: it has posted requests */
+    uint64_t awaited; /* ticket + 1 of the request whose answer it waits for;
+                       * 0: none */
+    int posted;       /* 1: it has posted requests */
     /* Elements loaded from far ranks and stored to them, 16 bytes for each. */
     uint64_t words[4] __attribute__((aligned(16)));
+#if IRIS_D_WATCHED
+    /* The job's, for a workgroup that the library does not run; else NULL. */
+    const int64_t *heap_bases;
+    uint64_t wait_start; /* 0: not known yet */
+#endif
 };
 
 /* The calling thread's workgroup, or NULL outside a kernel. */

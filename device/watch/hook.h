@@ -487,10 +487,12 @@ IRIS_DEVICE void iris_fence(iris_sem_t sem, iris_scope_t scope)
                                            iris_d_reads(IRIS_OP_FENCE, -1, 0),
                                            iris_d_order(sem, scope)))));
 #if IRIS_ON_CPU
-    if (IRIS_UNLIKELY(cpu != NULL && cpu->ring != NULL) &&
+    iris_d_far_t *far = iris_d_far_lane(cpu);
+
+    if (IRIS_UNLIKELY(far != NULL && far->ring != NULL) &&
         scope == IRIS_SCOPE_SYSTEM &&
         iris_d_releases(iris_d_order(sem, scope))) {
-        iris_d_far_flush(cpu);
+        iris_d_far_flush(far);
     }
 #endif
     iris_d_fence(iris_d_order(sem, scope));

@@ -47,7 +47,7 @@ IRIS_DEVICE void iris_d_announce(IRIS_UNUSED iris_dev_t dev,
                         iris_d_writes(IRIS_OP_STORE, 0, sizeof epoch),
                         iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM))) |
                         IRIS_D_ATOMIC));
-#if IRIS_ON_CPU
+#if IRIS_ON_CPU || IRIS_FAR
     if (IRIS_UNLIKELY(where == 0)) {
         (void)iris_d_amo_far(
             dev, (uint64_t *)(uintptr_t)ours->arrivals + ours->index, epoch, 0,

@@ -214,7 +214,9 @@ IRIS_DEVICE_LARGE void iris_d_wg_bytes(iris_wg_t wg, void *to, const void *from,
  * a way through this rank. */
 #if IRIS_ON_CPU
 #define IRIS_D_WG_FAR_BYTES 1024
-#define IRIS_D_WG_FAR(what, dev, ...) iris_d_far_##what((dev).cpu, __VA_ARGS__)
+#define IRIS_D_WG_FAR(what, wg, dev, ...) \
+    iris_d_far_##what(iris_d_far_lane((dev).cpu), __VA_ARGS__)
+#define IRIS_D_WG_FAR_COPY(wg, ...) iris_d_wg_far_copy(__VA_ARGS__)
 IRIS_CPU_COLD void iris_d_wg_far_copy(iris_dev_t dev, const void *src_ptr,
                                       void *dst_ptr, size_t bytes,
                                       int from_rank, int to_rank)
@@ -223,30 +225,147 @@ IRIS_CPU_COLD void iris_d_wg_far_copy(iris_dev_t dev, const void *src_ptr,
     size_t at, count;
 
     if (!iris_d_is_far(dev, from_rank)) {
-        iris_d_far_put(dev.cpu, iris_d_translate(dev, src_ptr, from_rank),
-                       dst_ptr, bytes, to_rank);
+        iris_d_far_put(iris_d_far_lane(dev.cpu),
+                       iris_d_translate(dev, src_ptr, from_rank), dst_ptr,
+                       bytes, to_rank);
     } else if (!iris_d_is_far(dev, to_rank)) {
-        iris_d_far_get(dev.cpu, iris_d_translate(dev, dst_ptr, to_rank),
-                       src_ptr, bytes, from_rank);
+        iris_d_far_get(iris_d_far_lane(dev.cpu),
+                       iris_d_translate(dev, dst_ptr, to_rank), src_ptr, bytes,
+                       from_rank);
     } else {
         for (at = 0; at < bytes; at += count) {
             count = bytes - at < sizeof part ? bytes - at : sizeof part;
-            iris_d_far_get(dev.cpu, part, (const char *)src_ptr + at, count,
-                           from_rank);
-            iris_d_far_put(dev.cpu, part, (const char *)dst_ptr + at, count,
-                           to_rank);
+            iris_d_far_get(iris_d_far_lane(dev.cpu), part,
+                           (const char *)src_ptr + at, count, from_rank);
+            iris_d_far_put(iris_d_far_lane(dev.cpu), part,
+                           (const char *)dst_ptr + at, count, to_rank);
         }
     }
 }
-#else
-#define IRIS_D_WG_FAR(what, dev, ...) ((void)0)
-IRIS_DEVICE void iris_d_wg_far_copy(iris_dev_t dev, const void *src_ptr,
-                                    void *dst_ptr, size_t bytes, int from_rank,
-                                    int to_rank)
+#elif IRIS_FAR
+#define IRIS_D_WG_FAR(what, wg, dev, ...) \
+    iris_d_wg_far_##what(wg, dev, __VA_ARGS__)
+#define IRIS_D_WG_FAR_COPY(...) iris_d_wg_far_copy(__VA_ARGS__)
+
+/* This lane's wavefront, as the lanes that copy together. */
+IRIS_DEVICE iris_d_team_t iris_d_wg_far_team(iris_wg_t wg)
 {
-    (void)dev, (void)src_ptr, (void)dst_ptr, (void)bytes;
-    (void)from_rank, (void)to_rank;
+    uint32_t lane = iris_d_lane(), first = lane - lane % IRIS_D_WAVE;
+    uint32_t left = wg.num_lanes - first;
+    iris_d_team_t team = {lane - first,
+                          left < IRIS_D_WAVE ? left : IRIS_D_WAVE};
+
+    return team;
 }
+
+/* The request of each wavefront, in turn: its first lane takes the slot, and all
+ * copy. */
+IRIS_DEVICE_APART void iris_d_wg_far_put(iris_wg_t wg, iris_dev_t dev,
+                                         const void *from, const void *to_ptr,
+                                         size_t bytes, int rank)
+{
+    iris_d_far_t self = iris_d_far_self(dev);
+    iris_d_team_t team = iris_d_wg_far_team(wg);
+    size_t wave = iris_d_lane() / IRIS_D_WAVE;
+    size_t num_waves = (wg.num_lanes + IRIS_D_WAVE - 1) / IRIS_D_WAVE, at;
+
+    for (at = wave * IRIS_RING_BYTES; at < bytes;
+         at += num_waves * IRIS_RING_BYTES) {
+        size_t size =
+            bytes - at < IRIS_RING_BYTES ? bytes - at : IRIS_RING_BYTES;
+        iris_d_request_t request = {
+            IRIS_OP_PUT, rank, (const char *)to_ptr + at, size, 0, 0, 0, 0, 0};
+        uint64_t ticket = 0;
+
+        if (team.lane == 0) {
+            request.value =
+                size <= IRIS_D_FAR_WORD
+                    ? iris_d_far_gather((const char *)from + at, size)
+                    : 0;
+            ticket = iris_d_far_take(&self);
+        }
+        ticket = iris_d_lane_bits(ticket, 0, team.lanes);
+        iris_d_wg_bytes_deep(team, iris_d_ring_slot(self.ring, ticket)->data,
+                             (const char *)from + at, size, 0);
+        iris_d_wave_barrier(team.lanes);
+        if (team.lane == 0) {
+            iris_d_ring_post(self.ring, ticket, request,
+                             (uintptr_t)request.ptr -
+                                 (uintptr_t)self.heap_base);
+        }
+    }
+}
+
+IRIS_DEVICE_APART void iris_d_wg_far_get(iris_wg_t wg, iris_dev_t dev, void *to,
+                                         const void *from_ptr, size_t bytes,
+                                         int rank)
+{
+    iris_d_far_t self = iris_d_far_self(dev);
+    iris_d_team_t team = iris_d_wg_far_team(wg);
+    size_t wave = iris_d_lane() / IRIS_D_WAVE;
+    size_t num_waves = (wg.num_lanes + IRIS_D_WAVE - 1) / IRIS_D_WAVE, at;
+
+    for (at = wave * IRIS_RING_BYTES; at < bytes;
+         at += num_waves * IRIS_RING_BYTES) {
+        size_t size =
+            bytes - at < IRIS_RING_BYTES ? bytes - at : IRIS_RING_BYTES;
+        iris_d_request_t request = {
+            IRIS_OP_GET, rank, (const char *)from_ptr + at, size, 0, 0, 0,
+            0,           1};
+        uint64_t ticket = 0;
+
+        if (team.lane == 0) {
+            ticket = iris_d_far_send_one(&self, request, NULL);
+            iris_d_far_answer(&self, ticket);
+        }
+        ticket = iris_d_lane_bits(ticket, 0, team.lanes);
+        if (size > IRIS_D_FAR_WORD) {
+            iris_d_wg_bytes_deep(team, (char *)to + at,
+                                 iris_d_ring_slot(self.ring, ticket)->data,
+                                 size, 0);
+        } else if (team.lane == 0) {
+            iris_d_far_scatter((char *)to + at,
+                               iris_d_ring_slot(self.ring, ticket)->result,
+                               size);
+        }
+        iris_d_wave_barrier(team.lanes);
+        if (team.lane == 0) {
+            self.awaited = 0;
+            iris_d_ring_leave(self.ring, ticket);
+        }
+    }
+}
+
+/* Between two far ranks, word by word: nothing of a lane's own holds more. */
+IRIS_DEVICE_APART void iris_d_wg_far_copy(iris_wg_t wg, iris_dev_t dev,
+                                          const void *src_ptr, void *dst_ptr,
+                                          size_t bytes, int from_rank,
+                                          int to_rank)
+{
+    size_t at, size;
+
+    if (!iris_d_is_far(dev, from_rank)) {
+        iris_d_wg_far_put(wg, dev, iris_d_translate(dev, src_ptr, from_rank),
+                          dst_ptr, bytes, to_rank);
+        return;
+    }
+    if (!iris_d_is_far(dev, to_rank)) {
+        iris_d_wg_far_get(wg, dev, iris_d_translate(dev, dst_ptr, to_rank),
+                          src_ptr, bytes, from_rank);
+        return;
+    }
+    for (at = iris_d_lane() * IRIS_D_FAR_WORD; at < bytes;
+         at += wg.num_lanes * IRIS_D_FAR_WORD) {
+        size = bytes - at < IRIS_D_FAR_WORD ? bytes - at : IRIS_D_FAR_WORD;
+        iris_d_far_store(
+            dev, (char *)dst_ptr + at,
+            iris_d_far_load(dev, (const char *)src_ptr + at, size, from_rank),
+            size, to_rank);
+    }
+}
+#else
+#define IRIS_D_WG_FAR(what, wg, dev, ...) ((void)0)
+#define IRIS_D_WG_FAR_COPY(...) ((void)0)
 #endif
 
 /* ---- Bulk copies -----------------------------------------------------------
@@ -271,7 +390,7 @@ IRIS_DEVICE void iris_wg_put(iris_wg_t wg, iris_dev_t dev, const void *from_ptr,
                     IRIS_D_CALL(before_both, dev, from_ptr, dev.rank, to_ptr,
                                 to_rank, iris_d_bulk(IRIS_OP_PUT, bytes)));
         if (IRIS_UNLIKELY(iris_d_is_far(dev, to_rank))) {
-            IRIS_D_WG_FAR(put, dev, from_ptr, to_ptr, bytes, to_rank);
+            IRIS_D_WG_FAR(put, wg, dev, from_ptr, to_ptr, bytes, to_rank);
         } else {
             iris_d_wg_bytes(wg, to, from_ptr, bytes);
         }
@@ -291,7 +410,7 @@ IRIS_DEVICE void iris_wg_get(iris_wg_t wg, iris_dev_t dev, const void *from_ptr,
                     IRIS_D_CALL(before_both, dev, from_ptr, from_rank, to_ptr,
                                 dev.rank, iris_d_bulk(IRIS_OP_GET, bytes)));
         if (IRIS_UNLIKELY(iris_d_is_far(dev, from_rank))) {
-            IRIS_D_WG_FAR(get, dev, to_ptr, from_ptr, bytes, from_rank);
+            IRIS_D_WG_FAR(get, wg, dev, to_ptr, from_ptr, bytes, from_rank);
         } else {
             iris_d_wg_bytes(wg, to_ptr, from, bytes);
         }
@@ -315,7 +434,7 @@ IRIS_DEVICE void iris_wg_copy(iris_wg_t wg, iris_dev_t dev, const void *src_ptr,
                                 to_rank, iris_d_bulk(IRIS_OP_COPY, bytes)));
         if (IRIS_UNLIKELY(iris_d_is_far(dev, from_rank) ||
                           iris_d_is_far(dev, to_rank))) {
-            iris_d_wg_far_copy(dev, src_ptr, dst_ptr, bytes, from_rank,
+            IRIS_D_WG_FAR_COPY(wg, dev, src_ptr, dst_ptr, bytes, from_rank,
                                to_rank);
         } else {
             iris_d_wg_bytes(wg, to, from, bytes);

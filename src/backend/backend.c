@@ -392,6 +392,19 @@ iris_status_t iris_i_no_map_external(struct iris_backend *backend, void *at,
                             "copy it");
 }
 
+iris_status_t iris_i_no_pin(struct iris_backend *backend, size_t bytes,
+                            struct iris_pinned *pinned_p)
+{
+    (void)bytes, (void)pinned_p;
+    return fail_unsupported(backend, "host memory of its own for kernels",
+                            "use any");
+}
+
+void iris_i_no_unpin(struct iris_backend *backend, struct iris_pinned *pinned)
+{
+    (void)backend, (void)pinned;
+}
+
 iris_status_t iris_i_all_accessible(struct iris_backend *backend,
                                     const char *name, const void *ptr,
                                     size_t bytes)

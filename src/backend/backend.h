@@ -141,6 +141,13 @@ struct iris_copy_rows {
     size_t rows; /* 2 or more */
 };
 
+/* Memory of the host that kernels reach, too. */
+struct iris_pinned {
+    void *host;
+    uint64_t device; /* its address for kernels */
+    size_t bytes;
+};
+
 /* The place of an address. */
 struct iris_location {
     int rank; /* the rank whose heap contains it */
@@ -379,6 +386,13 @@ struct iris_memory_ops {
      * the program removes its own mapping. */
     iris_status_t (*map_external)(struct iris_backend *backend, void *at,
                                   struct iris_external *external);
+
+    /* Allocates zeroed host memory that the device maps. IRIS_ERR_NO_MEMORY;
+     * IRIS_ERR_UNSUPPORTED: kernels run on the host. No kernel uses it any more
+     * when it is given back. */
+    iris_status_t (*pin)(struct iris_backend *backend, size_t bytes,
+                         struct iris_pinned *pinned_p);
+    void (*unpin)(struct iris_backend *backend, struct iris_pinned *pinned);
 };
 
 /* A function that enqueues work on the runtime's stream. */
@@ -630,6 +644,9 @@ void iris_i_no_release_external(struct iris_backend *backend,
                                 struct iris_external *external);
 iris_status_t iris_i_no_map_external(struct iris_backend *backend, void *at,
                                      struct iris_external *external);
+iris_status_t iris_i_no_pin(struct iris_backend *backend, size_t bytes,
+                            struct iris_pinned *pinned_p);
+void iris_i_no_unpin(struct iris_backend *backend, struct iris_pinned *pinned);
 
 /* The slots for them. */
 #define IRIS_NO_RANGE_SLOTS                         \
@@ -638,6 +655,7 @@ iris_status_t iris_i_no_map_external(struct iris_backend *backend, void *at,
     .hold_external = iris_i_no_hold_external,       \
     .release_external = iris_i_no_release_external, \
     .map_external = iris_i_no_map_external
+#define IRIS_NO_PIN_SLOTS .pin = iris_i_no_pin, .unpin = iris_i_no_unpin
 
 /* For heaps that are IRIS_COMMIT_NOTHING: these do nothing. */
 iris_status_t iris_i_all_committed(struct iris_backend *backend, void *at,
@@ -656,7 +674,7 @@ iris_status_t iris_i_all_accessible(struct iris_backend *backend,
 /* The core and its modules are built together. A module of another build is
  * refused: one with another version, or with other sizes of the shared structs.
  * Increase the version for changes that keep all sizes. */
-#define IRIS_MODULE_VERSION "iris " PACKAGE_VERSION " module 6"
+#define IRIS_MODULE_VERSION "iris " PACKAGE_VERSION " module 7"
 #define IRIS_MODULE_STRUCTS(X) \
     X(iris_module_core)        \
     X(iris_backend)            \

@@ -159,6 +159,19 @@ iris_i_memory_map_external(struct iris_backend *backend, void *at,
     return backend->memory->map_external(backend, at, external);
 }
 
+static inline iris_status_t iris_i_memory_pin(struct iris_backend *backend,
+                                              size_t bytes,
+                                              struct iris_pinned *pinned_p)
+{
+    return backend->memory->pin(backend, bytes, pinned_p);
+}
+
+static inline void iris_i_memory_unpin(struct iris_backend *backend,
+                                       struct iris_pinned *pinned)
+{
+    backend->memory->unpin(backend, pinned);
+}
+
 static inline iris_status_t iris_i_queue_synchronize(struct iris_stream *stream)
 {
     return stream->backend->queue->synchronize(stream);

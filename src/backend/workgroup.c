@@ -198,27 +198,20 @@ static void note_wait(struct workgroup *self, int64_t now, int ended)
     params->core_ops->note_wait(params->core, note);
 }
 
-/* Lets the proxy handle the answer for which the workgroup waited. */
-static void leave_pending(struct iris_cpu_wg *cpu)
+/* Lets the proxy free the slot of the answer for which the workgroup waited. */
+static void leave_awaited(struct iris_cpu_wg *cpu)
 {
-    struct iris_dev_slot *slot = cpu->pending;
-
-    if (slot != NULL &&
-        iris_d_fetch(&slot->answer, sizeof slot->answer, IRIS_D_FETCH_XCHG,
-                     IRIS_ANSWER_LEFT,
-                     iris_d_ring_order(IRIS_ACQ_REL)) != IRIS_ANSWER_WAITING) {
-        iris_d_store(&slot->turn, sizeof slot->turn,
-                     slot->turn - 1 + IRIS_RING_SLOTS,
-                     iris_d_ring_order(IRIS_RELEASE));
+    if (cpu->awaited != 0) {
+        iris_d_ring_leave(cpu->ring, cpu->awaited - 1);
     }
-    cpu->pending = NULL;
+    cpu->awaited = 0;
 }
 
 /* Leaves the kernel, after noting the workgroup's wait for the host. The
  * kernel's stack frames are dropped without cleanup. */
 static _Noreturn void end_workgroup(struct workgroup *self)
 {
-    leave_pending(&self->cpu);
+    leave_awaited(&self->cpu);
     self->job->ops->ended(self->job->stream, &self->cpu);
     _longjmp(self->end, 1);
 }

@@ -215,9 +215,10 @@ void iris_i_hip_free_later(const struct hip_backend *hip,
 
 /* ---- Pinned memory ---- */
 
-/* Every context needs the same amount. If many contexts come and go while
+/* Every context needs the same amounts. If many contexts come and go while
  * another stays, deferred memory would grow without limit; so it is reused. */
-hipError_t iris_i_hip_pin(struct hip_backend *hip)
+hipError_t iris_i_hip_pin(const struct hip_backend *hip, size_t bytes,
+                          void **pinned_p)
 {
     struct deferred **link = &deferred, *one;
     void *pinned = NULL;
@@ -226,7 +227,7 @@ hipError_t iris_i_hip_pin(struct hip_backend *hip)
     pthread_mutex_lock(&deferred_lock);
     while ((one = *link) != NULL &&
            (any_stuck || one->memory.kind != HIP_PINNED ||
-            one->device != hip->device)) {
+            one->memory.bytes != bytes || one->device != hip->device)) {
         link = &one->next;
     }
     if (one != NULL) {
@@ -236,10 +237,10 @@ hipError_t iris_i_hip_pin(struct hip_backend *hip)
     pthread_mutex_unlock(&deferred_lock);
     free(one);
     if (pinned == NULL) {
-        error = hipHostMalloc(&pinned, sizeof(struct hip_pinned),
+        error = hipHostMalloc(&pinned, bytes,
                               hipHostMallocMapped | hipHostMallocCoherent |
                                   hipHostMallocPortable);
     }
-    hip->pinned = error == hipSuccess ? pinned : NULL;
+    *pinned_p = error == hipSuccess ? pinned : NULL;
     return error;
 }

@@ -39,7 +39,10 @@
 iris_status_t iris_i_hip_watch_open(struct hip_backend *hip) IRIS_UNCHECKED
 {
     void *device = NULL;
-    hipError_t error = iris_i_hip_pin(hip);
+    void *pinned = NULL;
+    hipError_t error = iris_i_hip_pin(hip, sizeof *hip->pinned, &pinned);
+
+    hip->pinned = pinned;
 
     if (error == hipSuccess) {
         memset(&hip->pinned->watch, 0, sizeof hip->pinned->watch);
@@ -64,6 +67,37 @@ static _Atomic uint32_t *get_ready(struct hip_backend *hip)
 
 /* ---- Reports ---- */
 
+/* A report about requests to other nodes; a refusal has no time. */
+static int is_refusal(const struct iris_dev_watch *report)
+{
+    return report->op == IRIS_OP_FENCE && report->waited == 0;
+}
+
+static void describe_far(struct hip_backend *hip,
+                         const struct iris_dev_watch *report, char *message,
+                         size_t bytes)
+{
+    const struct iris_backend_params *params = &hip->params;
+    char late[64] = "";
+
+    if (is_refusal(report)) {
+        snprintf(message, bytes,
+                 "rank %d: a kernel, workgroup %u: an access to another node "
+                 "was refused: it touches memory of its target that is not "
+                 "allocated, or the target's GPU has failed",
+                 report->rank, report->workgroup);
+        return;
+    }
+    params->core_ops->describe_late(params->core, NULL, late, sizeof late);
+    snprintf(message, bytes,
+             "rank %d: a kernel waited for %lld ms (IRIS_DEVICE_TIMEOUT_MS) "
+             "for another node and was ended: lane %u of workgroup %u%s%s",
+             report->rank,
+             (long long)(report->waited / (uint64_t)hip->info.clock_khz),
+             report->lane, report->workgroup, late[0] == '\0' ? "" : ": ",
+             late);
+}
+
 static void describe_report(struct hip_backend *hip, char *message,
                             size_t bytes)
 {
@@ -71,6 +105,10 @@ static void describe_report(struct hip_backend *hip, char *message,
     const struct iris_backend_params *params = &hip->params;
     char late[64] = "";
 
+    if (report.op == IRIS_OP_FENCE) { /* a wait for other nodes */
+        describe_far(hip, &report, message, bytes);
+        return;
+    }
     if (report.op == IRIS_OP_BARRIER) {
         params->core_ops->describe_late(params->core,
                                         (char *)hip->heap.base + report.offset,
@@ -206,7 +244,9 @@ static void note_report(struct hip_backend *hip) IRIS_REQUIRES(hip->watch_lock)
         .ended = 1,
         .workgroup = report.workgroup,
         .op = report.op,
-        .address = (char *)hip->heap.base + report.offset,
+        .address = report.op == IRIS_OP_FENCE
+                       ? NULL /* no word, another node */
+                       : (char *)hip->heap.base + report.offset,
         .bytes = report.bytes,
         .is_unsigned =
             report.offset == report.note_offset && report.note_unsigned != 0,
@@ -241,6 +281,7 @@ static void take_report(struct hip_backend *hip) IRIS_REQUIRES(hip->watch_lock)
         status = iris_i_mismatch_describe(&report->mismatch, message,
                                           sizeof message);
     } else if (*get_ready(hip) != 0) {
+        status = is_refusal(report) ? IRIS_ERR_INVALID : status;
         describe_report(hip, message, sizeof message);
         note_report(hip);
     }

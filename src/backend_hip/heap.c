@@ -1047,10 +1047,41 @@ static void unimport_heap(struct iris_backend *backend, void *base,
     free(mapped);
 }
 
+static iris_status_t pin_memory(struct iris_backend *backend, size_t bytes,
+                                struct iris_pinned *pinned_p)
+{
+    struct hip_backend *hip = (struct hip_backend *)backend;
+    HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
+    struct iris_pinned pinned = {.bytes = bytes};
+    void *device = NULL;
+    hipError_t error = iris_i_hip_pin(hip, bytes, &pinned.host);
+
+    error = error ? error : hipHostGetDevicePointer(&device, pinned.host, 0);
+    if (error != hipSuccess) {
+        return iris_i_hip_fail(hip, error, "no %zu bytes of pinned memory",
+                               bytes);
+    }
+    memset(pinned.host, 0, bytes);
+    pinned.device = (uint64_t)(uintptr_t)device;
+    *pinned_p = pinned;
+    return IRIS_OK;
+}
+
+static void unpin_memory(struct iris_backend *backend,
+                         struct iris_pinned *pinned)
+{
+    struct hip_backend *hip = (struct hip_backend *)backend;
+    HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
+    const struct hip_memory memory = {
+        .kind = HIP_PINNED, .ptr = pinned->host, .bytes = pinned->bytes};
+
+    iris_i_hip_free_later(hip, &memory);
+}
+
 #define HEAP_SLOTS                                                        \
     .alloc = alloc_heap, .free = free_heap, .check_access = check_access, \
     .export_heap = export_heap, .import_heap = import_heap,               \
-    .unimport_heap = unimport_heap
+    .unimport_heap = unimport_heap, .pin = pin_memory, .unpin = unpin_memory
 const struct iris_memory_ops iris_i_hip_pool_ops = {
     HEAP_SLOTS,
     IRIS_ALL_COMMITTED_SLOTS,

@@ -141,7 +141,8 @@ static void close_hip(struct iris_backend *backend)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
     HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
-    const struct hip_memory pinned = {.kind = HIP_PINNED, .ptr = hip->pinned};
+    const struct hip_memory pinned = {
+        .kind = HIP_PINNED, .ptr = hip->pinned, .bytes = sizeof *hip->pinned};
 
     iris_i_hip_free_later(hip, &pinned);
     iris_i_hip_streams_close(hip);

@@ -388,8 +388,10 @@ bool iris_i_hip_make_room(int device, size_t bytes);
  * as well. */
 void iris_i_hip_import_local(int count);
 
-/* Makes hip->pinned; the memory may have been used before. */
-hipError_t iris_i_hip_pin(struct hip_backend *hip);
+/* Host memory that GPUs map; it may have been used before. iris_i_hip_free_later()
+ * takes it back. */
+hipError_t iris_i_hip_pin(const struct hip_backend *hip, size_t bytes,
+                          void **pinned_p);
 
 /* Records that a kernel of this backend cannot be ended. From then on no memory
  * of any context is freed: freeing would wait for the kernel, or the kernel may

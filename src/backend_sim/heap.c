@@ -283,4 +283,5 @@ const struct iris_memory_ops iris_i_sim_heap_ops = {
     .commit = commit_heap,
     .decommit = decommit_heap,
     IRIS_NO_RANGE_SLOTS,
+    IRIS_NO_PIN_SLOTS,
 };

@@ -10,6 +10,7 @@
 #include "config.h"
 
 #include "ccl/internal.h"
+#include "ccl/kernels.h"
 
 #include <iris/constants.h>
 
@@ -628,9 +629,16 @@ static iris_status_t check_members(const iris_t *iris,
                                    const struct iris_group *group,
                                    const char *call)
 {
-    return iris_i_group_is_far(iris, group)
+    if (!iris_i_group_is_far(iris, group)) {
+        return iris_i_group_check_reachable(iris, group, call);
+    }
+    return !iris_i_is_gpu(iris) || iris_i_ccl_far_on_gpus
                ? IRIS_OK
-               : iris_i_group_check_reachable(iris, group, call);
+               : iris_i_fail(iris_i_log(iris), IRIS_ERR_UNREACHABLE,
+                             "%s: on GPUs, collectives do not reach ranks of "
+                             "other nodes yet; use a group of one node, and "
+                             "puts, signals and barriers between nodes",
+                             call);
 }
 
 iris_status_t iris_i_ccl_workspace(iris_t *iris, struct iris_ccl_call *call)

@@ -22,6 +22,7 @@
 #include "queue/kernels.h"
 #include "queue/queue.h"
 #include "transport/transport.h"
+#include <iris/device/core/ring.h>
 #include <iris/device/layout.h>
 #include <iris/sync.h>
 
@@ -55,10 +56,16 @@ IRIS_STATIC_ASSERT(IRIS_RANKS_MAX <= IRIS_CONTEXT_READABLE &&
                            IRIS_PLACES * 2 * IRIS_DEV_GROUP_LANES,
                    "kernels read no heap base from behind the heap");
 
-static size_t count_layout(int num_ranks)
+/* Everything but the ring of a GPU's kernels, which is last. */
+static size_t count_groups(int num_ranks)
 {
     return IRIS_CONTEXT_OFFSET + count_context(num_ranks) +
            IRIS_PLACES * count_group(num_ranks);
+}
+
+static size_t count_layout(int num_ranks)
+{
+    return count_groups(num_ranks) + round_up(sizeof(struct iris_dev_ring));
 }
 
 /* If the program sets the size of its memory, that memory begins at a multiple
@@ -163,7 +170,22 @@ static iris_status_t read_delay(iris_t *iris, int64_t *us_p)
     return IRIS_OK;
 }
 
-/* Leaves out the id, which is the last word: peers may be reading it. */
+/* The part of the ring that is in the memory of a GPU's kernels; none of them
+ * has run yet. *place_p is its address. */
+static iris_status_t write_ring(iris_t *iris, int64_t *place_p)
+{
+    const struct iris_dev_ring ring = {
+        .requests =
+            (struct iris_dev_requests *)(uintptr_t)iris_i_proxy_requests(
+                iris->proxy)};
+    char *place = iris_i_heap_base(&iris->heap.memory) +
+                  count_groups(iris->log.num_ranks);
+
+    *place_p = (int64_t)(uintptr_t)place;
+    return iris_i_heap_copy(&iris->heap.memory, place, &ring, sizeof ring);
+}
+
+/* Leaves out the id, which peers may be reading. */
 iris_status_t iris_i_layout_write_context(iris_t *iris)
 {
     int num_ranks = iris->log.num_ranks;
@@ -192,8 +214,13 @@ iris_status_t iris_i_layout_write_context(iris_t *iris)
     iris->device_context =
         (void *)(iris_i_heap_base(&iris->heap.memory) + IRIS_CONTEXT_OFFSET);
     iris->queue.context = iris->device_context;
-    status = iris_i_heap_copy(&iris->heap.memory, iris->device_context, words,
-                              bytes);
+    if (iris->queue.is_far) {
+        status = write_ring(iris, &own[IRIS_CONTEXT_OWN_RING]);
+    }
+    if (status == IRIS_OK) {
+        status = iris_i_heap_copy(&iris->heap.memory, iris->device_context,
+                                  words, bytes);
+    }
     free(words);
     return status;
 }

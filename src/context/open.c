@@ -398,8 +398,7 @@ static iris_status_t open_heap(iris_t *iris, struct iris_hello *hello,
 /* Whether a proxy connects to ranks of other nodes, if there are any. */
 static int wants_proxy(const iris_t *iris)
 {
-    return !iris->placement.type->is_gpu &&
-           iris->settings->transport.number != IRIS_CHOICE_TRANSPORT_NONE;
+    return iris->settings->transport.number != IRIS_CHOICE_TRANSPORT_NONE;
 }
 
 /* Opens this rank for ranks of other nodes, before the rendezvous: its hello tells
@@ -508,7 +507,8 @@ static iris_status_t open_channel(iris_t *iris,
     const struct iris_channel_mpi_params mpi = {
         .heap = &iris->heap,
         .waiter = waiter,
-        .puts = transport == IRIS_CHOICE_TRANSPORT_MPI};
+        .puts = transport == IRIS_CHOICE_TRANSPORT_MPI &&
+                !iris->placement.type->is_gpu};
     const struct iris_channel_params params = {.log = &iris->log,
                                                .rendezvous = rendezvous,
                                                .waiter = waiter,
@@ -543,11 +543,15 @@ static iris_status_t open_proxy(iris_t *iris,
     waiter.arg = &start;
     status = open_channel(iris, rendezvous, &waiter, &channel);
     if (status == IRIS_OK) {
-        status = iris_i_proxy_open(&iris->heap, channel, &iris->proxy);
+        status = iris_i_proxy_open(
+            &iris->heap, channel,
+            iris->placement.type->is_gpu ? iris_i_update_kernel : NULL,
+            &iris->proxy);
     }
     if (status == IRIS_OK) {
         iris->far = iris_i_proxy_far(iris->proxy);
         iris->heap.has_proxy = 1;
+        iris->queue.is_far = iris->placement.type->is_gpu;
     }
     return status;
 }

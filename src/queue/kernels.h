@@ -36,6 +36,24 @@ iris_status_t iris_i_launch(struct iris_queue *queue,
 /* The device context for kernels. */
 const int64_t *iris_i_queue_context(const struct iris_queue *queue);
 
+/* 1: kernels are a GPU's, and there are ranks of other nodes. */
+int iris_i_queue_is_far(const struct iris_queue *queue);
+
+/* ---- far_kernels.c ---- */
+
+/* Kernels in two versions, without and with ranks of other nodes. */
+struct iris_stream_kernels {
+    const struct iris_kernel *barrier;
+    const struct iris_kernel *signal;
+    const struct iris_kernel *signal_add;
+    const struct iris_kernel *transfer;
+};
+extern const struct iris_stream_kernels iris_i_far_kernels;
+
+/* Their arguments are struct iris_quiet_args and struct iris_update_args. */
+extern const struct iris_kernel *const iris_i_quiet_kernel;
+extern const struct iris_kernel *const iris_i_update_kernel;
+
 /* ---- queue_kernels.c ---- */
 
 struct iris_queue;

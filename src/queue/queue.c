@@ -17,6 +17,7 @@
 #include "queue/queue.h"
 
 #include "queue/kernels.h"
+#include <iris/device/kernels/signal_args.h>
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -531,6 +532,27 @@ const int64_t *iris_i_queue_context(const struct iris_queue *queue)
     return queue->context;
 }
 
+int iris_i_queue_is_far(const struct iris_queue *queue)
+{
+    return queue->is_far;
+}
+
+/* The end of a kernel releases its requests to other nodes, too. The CPU's
+ * workgroups do that themselves. */
+static iris_status_t launch_quiet(struct iris_queue *queue,
+                                  iris_stream_t *stream, uint64_t call)
+{
+    const struct iris_quiet_args args = {queue->context};
+    struct iris_launch launch = {.kernel = iris_i_quiet_kernel,
+                                 .grid = 1,
+                                 .block = 1,
+                                 .args = &args,
+                                 .own = true,
+                                 .call = call};
+
+    return queue->is_far ? iris_i_queue_launch(stream, &launch) : IRIS_OK;
+}
+
 static iris_status_t launch_checked(struct iris_queue *queue,
                                     const struct iris_launch_request *request,
                                     iris_stream_t *stream, uint64_t call)
@@ -548,6 +570,9 @@ static iris_status_t launch_checked(struct iris_queue *queue,
     }
     if (status == IRIS_OK) {
         status = iris_i_queue_launch(stream, &launch);
+    }
+    if (status == IRIS_OK) {
+        status = launch_quiet(queue, stream, call);
     }
     return iris_i_fail_on(queue->log, status);
 }

@@ -43,6 +43,7 @@ struct iris_queue {
     struct iris_heap *heap;
     const int64_t *context; /* the device context, in device memory */
     struct iris_hooks *hooks;
+    int is_far;                  /* as iris_i_queue_is_far() */
     pthread_mutex_t lock;        /* guards the streams after the first, too */
     struct iris_stream *streams; /* the default stream is first, and stays */
     uint64_t num_streams;        /* number made so far, without the default

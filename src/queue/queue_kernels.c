@@ -8,6 +8,18 @@
 #include <iris/device/kernels/barrier.h>
 #include <iris/device/kernels/signal.h>
 
+/* Lanes of a workgroup that copies on a GPU. */
+#define FAR_LANES 256
+
+static const struct iris_stream_kernels near_kernels = {
+    iris_k_barrier, iris_k_signal, iris_k_signal_add, iris_k_transfer};
+
+static const struct iris_stream_kernels *
+choose_kernels(const struct iris_queue *queue)
+{
+    return iris_i_queue_is_far(queue) ? &iris_i_far_kernels : &near_kernels;
+}
+
 static iris_status_t launch_own(struct iris_queue *queue,
                                 const struct iris_kernel *kernel,
                                 unsigned block, const void *args,
@@ -25,8 +37,8 @@ iris_status_t iris_i_kernel_barrier(struct iris_queue *queue,
 {
     struct iris_barrier_args args = {iris_i_queue_context(queue), group};
 
-    return launch_own(queue, iris_k_barrier, IRIS_DEV_GROUP_LANES, &args,
-                      stream);
+    return launch_own(queue, choose_kernels(queue)->barrier,
+                      IRIS_DEV_GROUP_LANES, &args, stream);
 }
 
 iris_status_t iris_i_kernel_signal(struct iris_queue *queue,
@@ -37,8 +49,10 @@ iris_status_t iris_i_kernel_signal(struct iris_queue *queue,
                                     (uint64_t *)what->symmetric, what->value,
                                     what->rank};
 
-    return launch_own(queue, what->adds ? iris_k_signal_add : iris_k_signal, 1,
-                      &args, stream);
+    const struct iris_stream_kernels *kernels = choose_kernels(queue);
+
+    return launch_own(queue, what->adds ? kernels->signal_add : kernels->signal,
+                      1, &args, stream);
 }
 
 iris_status_t iris_i_kernel_forward(struct iris_queue *queue,
@@ -61,8 +75,13 @@ iris_status_t iris_i_kernel_transfer(struct iris_queue *queue,
         iris_i_queue_context(queue), what->symmetric,  what->other, what->bytes,
         rows->symmetric_step,        rows->other_step, what->rank,  what->gets};
 
-    struct iris_launch_request request = {iris_k_transfer, rows->count, 1,
-                                          &args,           sizeof args, true};
+    struct iris_launch_request request = {choose_kernels(queue)->transfer,
+                                          rows->count,
+                                          iris_i_queue_is_far(queue) ? FAR_LANES
+                                                                     : 1,
+                                          &args,
+                                          sizeof args,
+                                          true};
 
     return iris_i_launch(queue, &request, stream);
 }

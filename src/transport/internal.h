@@ -109,17 +109,82 @@ iris_status_t iris_i_channel_packets_open(const struct iris_log *log,
 
 /* ---- serve.c ---- */
 
+/* This rank as the target of requests, and how to access its heap: an
+ * interface, with one implementation for memory that the CPU may access and one
+ * for that of other devices. */
+
+struct iris_target {
+    const struct iris_target_ops *ops;
+    struct iris_heap *heap;
+
+    /* For memory of another device. */
+    struct iris_stream *stream;
+    const struct iris_kernel *update;
+    struct iris_far_shared *shared;
+    struct iris_pinned pinned; /* its memory */
+};
+
+/* Memory of the host that kernels of a device share with its proxy. */
+struct iris_far_shared {
+    struct iris_dev_requests requests;
+    uint64_t old; /* the result of an update */
+    unsigned char down[IRIS_RING_BYTES];
+};
+
+/* All slots are filled. One thread at a time calls them. `at` is on the heap.
+ * Each call comes after all earlier ones, for a reader that acquires the word of a
+ * write_word or fetch_word. A failure refuses the request. */
+struct iris_target_ops {
+    /* Copies data to the heap. An aligned element of at most 8 bytes arrives
+     * undivided. The data may change once this returns. */
+    iris_status_t (*copy_up)(struct iris_target *target, char *at,
+                             const void *data, size_t bytes);
+
+    /* Copies from the heap, or finds the data there. *data_p is valid until the
+     * next call. */
+    iris_status_t (*copy_down)(struct iris_target *target, const char *at,
+                               size_t bytes, const void **data_p);
+
+    /* Stores a word of 1, 2, 4 or 8 bytes, and releases. */
+    iris_status_t (*write_word)(struct iris_target *target, char *at,
+                                uint64_t value, size_t bytes);
+
+    /* Updates or loads a word, and stores its old value in *old_p. */
+    iris_status_t (*fetch_word)(struct iris_target *target, char *at,
+                                const struct iris_far_message *request,
+                                uint64_t *old_p);
+
+    /* Waits until all earlier calls have had their effect. */
+    iris_status_t (*settle)(struct iris_target *target);
+};
+
+extern const struct iris_target_ops iris_i_target_cpu;
+
+/* Whether it is a word of an atomic's size. */
+int iris_i_target_is_word(const char *at, size_t bytes);
+
 /* Executes a request, with a put's data; never trusts it. Makes the answer and
- * its data, which stays in place. The caller sends the answer if *answer_p says
- * so (`answers`). Only one thread may be in such a call. */
-void iris_i_serve(struct iris_heap *heap,
+ * its data, which stays valid until the next call. The caller sends the answer
+ * if *answer_p says so (`answers`). Only one thread may be in such a call. */
+void iris_i_serve(struct iris_target *target,
                   const struct iris_far_message *request, const void *data,
                   struct iris_far_message *answer_p, const void **data_p);
+
+/* ---- serve_device.c ---- */
+
+/* Opens a target whose memory is that of the heap's device: a stream of its own,
+ * and what it shares. The caller has set `heap` and `update`. IRIS_ERR_NO_MEMORY,
+ * IRIS_ERR_LIMIT, IRIS_ERR_DEVICE */
+iris_status_t iris_i_target_device_open(struct iris_target *target);
+
+/* Also if it was opened only in part. */
+void iris_i_target_device_close(struct iris_target *target);
 
 /* ---- steps.c ---- */
 
 struct iris_steps {
     struct iris_channel *channel;
+    int polls;                  /* 1: lanes cannot wake the thread */
     int (*step)(void *arg);     /* a step; returns the number of requests and
                                  * messages */
     int (*has_work)(void *arg); /* whether a step would send something */
@@ -132,7 +197,7 @@ struct iris_steps {
     pthread_t thread;
 };
 
-/* Starts the thread. The caller has filled in the first four members.
+/* Starts the thread. The caller has filled in the first five members.
  * IRIS_ERR_LIMIT */
 iris_status_t iris_i_steps_start(struct iris_steps *steps);
 

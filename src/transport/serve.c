@@ -33,55 +33,84 @@ static int is_allowed(struct iris_heap *heap,
            bytes;
 }
 
-static int is_word(const struct iris_far_message *request)
+int iris_i_target_is_word(const char *at, size_t bytes)
 {
-    uint32_t bytes = request->bytes;
-
     return (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8) &&
-           request->offset % bytes == 0;
+           (uintptr_t)at % bytes == 0;
 }
 
-/* Elements arrive undivided, as from a store. */
-static void serve_put(char *place, const struct iris_far_message *request,
-                      const void *data)
+/* ---- The memory of CPUs ---- */
+
+static iris_status_t copy_up(struct iris_target *target, char *at,
+                             const void *data, size_t bytes)
 {
     uint64_t value = 0;
 
-    if (is_word(request)) {
-        memcpy(&value, data, request->bytes);
-        iris_d_store(place, request->bytes, value,
+    (void)target;
+    if (iris_i_target_is_word(at, bytes)) {
+        memcpy(&value, data, bytes);
+        iris_d_store(at, bytes, value,
                      iris_d_order(IRIS_RELAXED, IRIS_SCOPE_SYSTEM));
     } else {
-        memcpy(place, data, request->bytes);
+        memcpy(at, data, bytes);
     }
+    return IRIS_OK;
 }
 
-static uint64_t serve_update(char *place,
-                             const struct iris_far_message *request)
+static iris_status_t copy_down(struct iris_target *target, const char *at,
+                               size_t bytes, const void **data_p)
+{
+    (void)target, (void)bytes;
+    *data_p = at;
+    return IRIS_OK;
+}
+
+static iris_status_t write_word(struct iris_target *target, char *at,
+                                uint64_t value, size_t bytes)
+{
+    (void)target;
+    iris_d_store(at, bytes, value,
+                 iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM));
+    return IRIS_OK;
+}
+
+static iris_status_t fetch_word(struct iris_target *target, char *at,
+                                const struct iris_far_message *request,
+                                uint64_t *old_p)
 {
     iris_d_amo_t how = iris_d_amo_of((enum iris_op)request->op,
                                      (enum iris_d_kind)request->kind, 0,
                                      IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM);
+    uint64_t fp = iris_i_fp_enter(); /* as in a kernel */
 
-    switch (request->op) {
-    case IRIS_OP_LOAD:
-        return iris_d_load(place, request->bytes,
-                           iris_d_order(IRIS_ACQUIRE, IRIS_SCOPE_SYSTEM));
-    case IRIS_OP_STORE:
-        iris_d_store(place, request->bytes, request->value,
-                     iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM));
-        return 0;
-    case IRIS_OP_ATOMIC_CAS:
-        return iris_d_cas(place, request->bytes, request->expected,
-                          request->value, how.order);
-    default:
-        return iris_d_amo_at(place, request->value, how);
+    (void)target;
+    if (request->op == IRIS_OP_LOAD) {
+        *old_p = iris_d_load(at, request->bytes,
+                             iris_d_order(IRIS_ACQUIRE, IRIS_SCOPE_SYSTEM));
+    } else {
+        *old_p = iris_d_amo_any(at, request->value, request->expected, how);
     }
+    iris_i_fp_leave(fp);
+    return IRIS_OK;
 }
 
-static int is_atomic(const struct iris_far_message *request)
+static iris_status_t settle_nothing(struct iris_target *target)
 {
-    return is_word(request) &&
+    (void)target;
+    return IRIS_OK;
+}
+
+const struct iris_target_ops iris_i_target_cpu = {.copy_up = copy_up,
+                                                  .copy_down = copy_down,
+                                                  .write_word = write_word,
+                                                  .fetch_word = fetch_word,
+                                                  .settle = settle_nothing};
+
+/* ---- Requests ---- */
+
+static int is_atomic(const char *at, const struct iris_far_message *request)
+{
+    return iris_i_target_is_word(at, request->bytes) &&
            request->bytes ==
                iris_d_kind_bytes((enum iris_d_kind)request->kind) &&
            (request->op <= IRIS_OP_STORE ||
@@ -89,11 +118,35 @@ static int is_atomic(const struct iris_far_message *request)
              request->op <= IRIS_OP_ATOMIC_MAX));
 }
 
-void iris_i_serve(struct iris_heap *heap,
+static iris_status_t serve_request(struct iris_target *target, char *at,
+                                   const struct iris_far_message *request,
+                                   const void *data,
+                                   struct iris_far_message *answer,
+                                   const void **data_p)
+{
+    const struct iris_target_ops *ops = target->ops;
+
+    if (request->op == IRIS_OP_PUT && request->data == request->bytes) {
+        return ops->copy_up(target, at, data, request->bytes);
+    }
+    if (request->op == IRIS_OP_GET) {
+        answer->data = request->bytes;
+        return ops->copy_down(target, at, request->bytes, data_p);
+    }
+    if (!is_atomic(at, request)) {
+        return IRIS_ERR_INVALID;
+    }
+    return request->op == IRIS_OP_STORE
+               ? ops->write_word(target, at, request->value, request->bytes)
+               : ops->fetch_word(target, at, request, &answer->value);
+}
+
+void iris_i_serve(struct iris_target *target,
                   const struct iris_far_message *request, const void *data,
                   struct iris_far_message *answer_p, const void **data_p)
 {
-    char *place = iris_i_heap_base(&heap->memory) + request->offset;
+    char *at = iris_i_heap_base(&target->heap->memory) + request->offset;
+    iris_status_t status = IRIS_ERR_INVALID;
 
     *answer_p = *request;
     answer_p->answers =
@@ -101,21 +154,12 @@ void iris_i_serve(struct iris_heap *heap,
     answer_p->data = 0;
     *data_p = NULL;
     if (request->op == IRIS_OP_FENCE) {
-        return;
+        status = target->ops->settle(target);
+    } else if (is_allowed(target->heap, request)) {
+        status = serve_request(target, at, request, data, answer_p, data_p);
     }
-    if (!is_allowed(heap, request)) {
+    if (status != IRIS_OK) {
         answer_p->refused = 1;
-    } else if (request->op == IRIS_OP_PUT && request->data == request->bytes) {
-        serve_put(place, request, data);
-    } else if (request->op == IRIS_OP_GET) {
-        answer_p->data = request->bytes;
-        *data_p = place;
-    } else if (is_atomic(request)) {
-        uint64_t fp = iris_i_fp_enter(); /* as in a kernel */
-
-        answer_p->value = serve_update(place, request);
-        iris_i_fp_leave(fp);
-    } else {
-        answer_p->refused = 1;
+        answer_p->data = 0;
     }
 }

@@ -21,6 +21,9 @@
 #define IDLE_TURNS 60
 #define LISTEN_MS 500
 
+/* The same, ahead of the naps of a thread that nobody wakes. */
+#define POLL_TURNS 200
+
 #define NAP_NS (100 * IRIS_NS_PER_US)
 
 /* Time limits for the end: a call of MPI may not return after a death. A thread
@@ -98,7 +101,9 @@ static void *run_steps(void *arg)
         }
         count = take_step(steps, 0);
         idle = count > 0 ? 0 : idle + (count == 0);
-        if (count == 0 && idle > IDLE_TURNS) {
+        if (count == 0 && steps->polls && idle > POLL_TURNS) {
+            (void)iris_i_bell_wait(steps->channel->bell, NAP_NS);
+        } else if (count == 0 && !steps->polls && idle > IDLE_TURNS) {
             listen_idle(steps);
         } else if (count <= 0) {
             sched_yield();

@@ -94,10 +94,17 @@ struct iris_channel {
 struct iris_proxy;
 
 /* Takes over `channel` and starts the thread. On failure the channel is closed.
- * IRIS_ERR_NO_MEMORY, IRIS_ERR_LIMIT */
+ * `update`: for a heap that only its device accesses, the kernel of struct
+ * iris_update_args; NULL: the CPU accesses it. No kernel runs yet.
+ * IRIS_ERR_NO_MEMORY, IRIS_ERR_LIMIT, IRIS_ERR_DEVICE */
 iris_status_t iris_i_proxy_open(struct iris_heap *heap,
                                 struct iris_channel *channel,
+                                const struct iris_kernel *update,
                                 struct iris_proxy **proxy_p);
+
+/* With `update`: the address at which the device has struct iris_dev_requests,
+ * for a struct iris_dev_ring in its memory. Else 0. */
+uint64_t iris_i_proxy_requests(const struct iris_proxy *proxy);
 
 /* For the threads that run this rank's kernels. */
 struct iris_far iris_i_proxy_far(struct iris_proxy *proxy);

@@ -133,6 +133,7 @@ static const struct iris_memory_ops memory_ops = {
     .unimport_heap = heap_unimport,
     IRIS_ALL_COMMITTED_SLOTS,
     IRIS_NO_RANGE_SLOTS,
+    IRIS_NO_PIN_SLOTS,
 };
 
 /* ---- Streams ---- */

@@ -12,7 +12,7 @@ import struct
 
 HEAP = 1 << 16  # bytes of a heap, and of a rank's own memory
 RANKS = 2
-TAIL_WORDS, OWN_WORDS = 17, 8  # of the device context: layout.h
+TAIL_WORDS, OWN_WORDS = 17, 9  # of the device context: layout.h
 CPU_WG = struct.Struct("<IIIxxxxQ")
 
 

@@ -61,6 +61,23 @@ static bool write_late(char *dst, const char *src, size_t bytes)
     return true;
 }
 
+static void copy_word(void *dst, const void *src, size_t bytes)
+{
+    if (bytes == 8) {
+        atomic_store((_Atomic uint64_t *)dst,
+                     atomic_load((_Atomic uint64_t *)(uintptr_t)src));
+    } else if (bytes == 4) {
+        atomic_store((_Atomic uint32_t *)dst,
+                     atomic_load((_Atomic uint32_t *)(uintptr_t)src));
+    } else if (bytes == 2) {
+        atomic_store((_Atomic uint16_t *)dst,
+                     atomic_load((_Atomic uint16_t *)(uintptr_t)src));
+    } else {
+        atomic_store((_Atomic uint8_t *)dst,
+                     atomic_load((_Atomic uint8_t *)(uintptr_t)src));
+    }
+}
+
 /* Single words whole, as a GPU's engines do: something may wait for them. */
 void fake_copy(void *dst, const void *src, size_t bytes)
 {
@@ -68,10 +85,9 @@ void fake_copy(void *dst, const void *src, size_t bytes)
     size_t half = 0;
 
     pause_a_while();
-    if (bytes == sizeof(uint64_t) &&
-        ((uintptr_t)dst | (uintptr_t)src) % sizeof(uint64_t) == 0) {
-        atomic_store((_Atomic uint64_t *)dst,
-                     atomic_load((_Atomic uint64_t *)(uintptr_t)src));
+    if ((bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8) &&
+        ((uintptr_t)dst | (uintptr_t)src) % bytes == 0) {
+        copy_word(dst, src, bytes);
         return;
     }
     bytes -= torn ? 64 : 0;

@@ -7,6 +7,7 @@
 
 #include "fake.h"
 
+#include <iris/device/watch/cpu.h>
 #include <iris/device/wg/kernel.h>
 
 #include <sched.h>
@@ -26,6 +27,7 @@
 /* A workgroup while it runs. */
 struct workgroup {
     struct fake_workgroup as_kernel;
+    struct iris_cpu_wg far;
     unsigned polls;
     jmp_buf end;
 };
@@ -112,7 +114,7 @@ static void poll_workgroup(struct fake_workgroup *self)
 void fake_run_workgroup(const struct fake_op *op, unsigned id)
 {
     struct workgroup self = {
-        .as_kernel = {id, ticks, poll_workgroup, end_workgroup},
+        .as_kernel = {id, ticks, poll_workgroup, end_workgroup, &self.far},
     };
     const iris_wg_t wg = {
         .id = id,

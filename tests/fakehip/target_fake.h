@@ -28,6 +28,7 @@
     struct iris_cpu_wg *cpu; \
     struct fake_workgroup *fake; /* NULL: the simulation runs it */
 
+struct iris_cpu_wg;
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -37,6 +38,7 @@ struct fake_workgroup {
     uint64_t (*clock)(void);
     void (*poll)(struct fake_workgroup *self);
     void (*end)(struct fake_workgroup *self); /* does not return */
+    struct iris_cpu_wg *far; /* as a user of the ring to other nodes */
 };
 
 /* The calling thread's, NULL if it runs none; one variable for each program,
@@ -61,6 +63,8 @@ IRIS_DEVICE void fake_paused(void)
         (*fake_self())->poll(*fake_self());
     }
 }
+
+#define IRIS_D_FAR_OWN() (*fake_self() == NULL ? NULL : (*fake_self())->far)
 
 /* What atomic.h has for GPUs. */
 IRIS_DEVICE uint64_t iris_d_clock(void)

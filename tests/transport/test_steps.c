@@ -8,7 +8,7 @@
 
 #include "transport/transport.h"
 
-#include <iris/device/core/ring.h>
+#include <iris/device/core/far.h>
 
 #include "support/harness.h"
 #include "transport/internal.h"
@@ -106,7 +106,7 @@ static int begin(int any_thread)
     fake.base.any_thread = any_thread;
     heap = calloc(1, sizeof *heap);
     heap->log = &job;
-    return iris_i_proxy_open(heap, &fake.base, &proxy);
+    return iris_i_proxy_open(heap, &fake.base, NULL, &proxy);
 }
 
 static void end(void)
@@ -128,12 +128,9 @@ static void post(enum iris_op op, size_t bytes)
 {
     const struct iris_far far = iris_i_proxy_far(proxy);
     struct iris_dev_ring *ring = far.ring;
-    struct iris_dev_slot *slot = &ring->slots[ring->head % IRIS_RING_SLOTS];
+    iris_d_request_t request = {op, 1, NULL, bytes, 0, 0, 0, 0, 0};
 
-    slot->op = (uint16_t)op;
-    slot->rank = 1;
-    slot->bytes = (uint32_t)bytes;
-    __atomic_store_n(&slot->turn, ++ring->head, __ATOMIC_RELEASE);
+    iris_d_ring_post(ring, ring->head++, request, 0);
     far.posted(far.steps, op, bytes);
 }
 
@@ -255,10 +252,10 @@ static TEST(lanes_leave_other_channels_to_the_thread)
  * acknowledges nothing. Until then it is not. */
 static TEST(a_slot_whose_data_the_channel_keeps_is_recalled)
 {
-    uint64_t *turn;
+    const uint64_t *tail;
 
     assert_int_equal(begin(1), IRIS_OK);
-    turn = &iris_i_proxy_far(proxy).ring->slots[0].turn;
+    tail = &iris_i_proxy_far(proxy).ring->requests->tail;
     fake.lends = 1;
     for (int i = 1; i <= (int)IRIS_RING_SLOTS; i++) {
         post(IRIS_OP_PUT, IRIS_RING_BYTES);
@@ -266,7 +263,7 @@ static TEST(a_slot_whose_data_the_channel_keeps_is_recalled)
             sched_yield();
         }
         if (i <= (int)IRIS_RING_SLOTS / 2) {
-            assert_int_equal(__atomic_load_n(turn, __ATOMIC_ACQUIRE), 1);
+            assert_int_equal(__atomic_load_n(tail, __ATOMIC_ACQUIRE), 0);
         }
     }
     end();

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The accesses of other nodes' ranks to the heap of a GPU. All go by one stream of
+ * the proxy, which no kernel of the program uses: data by copies, then a signal
+ * behind them. A copy of one aligned element of up to 8 bytes arrives whole.
+ *
+ * An update of a word is a kernel of one lane, so that the GPU's own kernels may
+ * update the same word by atomics. It needs a free compute unit: kernels that fill
+ * the GPU while they wait for such an update wait until their deadline.
+ */
+#include "config.h"
+
+#include "transport/internal.h"
+
+#include <iris/device/kernels/signal_args.h>
+
+#include "backend/calls.h"
+
+#include <sched.h>
+#include <stddef.h>
+#include <string.h>
+
+/* Waits until the stream's work is done. The device's failure ends the wait. */
+static iris_status_t await_stream(struct iris_target *target)
+{
+    uint64_t point = 0;
+
+    while (!iris_i_queue_query(target->stream, &point)) {
+        sched_yield();
+    }
+    return iris_i_fault_check(target->stream->backend);
+}
+
+static iris_status_t write_device(struct iris_target *target, char *at,
+                                  uint64_t value, size_t bytes)
+{
+    iris_status_t status = IRIS_ERR_UNSUPPORTED;
+
+    if (bytes == sizeof value) {
+        status =
+            iris_i_queue_signal(target->stream, (uint64_t *)(void *)at, value);
+    }
+    return status == IRIS_ERR_UNSUPPORTED
+               ? iris_i_queue_copy(target->stream, at, &value, bytes)
+               : status;
+}
+
+static iris_status_t copy_to_device(struct iris_target *target, char *at,
+                                    const void *data, size_t bytes)
+{
+    uint64_t value = 0;
+
+    if (iris_i_target_is_word(at, bytes)) {
+        memcpy(&value, data, bytes);
+        return write_device(target, at, value, bytes);
+    }
+    return bytes == 0 ? IRIS_OK
+                      : iris_i_queue_copy(target->stream, at, data, bytes);
+}
+
+static iris_status_t copy_from_device(struct iris_target *target,
+                                      const char *at, size_t bytes,
+                                      const void **data_p)
+{
+    iris_status_t status =
+        bytes == 0 ? IRIS_OK
+                   : iris_i_queue_copy(target->stream, target->shared->down, at,
+                                       bytes);
+
+    *data_p = target->shared->down;
+    return status == IRIS_OK ? await_stream(target) : status;
+}
+
+static iris_status_t update_device(struct iris_target *target, char *at,
+                                   const struct iris_far_message *request,
+                                   uint64_t *old_p)
+{
+    const struct iris_update_args args = {
+        .at = (uintptr_t)at,
+        .value = request->value,
+        .expected = request->expected,
+        .old = target->pinned.device + offsetof(struct iris_far_shared, old),
+        .op = request->op,
+        .kind = request->kind};
+    const struct iris_launch launch = {.kernel = target->update,
+                                       .grid = 1,
+                                       .block = 1,
+                                       .args = &args,
+                                       .own = true};
+    const void *data;
+    iris_status_t status;
+
+    if (request->op == IRIS_OP_LOAD) {
+        *old_p = 0;
+        status = copy_from_device(target, at, request->bytes, &data);
+        memcpy(old_p, data, request->bytes);
+        return status;
+    }
+    status = iris_i_queue_launch(target->stream, &launch);
+    status = status == IRIS_OK ? await_stream(target) : status;
+    *old_p = target->shared->old;
+    return status;
+}
+
+static const struct iris_target_ops device_ops = {.copy_up = copy_to_device,
+                                                  .copy_down = copy_from_device,
+                                                  .write_word = write_device,
+                                                  .fetch_word = update_device,
+                                                  .settle = await_stream};
+
+iris_status_t iris_i_target_device_open(struct iris_target *target)
+{
+    struct iris_backend *backend = target->heap->memory.backend;
+    iris_status_t status = iris_i_memory_pin(
+        backend, sizeof(struct iris_far_shared), &target->pinned);
+
+    target->ops = &device_ops;
+    target->shared = target->pinned.host;
+    return status == IRIS_OK
+               ? iris_i_device_stream_create(backend, &target->stream)
+               : status;
+}
+
+void iris_i_target_device_close(struct iris_target *target)
+{
+    if (target->stream != NULL) {
+        iris_i_device_stream_destroy(target->stream);
+    }
+    if (target->shared != NULL) {
+        iris_i_memory_unpin(target->heap->memory.backend, &target->pinned);
+    }
+}
