@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What docs/checking.md says that the checks do not see.
+ * The limits of the checks, as docs/checking.md has them.
  */
 #include "config.h"
 
@@ -8,8 +8,10 @@
 
 #include <iris/device.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #if IRIS_ON_CPU /* the checks are the simulation's */
 
@@ -267,6 +269,53 @@ static TEST(more_words_than_there_is_room_for_are_told)
     assert_int_equal(iris_spawn(&config, 1, run_many, &args), IRIS_OK);
     assert_non_null(strstr(harness_captured(&capture), "races may"));
     free(capture.text);
+}
+
+/* ---- Steps ---- */
+
+IRIS_KERNEL(store_in_loop, struct limit_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+
+    IRIS_WG_LANES (wg, i, 64) {
+        iris_store(dev, &args->data[i], 7, 0);
+    }
+}
+
+static int run_loop(iris_t *iris, void *arg)
+{
+    struct limit_args args = *(const struct limit_args *)arg;
+    void *data;
+
+    args.context = iris_device_context(iris);
+    CHECK_OK(iris_calloc(iris, 1, 256, &data));
+    args.data = data;
+    CHECK_OK(iris_launch(iris, store_in_loop, 1, 1, &args, sizeof args, NULL));
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    return 0;
+}
+
+/* A switch of threads for each element takes long. */
+static TEST(under_a_seed_a_series_of_stores_is_a_few_steps)
+{
+    struct limit_args args = {.other = 0};
+    struct iris_config config = limit_settings("race");
+    char path[300], *text;
+    int num_steps = 0;
+
+    snprintf(path, sizeof path, "%s/schedule", harness_folder());
+    config.seed = 1;
+    config.schedule = path;
+    assert_int_equal(iris_spawn(&config, 1, run_loop, &args), IRIS_OK);
+    text = harness_read_file(path);
+    assert_non_null(text);
+    for (const char *at = text; (at = strstr(at, "store_in_loop")) != NULL;
+         at++) {
+        num_steps++;
+    }
+    free(text);
+    unlink(path);
+    assert_in_range(num_steps, 1, 4);
 }
 
 TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, unit);
