@@ -43,7 +43,10 @@ extern "C" {
  *                        process that forked this one
  *  IRIS_ERR_LIMIT        no file descriptors or threads are left
  *  IRIS_ERR_DEVICE       the GPU or its runtime failed, now or in earlier work
- *  IRIS_ERR_INTERRUPTED  iris_interrupt() or this thread's wait check ended it */
+ *  IRIS_ERR_INTERRUPTED  iris_interrupt() or this thread's wait check ended it
+ *
+ *  A call that can return IRIS_ERR_PEER_LOST can return IRIS_ERR_REVOKED, too: a
+ *  rank called iris_revoke() or iris_shrink(). */
 typedef struct iris_context iris_t;
 
 /* All settings: X(field, kind, ENV_NAME, default, choices, help).

@@ -198,6 +198,24 @@ class Iris(Tensors, Transfers):
         rank: int = call.iris_lost_rank(self.handle)
         return rank
 
+    def revoke(self) -> None:
+        """Ends every wait of all ranks with RevokedError until they call
+        shrink(). Local."""
+        call.iris_revoke(self.handle)
+
+    def shrink(self) -> List[int]:
+        """Goes on with the ranks that are left, after PeerLostError,
+        DeadlineError or RevokedError. Every living rank calls it. Tensors
+        and their contents stay; groups and workspaces are gone. Returns the
+        former rank of each rank that is left, in the new order."""
+        former = (ctypes.c_int * self.num_ranks)()
+        call.iris_shrink(self.handle, former)
+        self._session.read_ranks()
+        self._groups.forget()
+        self.cur_rank = self._session.rank
+        self.num_ranks = self._session.num_ranks
+        return list(former[: self.num_ranks])
+
     def heap_bases_list(self) -> List[int]:
         """The address of each rank's heap in this rank's address space. 0:
         not mapped here."""

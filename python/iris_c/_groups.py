@@ -88,6 +88,10 @@ class Groups:
         self._session = session
         self._made: Dict[Tuple[int, ...], Group] = {}
 
+    def forget(self) -> None:
+        """The library's groups are gone."""
+        self._made.clear()
+
     def is_torchs_alone(self, group: Any) -> bool:
         """Whether a group is a process group without a group of the library
         yet. Only its members know of it."""

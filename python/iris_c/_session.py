@@ -36,11 +36,15 @@ class Session:
         self._pid = os.getpid()
         self._owners: Set[int] = set()
         self._is_closed = False
-        self.rank: int = call.iris_rank(handle)
-        self.num_ranks: int = call.iris_num_ranks(handle)
+        self.read_ranks()
         # A child process drops the sessions of its parent.
         _joined[:] = [joined for joined in _joined if joined.is_own()]
         _joined.append(self)
+
+    def read_ranks(self) -> None:
+        """The numbers, which change when the job shrinks."""
+        self.rank: int = call.iris_rank(self._handle)
+        self.num_ranks: int = call.iris_num_ranks(self._handle)
 
     @property
     def handle(self) -> int:

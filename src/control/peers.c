@@ -128,8 +128,8 @@ static iris_status_t fail_died(struct iris_control *control, int rank)
     if (leader < 0) {
         iris_i_control_name(control, rank, name);
         return iris_i_fail(control->log, IRIS_ERR_PEER_LOST,
-                           "%s died; the job cannot go on: finalize "
-                           "and restart it",
+                           "%s died; finalize and restart the job, or go on "
+                           "without it by iris_shrink",
                            name);
     }
     iris_i_control_name(control, leader, name);
