@@ -470,7 +470,7 @@ static void describe_row(const struct table *rows, size_t number, char *text,
     char line[160];
 
     snprintf(source.file, sizeof source.file, "%s", op->file);
-    iris_i_source_line(&source, line, sizeof line);
+    iris_i_source_line(&source, IRIS_LINE_MS, line, sizeof line);
     snprintf(text, bytes, "%s, kernel %s: %s", line, op->kernel, op->deed);
     add_remark(rows, row, text, bytes);
 }

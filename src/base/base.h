@@ -255,7 +255,12 @@ static const struct iris_pace_row iris_i_paces[] = {
 /* If a rank fails while another one writes the report, it stays for this time
  * to be seen in it. The limit is needed because the writer may have been
  * killed. */
-#define IRIS_STAY_MS 1000
+#define IRIS_STAY_MS 2000
+
+/* A report spends this time on the source lines of its waits, and a check this
+ * time on one line. */
+#define IRIS_LINES_MS 1500
+#define IRIS_LINE_MS 5000
 
 /* All ranks find a mismatch, and a launcher sends a signal to all. One of them
  * reports within this time. */
@@ -389,9 +394,6 @@ static inline void iris_i_wait_begin(struct iris_wait *wait,
 /* The slower part of iris_i_wait_tick(). */
 iris_status_t iris_i_wait_turn(struct iris_wait *wait);
 
-/* Keeps a note of the wait, if somebody wants one. */
-void iris_i_wait_note(struct iris_wait *wait, enum iris_wait_phase phase);
-
 /* Waits a little. IRIS_OK: check for the event, and call again if it has not
  * happened. Otherwise the wait has to end, for the reason in this thread's
  * message: IRIS_ERR_TIMEOUT, IRIS_ERR_INTERRUPTED, or the status of `fate`. The
@@ -408,6 +410,19 @@ static inline iris_status_t iris_i_wait_tick(struct iris_wait *wait)
         return IRIS_OK;
     }
     return iris_i_wait_turn(wait);
+}
+
+/* Keeps or removes the wait's note, if somebody wants one. Inline: modules end
+ * waits, too. */
+static inline void iris_i_wait_note(struct iris_wait *wait,
+                                    enum iris_wait_phase phase)
+{
+    void (*note)(struct iris_wait * wait, enum iris_wait_phase phase) =
+        wait->type->note != NULL ? wait->type->note : wait->waiter->note;
+
+    if (note != NULL) {
+        note(wait, phase);
+    }
 }
 
 /* Removes the note from the flight record. `status` is the wait's. */
@@ -555,10 +570,10 @@ void iris_i_source_caller(struct iris_caller *caller_p);
 void iris_i_source_find(const struct iris_caller *caller,
                         struct iris_source *source_p);
 
-/* "file.c:12"; without addr2line or debug information as _place(). May take
- * about 10 ms, and starts a process. */
-void iris_i_source_line(const struct iris_source *source, char *text,
-                        size_t bytes);
+/* "file.c:12"; without addr2line or debug information, or if it takes longer than
+ * the limit, as _place(). May take about 10 ms, and starts a process. */
+void iris_i_source_line(const struct iris_source *source, int limit_ms,
+                        char *text, size_t bytes);
 
 /* "program+0x12ab"; empty: unknown. */
 void iris_i_source_place(const struct iris_source *source, char *text,

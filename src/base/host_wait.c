@@ -211,15 +211,6 @@ static iris_status_t fail_late(const struct iris_wait *wait)
         text[0] == '\0' ? "" : " for ", text);
 }
 
-void iris_i_wait_note(struct iris_wait *wait, enum iris_wait_phase phase)
-{
-    if (wait->type->note != NULL) {
-        wait->type->note(wait, phase);
-    } else if (wait->waiter->note != NULL) {
-        wait->waiter->note(wait, phase);
-    }
-}
-
 /* Whether to go on. IRIS_ERR_TIMEOUT has no message yet, since the awaited
  * event may have happened. */
 static iris_status_t ask_to_end(struct iris_wait *wait)

@@ -171,7 +171,7 @@ static bool read_lines(FILE *pipe, char *text, size_t bytes)
 }
 
 /* addr2line must neither ask a server nor take long. */
-static FILE *ask_addr2line(const struct iris_source *source)
+static FILE *ask_addr2line(const struct iris_source *source, int limit_ms)
 {
     char command[512 + 20 * IRIS_SOURCE_FRAMES];
     size_t length;
@@ -179,10 +179,10 @@ static FILE *ask_addr2line(const struct iris_source *source)
     if (strchr(source->file, '\'') != NULL) {
         return NULL;
     }
-    length = (size_t)snprintf(
-        command, sizeof command,
-        "exec env DEBUGINFOD_URLS= timeout 5 addr2line -i -e '%s' 2>/dev/null",
-        source->file);
+    length = (size_t)snprintf(command, sizeof command,
+                              "DEBUGINFOD_URLS= exec timeout %d.%03d addr2line "
+                              "-i -e '%s' 2>/dev/null",
+                              limit_ms / 1000, limit_ms % 1000, source->file);
     for (unsigned i = 0; i < IRIS_SOURCE_FRAMES && source->offsets[i] != 0;
          i++) {
         length +=
@@ -192,25 +192,31 @@ static FILE *ask_addr2line(const struct iris_source *source)
     return popen(command, "re");
 }
 
-static void find_line(const struct iris_source *source, char *text,
-                      size_t bytes)
+/* A shell's status if it finds no such command. */
+#define NOT_FOUND (127 << 8)
+
+/* Whether the answer is final: it does not change with more time. */
+static bool find_line(const struct iris_source *source, int limit_ms,
+                      char *text, size_t bytes)
 {
-    static atomic_bool has_no_tool; /* or it takes too long */
+    static atomic_bool has_no_tool;
     FILE *pipe = NULL;
+    bool is_final = true;
 
     text[0] = '\0';
     if (source->file[0] != '\0' && !atomic_load(&has_no_tool)) {
-        pipe = ask_addr2line(source);
+        pipe = ask_addr2line(source, limit_ms);
     }
     if (pipe != NULL) {
-        if (!read_lines(pipe, text, bytes)) {
+        is_final = read_lines(pipe, text, bytes);
+        if (pclose(pipe) == NOT_FOUND) {
             atomic_store(&has_no_tool, true);
         }
-        pclose(pipe);
     }
     if (text[0] == '\0') {
         iris_i_source_place(source, text, bytes);
     }
+    return is_final;
 }
 
 void iris_i_source_place(const struct iris_source *source, char *text,
@@ -235,8 +241,8 @@ struct line {
 
 static struct line *_Atomic lines[1024];
 
-void iris_i_source_line(const struct iris_source *source, char *text,
-                        size_t bytes)
+void iris_i_source_line(const struct iris_source *source, int limit_ms,
+                        char *text, size_t bytes)
 {
     struct line *line, *none = NULL;
     uint64_t sum = 0;
@@ -252,8 +258,9 @@ void iris_i_source_line(const struct iris_source *source, char *text,
         snprintf(text, bytes, "%s", line->text);
         return;
     }
-    find_line(source, text, bytes);
-    line = line == NULL ? calloc(1, sizeof *line) : NULL;
+    line = find_line(source, limit_ms, text, bytes) && line == NULL
+               ? calloc(1, sizeof *line)
+               : NULL;
     if (line != NULL) {
         line->source = *source;
         snprintf(line->text, sizeof line->text, "%s", text);

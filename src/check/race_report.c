@@ -388,7 +388,7 @@ static void describe_access(const struct iris_race *race,
     if (access->workgroup != 0) { /* of the host */
         snprintf(thread, sizeof thread, ", thread %u", access->workgroup);
     }
-    iris_i_source_line(&site->source, line, sizeof line);
+    iris_i_source_line(&site->source, IRIS_LINE_MS, line, sizeof line);
     iris_i_race_deed(site, deed, sizeof deed);
     if (site->host_op >= 0) {
         snprintf(text, bytes, "%s%s%s of rank %d%s", line,
@@ -521,18 +521,20 @@ static void fill_in(const struct iris_race *race,
 
     switch (letter) {
     case 'A':
-        iris_i_source_line(&sites[found->edge.release].source, text, bytes);
+        iris_i_source_line(&sites[found->edge.release].source, IRIS_LINE_MS,
+                           text, bytes);
         break;
     case 'B':
-        iris_i_source_line(&sites[found->edge.acquire].source, text, bytes);
+        iris_i_source_line(&sites[found->edge.acquire].source, IRIS_LINE_MS,
+                           text, bytes);
         break;
     case 'D':
         iris_i_race_deed(&sites[found->edge.release], text, bytes);
         break;
     case '1':
     case '2':
-        iris_i_source_line(&sites[access[letter - '1'].site].source, text,
-                           bytes);
+        iris_i_source_line(&sites[access[letter - '1'].site].source,
+                           IRIS_LINE_MS, text, bytes);
         break;
     default:
         snprintf(text, bytes, "%d",
@@ -642,7 +644,7 @@ static void write_access(struct iris_json_writer *json,
     iris_i_json_text(json, "kernel",
                      site->kernel[0] != '\0' ? site->kernel : NULL);
     iris_i_json_uint(json, "workgroup", access->workgroup);
-    iris_i_source_line(&site->source, text, sizeof text);
+    iris_i_source_line(&site->source, IRIS_LINE_MS, text, sizeof text);
     iris_i_json_text(json, "line", text);
     iris_i_race_deed(site, text, sizeof text);
     iris_i_json_text(json, "operation", text);
@@ -706,8 +708,8 @@ static void write_location(struct iris_json_writer *json,
     char *colon;
     int number;
 
-    iris_i_source_line(&race->shared->sites[access->site].source, line,
-                       sizeof line);
+    iris_i_source_line(&race->shared->sites[access->site].source, IRIS_LINE_MS,
+                       line, sizeof line);
     colon = strrchr(line, ':');
     number = colon == NULL ? 0 : atoi(colon + 1);
     iris_i_json_begin(json, NULL, '{');

@@ -43,13 +43,15 @@ static int is_same_file(const struct iris_report_rank *rank, const char *path)
 
 /* No tool reads files that another user names. */
 static void find_place(const struct iris_report *report,
-                       const struct iris_report_rank *rank,
+                       const struct iris_report_rank *rank, int64_t until_ns,
                        struct iris_record_wait *wait)
 {
     const struct iris_source *source = &rank->sites[wait->site - 1];
+    int64_t left_ms = (until_ns - iris_i_now_ns()) / IRIS_NS_PER_MS;
 
-    if (report->is_own && is_same_file(rank, source->file)) {
-        iris_i_source_line(source, wait->place, sizeof wait->place);
+    if (left_ms > 0 && report->is_own && is_same_file(rank, source->file)) {
+        iris_i_source_line(source, (int)left_ms, wait->place,
+                           sizeof wait->place);
     } else {
         iris_i_source_place(source, wait->place, sizeof wait->place);
     }
@@ -86,17 +88,19 @@ static void place_call(struct iris_report_rank *rank,
 
 void iris_i_report_find_places(struct iris_report *report)
 {
+    int64_t until_ns = iris_i_now_ns() + IRIS_LINES_MS * IRIS_NS_PER_MS;
+
     for (int i = 0; i < report->num_ranks; i++) {
         struct iris_report_rank *rank = &report->ranks[i];
 
         for (int w = 0; w < rank->num_waits; w++) {
             if (rank->waits[w].site != 0 &&
                 (rank->waits_live[w] || rank->waits[w].ended)) {
-                find_place(report, rank, &rank->waits[w]);
+                find_place(report, rank, until_ns, &rank->waits[w]);
             }
         }
         for (int w = 0; w < rank->num_host_waits; w++) {
-            find_place(report, rank, &rank->host_waits[w]);
+            find_place(report, rank, until_ns, &rank->host_waits[w]);
             place_call(rank, &rank->host_waits[w]);
         }
     }
