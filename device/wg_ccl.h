@@ -113,29 +113,56 @@ IRIS_DEVICE iris_d_ccl_t iris_d_wg_ccl_call(iris_wg_t wg,
     return ccl;
 }
 
-/* Every member sends its part to the root, so the root hears from all of them.
- * The other members meet each other, as in a broadcast. */
-IRIS_DEVICE void
-iris_d_wg_ccl_bring(iris_wg_t wg, const iris_d_ccl_step_t *step, uint32_t root)
+/* Every member sends its part to the root, so the root hears from all of them,
+ * and keeps their parts or combines them. The other members meet each other, as
+ * in a broadcast. */
+IRIS_DEVICE void iris_d_wg_ccl_bring(iris_wg_t wg,
+                                     const iris_d_ccl_step_t *step,
+                                     const struct iris_ccl_packet_args *args)
 {
+    uint32_t root = (uint32_t)args->root;
     iris_bool_t own = step->ccl.index == root;
+    iris_bool_t combines = args->exchange == IRIS_CCL_BRING_SUMS;
+    iris_d_ccl_share_t all = {0, step->bytes};
     char *slot = iris_d_ccl_slots(step, root) + step->mine;
 
     IRIS_LANES (wg, u, step->units) {
         if (u < iris_d_ccl_units(step->bytes)) {
             uint64_t data = iris_d_ccl_take(step->in, step->bytes, u);
 
-            if (own) {
+            if (!own) {
+                iris_d_ccl_send(step, slot, u, data);
+            } else if (!combines) {
                 iris_d_ccl_give(step->out + root * step->part, step->bytes, u,
                                 data);
-            } else {
-                iris_d_ccl_send(step, slot, u, data);
             }
         }
     }
     iris_d_ccl_greet(wg, &step->ccl, step->ccl.count);
-    if (own) {
+    if (own && !combines) {
         iris_d_ccl_collect(wg, step, 0);
+    }
+    IRIS_LANES (wg, u, own && combines ? step->units : 0) {
+        if (u < iris_d_ccl_units(step->bytes)) {
+            iris_d_ccl_exchange_unit(step, args, all, u);
+        }
+    }
+}
+
+/* One step of a workgroup's collective. */
+IRIS_DEVICE void iris_d_wg_ccl_step(iris_wg_t wg, iris_d_ccl_step_t *step,
+                                    const struct iris_ccl_packet_args *args)
+{
+    if (args->exchange == IRIS_CCL_BRING ||
+        args->exchange == IRIS_CCL_BRING_SUMS) {
+        iris_d_wg_ccl_bring(wg, step, args);
+    } else if (args->exchange == IRIS_CCL_DEAL) {
+        step->part = 0; /* `out` has one part */
+        iris_d_ccl_spread(wg, step, (uint32_t)args->root, args->bytes);
+    } else if (iris_d_ccl_is_whole(step, args->exchange)) {
+        iris_d_ccl_exchange_batches(wg, step, args);
+    } else {
+        iris_d_ccl_one_step(wg, step, args);
     }
 }
 
@@ -181,13 +208,7 @@ IRIS_DEVICE void iris_d_wg_ccl(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
     iris_d_ccl_step_init(&step, args, NULL);
     for (size_t done = 0; done < args->bytes; done += args->piece) {
         iris_d_ccl_next_piece(&step, args, done);
-        if (args->exchange == IRIS_CCL_BRING) {
-            iris_d_wg_ccl_bring(wg, &step, (uint32_t)args->root);
-        } else if (iris_d_ccl_is_whole(&step, args->exchange)) {
-            iris_d_ccl_exchange_batches(wg, &step, args);
-        } else {
-            iris_d_ccl_one_step(wg, &step, args);
-        }
+        iris_d_wg_ccl_step(wg, &step, args);
         iris_wg_barrier(wg);
         iris_d_ccl_go_on(&step.ccl);
     }
@@ -255,6 +276,8 @@ enum {
     IRIS_D_WG_ATOMIC = 9,
     IRIS_D_WG_RING = 11,
     IRIS_D_WG_GATHER = 9,
+    IRIS_D_WG_REDUCE = 10,
+    IRIS_D_WG_SCATTER = 12,
 };
 
 IRIS_DEVICE void iris_d_wg_ccl_reduce(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
@@ -461,6 +484,35 @@ IRIS_DEVICE void iris_wg_reduce_scatter(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
         iris_d_wg_ccl_args(wg_ccl, in, out, IRIS_CCL_REDUCE_PARTS, 2);
 
     iris_d_wg_ccl_reduce(wg, wg_ccl, &args, count, dtype, op);
+}
+
+/** iris_wg_all_reduce() to member `root` only. The other members' `out` is not
+ *  written. */
+IRIS_DEVICE void iris_wg_reduce(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
+                                const void *in, void *out, size_t count,
+                                iris_dtype_t dtype, iris_reduce_op_t op,
+                                uint32_t root)
+{
+    struct iris_ccl_packet_args args = iris_d_wg_ccl_args(
+        wg_ccl, in, out, IRIS_CCL_BRING_SUMS,
+        IRIS_D_WG_REDUCE | (uint64_t)root << IRIS_DEV_CALL_ROOT);
+
+    args.root = (int32_t)root;
+    iris_d_wg_ccl_reduce(wg, wg_ccl, &args, count, dtype, op);
+}
+
+/** Member `root`'s `in` has a part of `bytes` bytes for each member; `out` gets
+ *  this member's. The other members' `in` is not read. */
+IRIS_DEVICE void iris_wg_scatter(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
+                                 const void *in, void *out, size_t bytes,
+                                 uint32_t root)
+{
+    struct iris_ccl_packet_args args = iris_d_wg_ccl_args(
+        wg_ccl, in, out, IRIS_CCL_DEAL,
+        IRIS_D_WG_SCATTER | (uint64_t)root << IRIS_DEV_CALL_ROOT);
+
+    args.root = (int32_t)root;
+    iris_d_wg_ccl_move(wg, wg_ccl, &args, bytes);
 }
 
 /** `out` gets the `bytes` bytes of all members, in the group's order. */

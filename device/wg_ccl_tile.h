@@ -152,6 +152,13 @@ IRIS_DEVICE void iris_d_wg_range(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
         iris_wg_reduce_scatter(wg, wg_ccl, in, out, count, which.dtype,
                                which.op);
         break;
+    case IRIS_CCL_BRING_SUMS:
+        iris_wg_reduce(wg, wg_ccl, in, out, count, which.dtype, which.op,
+                       which.root);
+        break;
+    case IRIS_CCL_DEAL:
+        iris_wg_scatter(wg, wg_ccl, in, out, bytes, which.root);
+        break;
     case IRIS_CCL_GATHER:
         iris_wg_all_gather(wg, wg_ccl, in, out, bytes);
         break;
@@ -273,6 +280,34 @@ IRIS_DEVICE void iris_wg_tile_reduce_scatter(iris_wg_t wg,
     iris_d_wg_tile_ccl(
         wg_ccl, iris_d_wg_tiles(wg, wg_ccl, in, wg_ccl->ccl.count, out, 1),
         which);
+}
+
+/** iris_wg_tile_all_reduce() to member `root` only. The other members' `out` is
+ *  not looked at. */
+IRIS_DEVICE void iris_wg_tile_reduce(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
+                                     iris_tile_t in, iris_tile_t out,
+                                     iris_dtype_t dtype, iris_reduce_op_t op,
+                                     uint32_t root)
+{
+    iris_d_wg_which_t which = {IRIS_CCL_BRING_SUMS, dtype, op, root};
+    uint32_t parts = wg_ccl->ccl.index == root ? 1 : 0;
+
+    iris_d_wg_tile_ccl(wg_ccl, iris_d_wg_tiles(wg, wg_ccl, in, 1, out, parts),
+                       which);
+}
+
+/** Member `root`'s `in` has a part for each member; `out` gets this member's.
+ *  The other members' `in` is not looked at. */
+IRIS_DEVICE void iris_wg_tile_scatter(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
+                                      iris_tile_t in, iris_tile_t out,
+                                      uint32_t root)
+{
+    iris_d_wg_which_t which = {IRIS_CCL_DEAL, IRIS_DTYPE_U8, IRIS_REDUCE_SUM,
+                               root};
+    uint32_t parts = wg_ccl->ccl.index == root ? wg_ccl->ccl.count : 0;
+
+    iris_d_wg_tile_ccl(wg_ccl, iris_d_wg_tiles(wg, wg_ccl, in, parts, out, 1),
+                       which);
 }
 
 /** `out`, which has a part for each member, gets the tiles of all of them. */

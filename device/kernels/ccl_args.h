@@ -439,8 +439,11 @@ enum iris_ccl_exchange {
     IRIS_CCL_GATHER,       /* all_gather */
     IRIS_CCL_SWAP,         /* all_to_all */
     IRIS_CCL_SPREAD,       /* broadcast */
-    IRIS_CCL_BRING,        /* gather; for workgroups only (wg_ccl.h) */
-    IRIS_CCL_REDUCE_ANY,   /* for workgroups only: ONE or TWO, by size */
+    IRIS_CCL_BRING,        /* gather; for workgroups only (wg_ccl.h), as are
+                            * the following */
+    IRIS_CCL_BRING_SUMS,   /* reduce */
+    IRIS_CCL_DEAL,         /* scatter */
+    IRIS_CCL_REDUCE_ANY,   /* ONE or TWO, by size */
 };
 
 /* `in` and `out` have `bytes` bytes for each member whose part they contain,

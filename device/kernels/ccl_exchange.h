@@ -406,20 +406,21 @@ IRIS_DEVICE void iris_d_ccl_spread_unit(const iris_d_ccl_step_t *step,
     iris_d_ccl_give(step->out, step->bytes, u, data);
 }
 
-/* The members have to meet: otherwise the root would hear from nobody, and the
- * others from the root alone. In a kernel of one workgroup, the workgroup
- * always waits for a packet of the root, so that packet serves as the root's
- * greeting. With several workgroups, one may have no unit.
+/* The root sends each other member its part, or all of them the only one (`part`
+ * is 0). The members have to meet: otherwise the root would hear from nobody,
+ * and the others from the root alone. In a kernel of one workgroup, the
+ * workgroup always waits for a packet of the root, so that packet serves as the
+ * root's greeting. With several workgroups, one may have no unit.
  *
  * A workgroup that ends a step has heard in it from all others. Two parities
  * need this (iris_ccl_space): before it overwrites a slot, it has heard from
  * the slot's reader in the step between. It waits for its late lanes: none may
  * still await a packet when another lane greets in the next step. */
 IRIS_DEVICE void iris_d_ccl_spread(iris_wg_t wg, const iris_d_ccl_step_t *step,
-                                   uint32_t root)
+                                   uint32_t root, size_t part)
 {
     if (step->ccl.index == root) {
-        iris_d_ccl_deal(wg, step, 0);
+        iris_d_ccl_deal(wg, step, part);
     }
     iris_d_ccl_greet(wg, &step->ccl, wg.num_wgs == 1 ? root : step->ccl.count);
     if (step->ccl.index == root) {
@@ -450,7 +451,7 @@ IRIS_DEVICE void iris_d_ccl_move_step(iris_wg_t wg, iris_d_ccl_step_t *step,
 {
     if (args->exchange == IRIS_CCL_SPREAD) {
         step->part = 0;
-        iris_d_ccl_spread(wg, step, (uint32_t)args->root);
+        iris_d_ccl_spread(wg, step, (uint32_t)args->root, 0);
         return;
     }
     iris_d_ccl_deal(wg, step,

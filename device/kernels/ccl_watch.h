@@ -35,8 +35,12 @@ IRIS_DEVICE iris_d_collective_t iris_d_wg_parts(
 
     if (exchange == IRIS_CCL_REDUCE_PARTS || exchange == IRIS_CCL_SWAP) {
         collective.in_bytes *= ccl->count;
-    } else if (exchange == IRIS_CCL_SPREAD && !is_root) {
-        collective.in_bytes = 0;
+    } else if (exchange == IRIS_CCL_SPREAD || exchange == IRIS_CCL_DEAL) {
+        collective.in_bytes *= !is_root                    ? 0
+                               : exchange == IRIS_CCL_DEAL ? ccl->count
+                                                           : 1;
+    } else if (exchange == IRIS_CCL_BRING_SUMS && !is_root) {
+        collective.out_bytes = 0;
     }
     if (exchange == IRIS_CCL_GATHER || exchange == IRIS_CCL_SWAP ||
         exchange == IRIS_CCL_BRING) {

@@ -220,6 +220,8 @@ IRIS_KERNEL(use_collectives, struct kernel_args)
     iris_wg_all_to_all(wg, &ccl, in, out, 256);
     iris_wg_broadcast(wg, &ccl, in, out, 256, 0);
     iris_wg_gather(wg, &ccl, in, out, 256, 0);
+    iris_wg_scatter(wg, &ccl, in, out, 256, 0);
+    iris_wg_reduce(wg, &ccl, in, out, 64, IRIS_DTYPE_F32, IRIS_REDUCE_SUM, 0);
     iris_wg_ccl_end(wg, &ccl);
 
     ccl = iris_wg_ccl_begin(wg, &args->ccl, wg.id); /* by a given algorithm */
@@ -248,6 +250,8 @@ IRIS_KERNEL(use_collectives, struct kernel_args)
     iris_wg_tile_gather(wg, &ccl, a, both_b, 0);
     iris_wg_tile_all_to_all(wg, &ccl, both_a, both_b);
     iris_wg_tile_broadcast(wg, &ccl, a, b, 0);
+    iris_wg_tile_scatter(wg, &ccl, both_a, b, 0);
+    iris_wg_tile_reduce(wg, &ccl, a, b, IRIS_DTYPE_F32, IRIS_REDUCE_SUM, 0);
     iris_wg_ccl_end(wg, &ccl);
 }
 

@@ -21,11 +21,13 @@
 enum what {
     ALL_REDUCE,
     TWO_SHOT,
+    REDUCE,
     SCATTER,
     GATHER,
     BRING,
     SWAP,
     SPREAD,
+    DEAL,
     NUM_WHATS
 };
 
@@ -68,7 +70,7 @@ IRIS_HOST_DEVICE iris_tile_t view(char *data, uint32_t rows, uint32_t cols,
 /* Parts of a member's input and output. */
 IRIS_HOST_DEVICE uint32_t in_parts(int32_t what, uint32_t n)
 {
-    return what == SCATTER || what == SWAP ? n : 1;
+    return what == SCATTER || what == SWAP || what == DEAL ? n : 1;
 }
 
 IRIS_HOST_DEVICE uint32_t out_parts(int32_t what, uint32_t n)
@@ -96,6 +98,12 @@ IRIS_KERNEL(collect, struct args)
         break;
     case TWO_SHOT:
         iris_wg_tile_all_reduce_two_shot(wg, &ccl, in, out, dtype, op);
+        break;
+    case REDUCE:
+        iris_wg_tile_reduce(wg, &ccl, in, out, dtype, op, args->root);
+        break;
+    case DEAL:
+        iris_wg_tile_scatter(wg, &ccl, in, out, args->root);
         break;
     case SCATTER:
         iris_wg_tile_reduce_scatter(wg, &ccl, in, out, dtype, op);
@@ -166,14 +174,16 @@ static size_t expect(const struct board *board, unsigned w,
                        seeds[m]);
         }
     }
-    if (args->what == SPREAD) {
-        type->fill(line, 0, count, seeds[args->root]);
+    if (args->what >= SPREAD) {
+        type->fill(line, args->what == DEAL ? (size_t)me * count : 0, count,
+                   seeds[args->root]);
     } else if (args->what <= SCATTER) {
         type->reduce(
             line, args->what == SCATTER ? (size_t)me * count : 0, count,
             &(struct case_reduction){(iris_reduce_op_t)args->op, 0, seeds, n});
     }
-    return args->what == BRING && me != (int)args->root
+    return (args->what == BRING || args->what == REDUCE) &&
+                   me != (int)args->root
                ? 0
                : count * out_parts(args->what, (uint32_t)n);
 }

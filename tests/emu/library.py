@@ -414,24 +414,27 @@ class OfWorkgroups(Collective):
 def of_workgroups():
     """Fewer elements than lanes, and more than a step takes."""
     for name in ("reduce_f32", "oneshot_bf16", "oneshot_i64", "twoshot_f32",
-                 "oneshot_f8e5m2", "twoshot_f8e4m3", "twoshot_f16", "ring_f32", "atomic_f32", "scatter_f32"):
+                 "oneshot_f8e5m2", "twoshot_f8e4m3", "twoshot_f16", "ring_f32", "atomic_f32", "scatter_f32",
+                 "root_f32", "root_bf16"):
         size = (TYPES | F8)[name.split("_")[1]][0]
         for bytes_, grid, block in ((size, 1, 64), (488, 2, 128)):
-            case = OfWorkgroups(name, {"count": bytes_ // size}, grid=grid,
+            case = OfWorkgroups(name, {"count": bytes_ // size,
+                                       "root": grid - 1}, grid=grid,
                                 block=block)
             if name == "atomic_f32":  # what is added to
                 case.put(None, MORE_AT, [0] * 0x400, 4)
             yield case
     for name, root, (bytes_, grid) in itertools.product(
-            ("allgather_u8", "gather_u8", "alltoall_u8", "broadcast_u8"),
-            (0, 1), ((3, 1), (500, 2))):
-        if root == 0 or name in ("gather_u8", "broadcast_u8"):
+            ("allgather_u8", "gather_u8", "alltoall_u8", "broadcast_u8",
+             "deal_u8"), (0, 1), ((3, 1), (500, 2))):
+        if root == 0 or not name.startswith("all"):
             yield OfWorkgroups(name, {"count": bytes_, "root": root},
                                grid=grid)
     for name, root, (high, wide) in itertools.product(
             ("reduce", "oneshot", "twoshot", "scatter", "allgather", "gather",
-             "alltoall", "broadcast"), (0, 1), ((1, 1), (7, 13), (2, 61))):
-        if root == 0 or name in ("gather", "broadcast"):
+             "alltoall", "broadcast", "deal", "root"), (0, 1),
+            ((1, 1), (7, 13), (2, 61))):
+        if root == 0 or name in ("gather", "broadcast", "deal", "root"):
             yield OfWorkgroups(f"tile{name}_f32", {
                 "rows": high, "count": wide, "root": root}, grid=2)
 

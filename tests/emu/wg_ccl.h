@@ -70,6 +70,11 @@ WG_CCL(gather_u8, iris_wg_gather(wg, &ccl, p, q, args->count, args->root))
 WG_CCL(alltoall_u8, iris_wg_all_to_all(wg, &ccl, p, q, args->count))
 WG_CCL(broadcast_u8, iris_wg_broadcast(
     wg, &ccl, p, q, args->count, args->root))
+WG_CCL(deal_u8, iris_wg_scatter(wg, &ccl, p, q, args->count, args->root))
+WG_CCL(root_f32, iris_wg_reduce(
+    wg, &ccl, p, q, args->count, IRIS_DTYPE_F32, IRIS_REDUCE_SUM, args->root))
+WG_CCL(root_bf16, iris_wg_reduce(
+    wg, &ccl, p, q, args->count, IRIS_DTYPE_BF16, IRIS_REDUCE_MAX, args->root))
 
 /* The same on tiles of args->rows rows and args->count columns, with a part for
  * each of two members where there are parts. */
@@ -92,6 +97,10 @@ WG_TILE(tilegather_f32, 1, 2, iris_wg_tile_gather(
 WG_TILE(tilealltoall_f32, 2, 2, iris_wg_tile_all_to_all(wg, &ccl, in, out))
 WG_TILE(tilebroadcast_f32, 1, 1, iris_wg_tile_broadcast(
     wg, &ccl, in, out, args->root))
+WG_TILE(tiledeal_f32, 2, 1, iris_wg_tile_scatter(
+    wg, &ccl, in, out, args->root))
+WG_TILE(tileroot_f32, 1, 1, iris_wg_tile_reduce(
+    wg, &ccl, in, out, IRIS_DTYPE_F32, IRIS_REDUCE_SUM, args->root))
 #undef WG_TILE
 #undef WG_CCL
 /* clang-format on */

@@ -333,7 +333,9 @@ API_CCL(wg_all_to_all, args->count)
 #if API_LONG /* compiles for half a minute */
 #define API_LONG_KERNELS                                                       \
     api_wg_all_reduce, api_wg_all_reduce_two_shot, api_wg_all_reduce_ring,     \
-        api_wg_all_reduce_atomic, api_wg_gather, api_wg_tile_reduce_scatter,   \
+        api_wg_all_reduce_atomic, api_wg_gather, api_wg_scatter,               \
+        api_wg_reduce, api_wg_tile_reduce_scatter, api_wg_tile_scatter,        \
+        api_wg_tile_reduce,                                                    \
         api_wg_tile_all_gather, api_wg_tile_gather, api_wg_tile_all_to_all,    \
         api_wg_tile_broadcast,
 API_CCL(wg_all_reduce, args->count, IRIS_DTYPE_F32, IRIS_REDUCE_SUM)
@@ -341,6 +343,8 @@ API_CCL(wg_all_reduce_two_shot, args->count, IRIS_DTYPE_BF16, IRIS_REDUCE_SUM)
 API_CCL(wg_all_reduce_ring, args->count, IRIS_DTYPE_F32, IRIS_REDUCE_SUM)
 API_CCL(wg_all_reduce_atomic, args->count, IRIS_DTYPE_F32)
 API_CCL(wg_gather, args->count, 0)
+API_CCL(wg_scatter, args->count, 0)
+API_CCL(wg_reduce, args->count, IRIS_DTYPE_F32, IRIS_REDUCE_SUM, 0)
 #endif
 #undef API_CCL
 
@@ -372,6 +376,8 @@ API_CCL(wg_tile_all_reduce, IRIS_DTYPE_F32, IRIS_REDUCE_SUM)
 API_CCL(wg_tile_reduce_scatter, IRIS_DTYPE_F32, IRIS_REDUCE_SUM)
 API_CCL(wg_tile_gather, 0)
 API_CCL(wg_tile_broadcast, 0)
+API_CCL(wg_tile_scatter, 0)
+API_CCL(wg_tile_reduce, IRIS_DTYPE_F32, IRIS_REDUCE_SUM, 0)
 API_MOVE(wg_tile_all_gather)
 API_MOVE(wg_tile_all_to_all)
 #endif
