@@ -452,13 +452,16 @@ class Torch(support.TestCase):
         import torch
 
         # Older ones compute otherwise, and so does any without FMA.
-        if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 9):
+        version = tuple(map(int, torch.__version__.split(".")[:2]))
+        if version < (2, 9):
             self.skipTest("torch before 2.9 computes otherwise")
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             if "FMA" not in file.read().upper():
                 self.skipTest("torch does not fuse on this CPU")
         for name in LINSPACES:
             kind = getattr(torch, name)
+            if kind in (torch.float16, torch.bfloat16) and version > (2, 9):
+                continue  # 2.15 has the step of these in float32
             for line in LINES:
                 ours = self.ctx.linspace(*line, dtype=kind).cpu()
                 self.assertTrue(
