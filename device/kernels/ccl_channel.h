@@ -80,7 +80,7 @@ IRIS_DEVICE void iris_d_pair_put(iris_wg_t wg, const iris_d_ccl_t *ccl,
     int rank = iris_d_pair_rank(ccl, i);
 
     if (IRIS_UNLIKELY(iris_d_is_far(ccl->dev, rank))) {
-        iris_d_far_put(iris_d_far_lane(ccl->dev.cpu), from,
+        iris_d_far_put(ccl->dev.cpu, from,
                        iris_d_far_of(ccl->dev, ccl->space, place, i), bytes,
                        rank);
         return;

@@ -322,8 +322,7 @@ IRIS_KERNEL(iris_k_ccl_far, struct iris_ccl_far_args)
         }
     }
     iris_d_far_end(args->start.space);
-    /* The members have waited for all of it. */
-    iris_d_far_lane(dev.cpu)->posted = 0;
+    dev.cpu->posted = 0; /* the members have waited for all of it */
 }
 #endif
 

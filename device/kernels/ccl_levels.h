@@ -811,7 +811,7 @@ IRIS_KERNEL(iris_k_ccl_levels, struct iris_ccl_levels_args)
         iris_d_levels_move(&levels);
     }
     iris_d_far_end(space);
-    iris_d_far_lane(levels.dev.cpu)->posted &= levels.owes;
+    levels.dev.cpu->posted &= levels.owes;
 }
 #endif
 

@@ -67,12 +67,7 @@ const struct iris_kernel *iris_i_ccl_reduce_kernel(int kind, int op,
     return iris_k_ccl_reduce;
 }
 
-#if IRIS_ON_CPU /* the images of GPU code lack them */
-#ifdef IRIS_D_FAR_OWN
-const int iris_i_ccl_far_on_gpus = 1;
-#else
-const int iris_i_ccl_far_on_gpus = 0;
-#endif
+#if IRIS_ON_CPU /* GPUs reach mapped heaps only */
 const struct iris_kernel *const iris_i_ccl_far_kernel = iris_k_ccl_far;
 const struct iris_kernel *const iris_i_ccl_far_pairs_kernel =
     iris_k_ccl_far_pairs;

@@ -29,6 +29,5 @@ extern const struct iris_kernel *const iris_i_ccl_unordered_kernel;
 extern const struct iris_kernel *const iris_i_ccl_far_kernel; /* CPU only */
 extern const struct iris_kernel *const iris_i_ccl_far_pairs_kernel;
 extern const struct iris_kernel *const iris_i_ccl_levels_kernel;
-extern const int iris_i_ccl_far_on_gpus; /* 1: GPUs run the last three */
 
 #endif /* IRIS_SRC_CCL_KERNELS_H */

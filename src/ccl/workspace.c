@@ -10,7 +10,6 @@
 #include "config.h"
 
 #include "ccl/internal.h"
-#include "ccl/kernels.h"
 
 #include <iris/constants.h>
 
@@ -632,7 +631,7 @@ static iris_status_t check_members(const iris_t *iris,
     if (!iris_i_group_is_far(iris, group)) {
         return iris_i_group_check_reachable(iris, group, call);
     }
-    return !iris_i_is_gpu(iris) || iris_i_ccl_far_on_gpus
+    return !iris_i_is_gpu(iris)
                ? IRIS_OK
                : iris_i_fail(iris_i_log(iris), IRIS_ERR_UNREACHABLE,
                              "%s: on GPUs, collectives do not reach ranks of "
