@@ -13,7 +13,7 @@ import threading
 import time
 import uuid
 from datetime import timedelta
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Set
 
 import torch
 import torch.distributed as dist
@@ -165,6 +165,28 @@ def _base() -> Any:
     return kind
 
 
+class _Timed:
+    """The library's calls. Programs of torch know a timeout by its word."""
+
+    def __init__(self, calls: Any) -> None:
+        self._calls = calls
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self._calls, name)
+
+        def timed(*args: Any) -> Any:
+            try:
+                return call(*args)
+            except DeadlineError as error:
+                raise DeadlineError(f"{name}: Timed out : {error}") from error
+
+        return timed
+
+
+#: Backends that have not been shut down: torch's C++ keeps no Python object.
+_groups: Set["IrisProcessGroup"] = set()
+
+
 class IrisProcessGroup(_base()):  # type: ignore[misc]
     """A process group, or the backend of one: a separate job of the library
     with the same members. Versions of torch differ in the names of methods."""
@@ -177,7 +199,7 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
         rank, size = context.get_rank(), context.get_num_ranks()
         super().__init__(rank, size)
         self._context = context
-        self._ccl = context.ccl
+        self._ccl = _Timed(context.ccl)
         self._timeout = timeout
         is_cpu = context.get_device().type == "cpu"
         self._messages: Any = (
@@ -186,6 +208,8 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
         self._batch: Optional[List[Message]] = None
         self._calls = 0
         self._num_monitored = 0
+        if not isinstance(self, _ProcessGroup):
+            _groups.add(self)
 
     @property
     def options(self) -> Any:
@@ -208,6 +232,7 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
 
     def shutdown(self) -> None:
         """Leaves the group's job without waiting for its members."""
+        _groups.discard(self)
         self._messages.stop()
         self._leave()
 
@@ -223,6 +248,7 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
 
     def abort(self) -> None:
         """Ends the waits of this rank and of its peers, and leaves the job."""
+        _groups.discard(self)
         error = StateError("the process group has been aborted")
         self._context._session.interrupt(error)
         self._messages.stop(error)
@@ -477,11 +503,11 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
 
     def barrier(self, opts: Any = None) -> Any:
         """Waits for all ranks."""
-        self._context.barrier()
+        _Timed(self._context).barrier()
         return self._done(None)
 
     def monitored_barrier(
-        self, opts: Any, wait_all_ranks: bool = False
+        self, opts: Any = None, wait_all_ranks: bool = False
     ) -> None:
         """A barrier at which rank 0 names the ranks that do not come in time."""
         if isinstance(self._messages, Exchange):
@@ -489,10 +515,17 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
                 "monitored_barrier of iris on GPUs; use barrier()"
             )
         none = torch.empty(0)
-        limit = (opts.timeout or self._timeout).total_seconds()
+        asked = getattr(opts, "timeout", opts)  # older versions pass it alone
+        if asked is None or asked < timedelta(0):  # torch's kUnsetTimeout
+            asked = self._timeout
+        limit = asked.total_seconds()
         # The messages of a barrier that some ranks gave up match no later one.
         # The program's tags are not negative.
         self._num_monitored += 1
+        if limit == 0 and self.rank() == 0:
+            raise DeadlineError(
+                "[Rank 0]: Rank 0 timed out in monitoredBarrier after 0 s"
+            )
         arrival, release = -2 * self._num_monitored + 1, -2 * self._num_monitored
         if self.rank() != 0:
             self._messages.send(none, 0, arrival)
@@ -521,14 +554,15 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
                     break
         if missing and self.rank() != 0:
             raise DeadlineError(
-                f"rank {self.rank()}: monitored_barrier ended after {limit} s;"
-                " rank 0 did not pass it"
+                f"Rank {self.rank()} successfully reached monitoredBarrier, but"
+                " received errors while waiting for send/recv from rank 0: it did"
+                f" not pass the barrier within {limit} s"
             )
         if missing:
             names = ", ".join(map(str, missing))
             raise DeadlineError(
-                f"[Rank 0]: Ranks {names} failed to pass monitoredBarrier in"
-                f" {limit} s"
+                f"[Rank 0]: Rank{'s' * wait_all_ranks} {names} failed to pass"
+                f" monitoredBarrier in {limit} s"
             )
 
     def _set_sequence_number_for_group(self) -> None:

@@ -248,7 +248,7 @@ dist.destroy_process_group()
 # The messages of GPUs, which are in order, on a CPU.
 ORDERED = """
 import sys, torch, torch.distributed as dist, iris_c.torch_backend as backend
-backend.Messages = backend.Exchange
+backend.Messages = lambda context, _: backend.Exchange(context)
 store, rank = sys.argv[1], int(sys.argv[2])
 dist.init_process_group(
     "iris", init_method="file://" + store, rank=rank, world_size=3
@@ -332,16 +332,16 @@ except (ValueError, RuntimeError) as error:
     has_monitored = False
 for turn in range(2 if has_monitored else 0):
     if rank != 0:
-        fails(iris_c.DeadlineError, "did not pass it", lambda: monitored(0.1))
+        fails(iris_c.DeadlineError, "did not pass the", lambda: monitored(0.1))
     dist.barrier()
     if rank == 0:
         monitored(60)
     dist.barrier()
     if rank == 0:
-        fails(iris_c.DeadlineError, "Ranks 1 failed", lambda: monitored(0.1))
+        fails(iris_c.DeadlineError, "Rank 1 failed", lambda: monitored(0.1))
     dist.barrier()
     if rank != 0:
-        fails(iris_c.DeadlineError, "did not pass it", lambda: monitored(0.1))
+        fails(iris_c.DeadlineError, "did not pass the", lambda: monitored(0.1))
 if has_monitored:
     monitored(60)
 # A group whose thread waits for longer than a call may has not failed.
@@ -402,6 +402,26 @@ fails(TypeError, "a timeout only", lambda: dist.new_group(pg_options=x))
 dist.destroy_process_group()
 """
 
+# With this setting, torch wraps each backend in one of its own, in C++.
+WATCHED = """
+import os, sys, torch, torch.distributed as dist, iris_c.torch_backend
+store, rank = sys.argv[1], int(sys.argv[2])
+os.environ["TORCH_DISTRIBUTED_DEBUG"] = "DETAIL"
+dist.set_debug_level_from_env()
+dist.init_process_group(
+    "iris", init_method="file://" + store, rank=rank, world_size=3
+)
+for group in dist.group.WORLD, dist.new_group(), dist.new_group([0, 1, 2]):
+    all_of = [None] * 3
+    dist.all_gather_object(all_of, {"rank": rank}, group)
+    assert all_of == [{"rank": 0}, {"rank": 1}, {"rank": 2}], all_of
+    x = torch.ones(2)
+    dist.all_reduce(x, group=group)
+    assert x.tolist() == [3, 3], x
+    dist.barrier(group)
+dist.destroy_process_group()
+"""
+
 
 @unittest.skipUnless(support.has_backends(), "a test of torch 2.1 or newer")
 class TorchBackend(unittest.TestCase):
@@ -421,6 +441,9 @@ class TorchBackend(unittest.TestCase):
 
     def test_an_aborted_group_ends_the_waits_of_its_peers(self):
         self.run_program(ABORT, is_quiet=False)
+
+    def test_torchs_detailed_debugging_keeps_the_backend(self):
+        self.run_program(WATCHED, is_quiet=False)
 
     def run_program(self, text, is_quiet=True):
         with tempfile.TemporaryDirectory() as folder:
