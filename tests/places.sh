@@ -101,8 +101,7 @@ has_lines threads
 hangs processes
 has_lines processes
 
-# A function of the program that jumps into the library leaves no trace of itself. The line
-# of iris_spawn() is not that of the barrier.
+# A function that jumps into the library leaves no trace: no line, and not iris_spawn()'s.
 compile hang.c -g -O2 -UJUMP -DJUMP=1
 hangs processes
 grep -q 'waits in iris_barrier' out || fail "no barrier"
@@ -132,4 +131,3 @@ hangs processes
 has_no_lines "stripped"
 
 [ $failed = 0 ] && echo "passed: reports with source lines, and none that is wrong"
-[ $failed = 0 ]
