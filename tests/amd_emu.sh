@@ -14,5 +14,5 @@ python3 -c 'import sys; assert sys.version_info >= (3, 10)' 2>/dev/null || {
 }
 bash "$srcdir/scripts/amd-emu" --cases || exit 1
 if [ -n "${TINYGRAD-}" ] && [ "${IRIS_TEST_LONG-}" = 1 ]; then
-    bash "$srcdir/scripts/amd-emu"
+    bash "$srcdir/scripts/amd-emu" && bash "$srcdir/scripts/amd-emu" --faults
 fi

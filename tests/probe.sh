@@ -103,9 +103,9 @@ has ': copy 0-1: wrong: rank [01], word [0-9]+ of 4096: .* bytes are wrong; try 
 # the check is made by another, in which only one check launches so much.
 FAKEHIP_FAIL=hipModuleLaunchKernel:60:hang probe 1 --limit 4 \
     --only all-threads-fine
-has '^all-threads-fine( +ok){5} +hung +hung +ok +ok *$'
-has '^all-threads-fine: streams of all: hung: '
-has '^2 failed$'
+has '^all-threads-fine( +ok){6} +hung +ok +ok *$'
+has '^all-threads-fine: library of all: hung: '
+has '^1 failed$'
 grep -q hipModuleLaunchKernel "$tmp"/logs/probe-all-threads-fine.0.stacks ||
     grep -q 'wchan: ' "$tmp"/logs/probe-all-threads-fine.0.stacks ||
     fail "no stacks"
@@ -117,7 +117,7 @@ has ': streams of all: wrong: rank [01] found .* wrong, .* a fill and the copy b
 FAKEHIP_QUIRKS=kernel-behind-kernel GPU_MAX_HW_QUEUES=4 IRIS_DEVICE_TIMEOUT_MS=2000 \
     probe 1 --only all-threads-fine
 has '^all-threads-fine( +ok){5} +wrong '
-has ': kernels of 3 other streams do not pass one of stream [0-3] .*; try GPU_MAX_HW_QUEUES=24'
+has ': kernels of 2 other streams do not pass one of stream [0-2] .*; try GPU_MAX_HW_QUEUES=24'
 FAKEHIP_QUIRKS=kernel-behind-kernel GPU_MAX_HW_QUEUES=24 probe 0 --only all-threads-fine
 has "^all-threads-fine$good"
 

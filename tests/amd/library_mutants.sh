@@ -130,9 +130,17 @@ mutant "records whose number wraps around" records watch/record.h \
 for file in kernels/ccl_{pairs,channel} kernels/ccl_{meet,space,loose,batch,exchange} \
     wg_ccl wg_ccl_tile wg/{tile,barrier} core/{signal,wait}; do
     sweep "no barrier" $file.h 'iris_wg_barrier\(.*\);' 's/iris_wg_barrier\(.*\);//'
+    # (One of them stands behind a load that the code waits for.)
+    sweep "barrier ahead of stores" $file.h 'iris_wg_barrier\(.*\);' \
+        's/iris_wg_barrier\(.*\);/iris_d_wg_read_barrier();/' 'has read the time'
     sweep "no release" $file.h 'iris_d_release_ahead\(\);' 's/iris_d_release_ahead\(\);//'
+    sweep "release of agent's scope" $file.h 'iris_d_release_ahead\(\);' \
+        's/iris_d_release_ahead\(\);/iris_d_fence(iris_d_order(IRIS_RELEASE, IRIS_SCOPE_AGENT));/'
     sweep relaxed $file.h 'IRIS_(RELEASE|ACQUIRE),' 's/IRIS_(RELEASE|ACQUIRE),/IRIS_RELAXED,/'
     sweep "agent's scope" $file.h 'IRIS_SCOPE_SYSTEM' 's/IRIS_SCOPE_SYSTEM/IRIS_SCOPE_AGENT/'
+    # (No rule tells a look at the host's stop from late loads, which have that scope.)
+    sweep "workgroup's scope" $file.h 'IRIS_SCOPE_SYSTEM' \
+        's/IRIS_SCOPE_SYSTEM/IRIS_SCOPE_WG/' 'IRIS_SCOPE_SYSTEM\)\) != 0\)'
     sweep "word of agent's scope" $file.h 'iris_d_ccl_relaxed\(\)[,)]' \
         's/iris_d_ccl_relaxed\(\)/iris_d_order(IRIS_RELAXED, IRIS_SCOPE_AGENT)/'
 done

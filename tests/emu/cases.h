@@ -353,6 +353,40 @@ IRIS_KERNEL(emu_rounds, struct emu_args)
     }
 }
 
+/* Rank 0 waits for one of eight signals, for another one, and for all of eight.
+ * Rank 1 sends a word of data ahead of each. */
+IRIS_KERNEL(emu_sets, struct emu_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    uint64_t *data = (uint64_t *)args->heap, *set = (uint64_t *)args->more;
+    uint64_t *q = (uint64_t *)args->local, value = args->value;
+    size_t *indices = (size_t *)q + 16;
+
+    if (!iris_wg_leader(wg)) {
+        return;
+    }
+    if (dev.rank == 0) {
+        q[0] = iris_wait_until_any(dev, set, 8, NULL, IRIS_CMP_EQ, value);
+        q[1] = data[q[0] < 8 ? q[0] : 0];
+        q[2] = iris_wait_until_some(dev, set + 8, 8, NULL, IRIS_CMP_EQ, value,
+                                    indices);
+        q[3] = data[q[2] == 1 && indices[0] < 8 ? indices[0] : 0];
+        iris_wait_until_all(dev, set + 16, 8, NULL, IRIS_CMP_EQ, value);
+        for (int i = 0; i < 8; i++) {
+            q[4 + i] = data[8 + i];
+        }
+        return;
+    }
+    iris_store_u64(dev, &data[5], 55, args->peer);
+    iris_signal_set(dev, &set[5], value, args->peer);
+    iris_store_u64(dev, &data[2], 22, args->peer);
+    iris_signal_set(dev, &set[8 + 2], value, args->peer);
+    for (int i = 7; i >= 0; i--) {
+        iris_store_u64(dev, &data[8 + i], (uint64_t)i + 100, args->peer);
+        iris_signal_set(dev, &set[16 + i], value, args->peer);
+    }
+}
+
 /* Two ranks at once on the same elements: none of the updates may be lost. */
 IRIS_KERNEL(emu_contest, struct emu_args)
 {

@@ -149,6 +149,8 @@ class Object:
             if sections[i][1] != 8:  # not NOBITS
                 start, length = sections[i][4:6]
                 ctypes.memmove(address, data[start:start + length], length)
+        self.text = [(self.bases[i], section[5])
+                     for i, section in enumerate(sections) if section[2] & 4]
         table = next(s for s in sections if s[1] == 2)
         names = sections[table[6]][4]
         self.values, self.symbols = [], {}
@@ -168,6 +170,17 @@ class Object:
                     10: lambda: struct.pack("<I", relative & 0xFFFFFFFF),
                     11: lambda: struct.pack("<I", relative >> 32)}[kind]()
         ctypes.memmove(place, bytes_of, len(bytes_of))
+
+    def compile(self):
+        """All instructions, ahead of forks that run them or nearly the same."""
+        for address, length in self.text:
+            at = address
+            while at < address + length:
+                try:
+                    _, inst = emu._decode_at(at, "cdna")
+                    at += inst.size()
+                except Exception:  # padding, or what nothing runs
+                    at += 4
 
     def kernels(self):
         return [name.removesuffix("_gpu") for name in self.symbols

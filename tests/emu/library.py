@@ -411,13 +411,19 @@ class OfWorkgroups(Collective):
         return [SPACE + self.STRIDE * wg for wg in range(self.grid)]
 
 
+BATCHED = ("reduce_f32", "twoshot_f32", "scatter_f32")
+
+
 def of_workgroups():
     """Fewer elements than lanes, and more than a step takes."""
     for name in ("reduce_f32", "oneshot_bf16", "oneshot_i64", "twoshot_f32",
                  "oneshot_f8e5m2", "twoshot_f8e4m3", "twoshot_f16", "ring_f32", "atomic_f32", "scatter_f32",
                  "root_f32", "root_bf16"):
         size = (TYPES | F8)[name.split("_")[1]][0]
-        for bytes_, grid, block in ((size, 1, 64), (488, 2, 128)):
+        # By 4 lanes each has several packets, if code for few lanes has batches.
+        for bytes_, grid, block in ((size, 1, 64), (488, 2, 128), (488, 1, 4)):
+            if block == 4 and name not in BATCHED:
+                continue
             case = OfWorkgroups(name, {"count": bytes_ // size,
                                        "root": grid - 1}, grid=grid,
                                 block=block)
@@ -443,13 +449,16 @@ def of_workgroups():
 
 class Traced:
     """Has a case's kernel record, in columns of its rank's own memory, and says
-    what is wrong with the records. What else the kernel does stays the same."""
+    what is wrong with the records. What else the kernel does stays the same. With
+    `size` each lane has one event, of so many bytes at its element on the peer;
+    with `sums` it adds to that. `limit` is how many events there is room for."""
 
     AT, EVENTS, COLUMNS = 0xC000, 128, 15  # two of them Iris's own
     COUNTERS = AT - 16
 
-    def __init__(self, case, events):
+    def __init__(self, case, events, size=0, sums=False, limit=EVENTS):
         self.case, self.events = case, events
+        self.size, self.sums, self.limit = size, sums, limit
         case.group, case.traced = "kernels that record events", self
 
     def words(self, memory, on):
@@ -463,7 +472,7 @@ class Traced:
                 word * on
 
         put("TRACE_ENABLED", 1)
-        put("TRACE_MAX_EVENTS", self.EVENTS)
+        put("TRACE_MAX_EVENTS", self.limit)
         put("TRACE_COUNTER", memory.local + self.COUNTERS)
         put("TRACE_OP_INDEX", memory.local + self.COUNTERS + 4)
         for i in range(value["IRIS_CONTEXT_TRACE_NUM_BUFFERS"]):
@@ -477,26 +486,56 @@ class Traced:
 
     def wrong(self, memory, rank):
         """What is wrong with the records, or None."""
-        wanted = {}
-        for name, count in self.events.items():
-            wanted[Packed.values_of["IRIS_OP_" + name]] = \
-                count if isinstance(count, range) else (count,)
         data = memory.read()[RANKS]
         slots, ops = struct.unpack_from("<II", data, self.COUNTERS)
         if slots != ops or slots > self.EVENTS:
             return f"{slots} places and {ops} numbers were taken"
-        column = [struct.unpack_from(
-            f"<{slots}{'Q' if i in (8, 9, 10) else 'i'}", data,
-            self.AT + 8 * self.EVENTS * i) for i in range(self.COLUMNS - 2)]
+        used = min(slots, self.limit)
+        wide = [i in (8, 9, 10) or i > 12 for i in range(self.COLUMNS)]
+        at = [self.AT + 8 * self.EVENTS * i for i in range(self.COLUMNS)]
+        at[14] = at[13] + -(-8 * self.limit // 256) * 256
+        column = [struct.unpack_from(f"<{used}{'Q' if wide[i] else 'i'}", data,
+                                     at[i]) for i in range(self.COLUMNS)]
+        for i in range(13):
+            behind = at[i] + used * (8 if wide[i] else 4)
+            if any(data[behind:at[i] + 8 * self.EVENTS]):
+                return f"column {i} has more than {used} records"
+        return self.wrong_events(column, used, rank) or \
+            (self.wrong_lanes(memory, column, used, rank) if self.size else None)
+
+    def wrong_events(self, column, used, rank):
+        wanted = {}
+        for name, count in self.events.items():
+            wanted[Packed.values_of["IRIS_OP_" + name]] = \
+                count if isinstance(count, range) else (min(count, used),)
         found = {event: column[0].count(event) for event in set(column[0])}
         if any(found.get(event, 0) not in wanted.get(event, (0,))
                for event in {*found, *wanted}):
             return f"events {found}, not {wanted}"
-        if set(column[4]) - {rank} or sorted(column[11]) != list(range(slots)):
+        if set(column[4]) - {rank} or sorted(column[11]) != list(range(used)):
             return f"ranks {set(column[4])}, numbers {sorted(column[11])}"
         if any(not 0 < begin <= end for begin, end in
                zip(column[8], column[10])):
             return "an event ends before it begins"
+        if set(column[1]) - {0} or set(column[5]) - set(range(-1, RANKS)):
+            return f"workgroups {set(column[1])}, peers {set(column[5])}"
+        if any(what & 0xfff != event for what, event in
+               zip(column[14], column[0])):
+            return "our own column has other events"
+        return None
+
+    def wrong_lanes(self, memory, column, used, rank):
+        first = memory.heaps[rank] + self.case.at[0]
+        places = [first + self.size * lane for lane in range(LANES)]
+        if set(column[9]) - set(places) or len(set(column[9])) != used:
+            return "events at other addresses than the lanes' elements"
+        if set(column[5]) - {1 - rank} or set(column[12]) - {self.size}:
+            return f"peers {set(column[5])}, bytes {set(column[12])}"
+        there = memory.heaps[1 - rank] - memory.heaps[rank]
+        if self.sums and any(
+                ctypes.c_uint64.from_address(place + there).value != value
+                for place, value in zip(column[9], column[13])):
+            return "values that are not the elements'"
         return None
 
 
@@ -521,7 +560,9 @@ def traced():
         if case.kernel in wanted:
             yield Traced(case, wanted.pop(case.kernel)).case
     for op, event in (("store", "STORE"), ("signaladd", "ATOMIC_ADD")):
-        yield Traced(cases.one_lane("", op, "u64"), {event: LANES}).case
+        for limit in (Traced.EVENTS, 16, LANES):
+            yield Traced(cases.one_lane("", op, "u64"), {event: LANES}, 8,
+                         op == "signaladd", limit).case
     yield Traced(cases.atomic("", "add", "f32", 0, 2),
                  {"ATOMIC_ADD": LANES}).case
 

@@ -3,13 +3,17 @@
 bit for bit. scripts/amd-emu builds what this needs and starts it:
 run.py LIBRARY OBJECT TRACED, which is the object of the same kernels compiled
 with IRIS_TRACE. run.py LIBRARY runs the CPU's only, and those of device/kernels
-only: whether each has cases that run.
+only: whether each has cases that run. run.py --faults LIBRARY OBJECT... runs the
+cases of each object's kernels, and says in a line what became of them. Those of
+both ranks run twice, so that each rank once begins when the other one already waits
+for it. With EMU_TRACED=1 the kernels record.
 """
 import collections
 import ctypes
 import multiprocessing
 import os
 import queue
+import signal
 import sys
 import time
 import traceback
@@ -18,19 +22,26 @@ import library
 import ranks
 
 MESSAGES = 4  # differences shown of each group
+FAULTS = sys.argv[1:2] == ["--faults"]
+# One with a fault may not end: how often a kernel sleeps for 1 ms, and its seconds.
+SLEEPS, SECONDS = 3000, 60
 
 
 class Rank:
     """One process: runs its cases and keeps count."""
 
-    def __init__(self, rank, shared_object, meet, shared):
+    def __init__(self, rank, shared_object, meet, shared, asleep):
         self.rank = rank
         self.meet = meet
+        self.asleep, self.first = asleep, None
+        self.sleeps = ctypes.c_int.in_dll(shared_object, "emu_sleeps")
+        ctypes.c_void_p.in_dll(shared_object, "emu_asleep").value = \
+            ctypes.addressof(asleep) + ctypes.sizeof(ctypes.c_int) * rank
         self.cpu = ranks.Kernels(shared_object)
         if len(sys.argv) > 2:
             import emulator
             self.gpu, self.traced = (emulator.Object(path)
-                                     for path in sys.argv[2:])
+                                     for path in (sys.argv[2:] * 2)[:2])
             emulator.Emulator(shared_object)
         else:
             self.gpu = self.traced = self.cpu
@@ -61,6 +72,7 @@ class Rank:
             memory.write(images)
             return
         self.meet.wait()
+        self.asleep[self.rank] = 0
         ctypes.memmove(memory.heaps[self.rank], images[self.rank], ranks.HEAP)
         ctypes.memmove(memory.local, images[-1], ranks.HEAP)
         case.set_addresses(memory, self.rank, True)
@@ -68,10 +80,18 @@ class Rank:
 
     def launch(self, case, memory, kernels):
         """What is wrong, or None."""
+        while kernels is not self.cpu and case.both and \
+                self.first not in (None, self.rank) and \
+                not self.asleep[self.first]:
+            time.sleep(0.0005)
+        if FAULTS:
+            self.sleeps.value = SLEEPS
+            signal.alarm(SECONDS)
         try:
             args = case.arguments(memory, self.rank)
             kernels.launch(case.kernel_in(self.rank), case.grid, case.block,
                            args)
+            self.asleep[self.rank] = 1
         except Exception as error:  # what the emulator cannot do
             if case.both:
                 self.meet.abort()
@@ -126,6 +146,9 @@ class Rank:
         self.count(case, trouble, time.monotonic() - start)
 
     def count(self, case, trouble, seconds):
+        if FAULTS and trouble:
+            print(f"DIFFERENT {case}: {trouble}", flush=True)
+            os._exit(8)
         self.ran[case.group] += 1
         self.seconds[case.group] += seconds
         if trouble is None:
@@ -134,15 +157,24 @@ class Rank:
             print(f"DIFFERENT {case}: {trouble}", flush=True)
 
 
-def work(rank, meet, shared, results):
+def chosen(cases, me):
+    """The cases that the command line asks for."""
+    if len(sys.argv) == 2:
+        return [case for case in cases
+                if case.kernel.startswith("iris_k_") and not case.traced]
+    if FAULTS:
+        traced = "EMU_TRACED" in os.environ
+        return [case for case in cases if bool(case.traced) == traced and
+                case.kernel + "_gpu" in me.gpu.symbols]
+    return cases
+
+
+def work(rank, meet, shared, results, asleep):
     shared_object = ctypes.CDLL(sys.argv[1])
     library.Packed.use(shared_object)
-    me = Rank(rank, shared_object, meet, shared)
-    native = len(sys.argv) == 2
-    every = [case for case in library.every(me.cpu.by_name)
-             if not native or (case.kernel.startswith("iris_k_") and
-                               not case.traced)]
-    run = me.run_native if native else me.run
+    me = Rank(rank, shared_object, meet, shared, asleep)
+    every = chosen(library.every(me.cpu.by_name), me)
+    run = me.run_native if len(sys.argv) == 2 else me.run
     alone = [case for case in every if not case.both]
     both = [case for case in every if case.both]
     mine = alone[rank::ranks.RANKS]
@@ -154,13 +186,14 @@ def work(rank, meet, shared, results):
             print(f"rank {rank}: {i + 1} of {len(mine)} cases of one rank, "
                   f"at {case.group}", flush=True)
     for case in both:
-        run(case)
+        for me.first in range(ranks.RANKS) if FAULTS else (None,):
+            run(case)
     results.put((rank, me.ran, me.same, me.seconds))
 
 
-def process(rank, meet, shared, results):
+def process(rank, meet, shared, results, asleep):
     try:
-        work(rank, meet, shared, results)
+        work(rank, meet, shared, results, asleep)
     except BaseException:
         traceback.print_exc()
         results.put((rank, None, None, None))
@@ -196,17 +229,40 @@ def collect(started, results):
     return reports.values()
 
 
-def main():
-    start = time.monotonic()
-    context = multiprocessing.get_context("fork")
+def start(context):
+    """The ranks, and where their results come."""
     meet = context.Barrier(ranks.RANKS, timeout=300)
     results = context.Queue()
     shared = [ranks.files(), ranks.files()]
+    asleep = context.RawArray(ctypes.c_int, ranks.RANKS)
     started = [context.Process(target=process,
-                               args=(rank, meet, shared, results))
+                               args=(rank, meet, shared, results, asleep))
                for rank in range(ranks.RANKS)]
     for one in started:
         one.start()
+    return started, results
+
+
+def faults(context):
+    """The first object's instructions are compiled once, for all."""
+    import emulator
+    library_path, *objects = sys.argv[2:]
+    emulator.Object(objects[0]).compile()
+    for path in objects:
+        sys.argv = ["run.py", library_path, path]
+        started, results = start(context)
+        reports = collect(started, results)
+        print(f"{path}: {'same' if len(reports) == ranks.RANKS else 'refused'}",
+              flush=True)
+
+
+def main():
+    begin = time.monotonic()
+    context = multiprocessing.get_context("fork")
+    if FAULTS:
+        faults(context)
+        return
+    started, results = start(context)
     ran, same, seconds = (collections.Counter() for _ in range(3))
     reports = collect(started, results)
     for its_ran, its_same, its_seconds in reports:
@@ -220,7 +276,7 @@ def main():
               f"{ran[group] - same[group]:9}")
     different = ran.total() - same.total()
     print(f"{'all':44} {ran.total():6} {same.total():6} {different:9}")
-    print(f"{time.monotonic() - start:.0f} s")
+    print(f"{time.monotonic() - begin:.0f} s")
     if lost:
         print(f"no report of {lost} ranks")
     sys.exit(1 if different or lost or not ran else 0)
