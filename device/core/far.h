@@ -55,9 +55,9 @@ IRIS_DEVICE iris_d_far_t *iris_d_far_lane(struct iris_cpu_wg *cpu)
 #if IRIS_D_WATCHED
 IRIS_DEVICE iris_dev_t iris_d_far_dev(const iris_d_far_t *self)
 {
-    iris_dev_t dev;
+    static iris_dev_t none;
+    iris_dev_t dev = none;
 
-    __builtin_memset(&dev, 0, sizeof dev);
     dev.heap_bases = self->heap_bases;
     return dev;
 }
