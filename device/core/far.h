@@ -388,7 +388,7 @@ IRIS_DEVICE iris_bool_t iris_d_far_post(iris_d_far_t *self,
                                         const void *data, uint64_t *ticket_p)
 {
     if (!iris_d_ring_take(self->ring, ticket_p)) {
-        iris_d_far_posted(self, IRIS_OP_FENCE, 0); /* the proxy frees slots */
+        iris_d_far_posted(self, IRIS_OP_PUT, 0); /* the proxy frees slots */
         iris_d_far_poll(self);
         return 0;
     }
