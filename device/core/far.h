@@ -55,9 +55,9 @@ IRIS_DEVICE iris_d_far_t *iris_d_far_lane(struct iris_cpu_wg *cpu)
 #if IRIS_D_WATCHED
 IRIS_DEVICE iris_dev_t iris_d_far_dev(const iris_d_far_t *self)
 {
-    iris_dev_t dev;
+    static iris_dev_t none;
+    iris_dev_t dev = none;
 
-    __builtin_memset(&dev, 0, sizeof dev);
     dev.heap_bases = self->heap_bases;
     return dev;
 }
@@ -388,7 +388,7 @@ IRIS_DEVICE iris_bool_t iris_d_far_post(iris_d_far_t *self,
                                         const void *data, uint64_t *ticket_p)
 {
     if (!iris_d_ring_take(self->ring, ticket_p)) {
-        iris_d_far_posted(self, IRIS_OP_FENCE, 0); /* the proxy frees slots */
+        iris_d_far_posted(self, IRIS_OP_PUT, 0); /* the proxy frees slots */
         iris_d_far_poll(self);
         return 0;
     }

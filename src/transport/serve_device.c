@@ -16,17 +16,23 @@
 
 #include "backend/calls.h"
 
-#include <sched.h>
 #include <stddef.h>
 #include <string.h>
+
+/* A part of a wait for the stream. */
+#define MOMENT_MS 1000
 
 /* Waits until the stream's work is done. The device's failure ends the wait. */
 static iris_status_t await_stream(struct iris_target *target)
 {
     uint64_t point = 0;
+    struct iris_wait wait;
 
+    iris_i_wait_moment(&wait, MOMENT_MS);
     while (!iris_i_queue_query(target->stream, &point)) {
-        sched_yield();
+        if (iris_i_wait_tick(&wait) != IRIS_OK) {
+            iris_i_wait_moment(&wait, MOMENT_MS);
+        }
     }
     return iris_i_fault_check(target->stream->backend);
 }
