@@ -20,16 +20,24 @@
  * @param batch  number of the batch
  * @param epoch  number of the epoch, from iris_plan_begin() */
 
-/* The words of a batch; NULL: there is no such batch. */
-IRIS_DEVICE uint64_t *iris_d_plan_batch(struct iris_dev_plan *plan,
+IRIS_DEVICE iris_bool_t iris_d_plan_has(const struct iris_dev_plan *plan,
                                         uint32_t batch)
 {
-    struct iris_dev_plan *own =
-        (struct iris_dev_plan *)iris_d_global((uintptr_t)plan);
+    const struct iris_dev_plan *own =
+        (const struct iris_dev_plan *)iris_d_global((uintptr_t)plan);
 
-    return batch < own->num_batches
-               ? (uint64_t *)own + own->first + batch * own->batch_words
-               : NULL;
+    return batch < own->num_batches;
+}
+
+/* The words of a batch that the plan has. */
+IRIS_DEVICE uint64_t *iris_d_plan_batch(const struct iris_dev_plan *plan,
+                                        uint32_t batch)
+{
+    const struct iris_dev_plan *own =
+        (const struct iris_dev_plan *)iris_d_global((uintptr_t)plan);
+    uint64_t at = own->first + batch * own->batch_words;
+
+    return (uint64_t *)iris_d_global((uintptr_t)plan + at * sizeof at);
 }
 
 /* Counts one of `parts` workgroups. Returns 1 to the last one, which sees
@@ -65,7 +73,7 @@ IRIS_DEVICE_LARGE void iris_plan_publish(iris_wg_t wg, iris_dev_t dev,
     uint64_t *words = iris_d_plan_batch(plan, batch);
 
     iris_wg_barrier(wg);
-    if (iris_wg_leader(wg) && words != NULL &&
+    if (iris_wg_leader(wg) && iris_d_plan_has(plan, batch) &&
         iris_d_plan_is_last(dev, &words[IRIS_PLAN_PARTS], parts)) {
         iris_signal_set(dev, &words[IRIS_PLAN_STAMP], epoch, (int)dev.rank);
         iris_signal_set(dev, &words[IRIS_PLAN_GATE], epoch, (int)dev.rank);
@@ -80,7 +88,7 @@ IRIS_DEVICE_LARGE iris_bool_t iris_plan_arrived(iris_dev_t dev,
                                                 uint32_t batch, uint32_t epoch)
 {
     const uint64_t *words = iris_d_plan_batch(plan, batch);
-    iris_bool_t all = words != NULL;
+    iris_bool_t all = iris_d_plan_has(plan, batch);
 
     for (uint64_t i = 0; all && i < words[IRIS_PLAN_SENDERS]; i++) {
         uint64_t rank = words[IRIS_PLAN_ARRIVALS + (uint32_t)dev.num_ranks + i];
@@ -102,7 +110,7 @@ IRIS_DEVICE_LARGE iris_bool_t iris_plan_wait(iris_wg_t wg, iris_dev_t dev,
 {
     const uint64_t *words = iris_d_plan_batch(plan, batch);
 
-    if (iris_wg_leader(wg) && words != NULL) {
+    if (iris_wg_leader(wg) && iris_d_plan_has(plan, batch)) {
         for (uint64_t i = 0; i < words[IRIS_PLAN_SENDERS]; i++) {
             uint64_t rank =
                 words[IRIS_PLAN_ARRIVALS + (uint32_t)dev.num_ranks + i];
@@ -124,7 +132,7 @@ IRIS_DEVICE iris_bool_t iris_plan_reusable(iris_dev_t dev,
 {
     const uint64_t *words = iris_d_plan_batch(plan, batch);
 
-    return words != NULL &&
+    return iris_d_plan_has(plan, batch) &&
            iris_i_plan_reached(iris_signal_fetch(dev, &words[IRIS_PLAN_DONE]),
                                epoch);
 }
@@ -139,7 +147,7 @@ IRIS_DEVICE_LARGE iris_bool_t iris_plan_wait_reusable(
 {
     const uint64_t *words = iris_d_plan_batch(plan, batch);
 
-    if (iris_wg_leader(wg) && words != NULL) {
+    if (iris_wg_leader(wg) && iris_d_plan_has(plan, batch)) {
         (void)iris_wait_until_u64(dev, &words[IRIS_PLAN_DONE], IRIS_CMP_NE,
                                   (uint32_t)(epoch - 1));
     }

@@ -225,31 +225,6 @@ IRIS_KERNEL(emu_wgputsignal, struct emu_args)
                        (uint64_t *)args->more, args->value, args->peer);
 }
 
-/* Writes `more` and publishes it as batch args->from of the plan at `heap`; then
- * the last workgroup waits for what has already come. */
-IRIS_KERNEL(emu_plan, struct emu_args)
-{
-    iris_dev_t dev = iris_dev_init(args->context);
-    struct iris_dev_plan *plan = (struct iris_dev_plan *)args->heap;
-    uint32_t batch = (uint32_t)args->from, epoch = (uint32_t)args->value;
-    uint64_t *found = (uint64_t *)iris_d_global((uintptr_t)args->local);
-
-    IRIS_LANES (wg, i, args->count) {
-        ((uint32_t *)args->more)[i] = epoch + (uint32_t)i;
-    }
-    iris_plan_publish(wg, dev, plan, batch, epoch, wg.num_wgs);
-    if (wg.id == wg.num_wgs - 1) {
-        iris_bool_t came = iris_plan_wait(wg, dev, plan, batch, epoch);
-        iris_bool_t done = iris_plan_wait_reusable(wg, dev, plan, batch, epoch);
-
-        if (iris_wg_leader(wg)) {
-            found[0] = came;
-            found[1] = done;
-            found[2] = iris_plan_arrived(dev, plan, batch + 2, epoch);
-        }
-    }
-}
-
 /* clang-format off */
 /* args->count rows, args->value columns, args->from of k: a on the heap, b on the
  * rest of it, the result behind a on the peer's. */

@@ -361,21 +361,6 @@ def tiles():
         yield case
 
 
-def plans():
-    """A plan of two batches of two ranks (device/layout.h): ready, given up, and
-    across the largest epoch."""
-    first, words, mark = 32, 48, 1 << 32
-    for epoch, came, batch, grid in itertools.product(
-            (5, 0, (1 << 32) - 1), (0, 1, mark), (0, 1), (1, 3)):
-        head = [2, first, words] + [0] * 13
-        one = [0] * 3 + [1] + [0] * 12 + [epoch] + [0] * 15
-        one += [0, epoch + came if came != 1 else mark | (epoch + 1) % (1 << 32)]
-        one += [1] + [0] * (words - 35)
-        yield Case("plans", "emu_plan", count=300, grid=grid, value=epoch,
-                   **{"from": batch}).put(
-                       None, HEAP_AT, head + [0] * (first - 16) + one + one, 8)
-
-
 def zeroed(case):
     return case.put(None, HEAP_AT, [0] * 64, 8).put(None, MORE_AT, [0], 8)
 
@@ -507,7 +492,7 @@ class Ended(Case):
 
 
 def cases():
-    return [*accesses(), *atomics(), *waits(), *workgroups(), *plans(), *eights(), *tiles(), *two_ranks(),
+    return [*accesses(), *atomics(), *waits(), *workgroups(), *eights(), *tiles(), *two_ranks(),
             *(Ended(stop) for stop in (0, 1) for _ in range(RANKS)),
             *library_barrier(), *library_signal(), *library_signal_add(),
             *library_wait(), *library_forward()]

@@ -231,6 +231,22 @@ IRIS_KERNEL(api_flush, struct api_args)
     }
 }
 
+IRIS_KERNEL(api_plans, struct api_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    struct iris_dev_plan *plan = (struct iris_dev_plan *)args->heap;
+    uint32_t epoch = (uint32_t)args->bytes, batch = (uint32_t)args->peer;
+    uint64_t found = 0;
+
+    iris_plan_publish(wg, dev, plan, batch, epoch, 1);
+    iris_plan_publish(wg, dev, plan, batch, epoch, wg.num_wgs);
+    found += (uint64_t)iris_plan_wait(wg, dev, plan, batch, epoch);
+    found += (uint64_t)iris_plan_wait_reusable(wg, dev, plan, batch, epoch);
+    found += (uint64_t)iris_plan_arrived(dev, plan, batch, epoch);
+    found += (uint64_t)iris_plan_reusable(dev, plan, batch, epoch);
+    *(uint64_t *)iris_dev_as_remote(dev, args->heap, (int)batch) = found;
+}
+
 IRIS_KERNEL(api_tiles, struct api_args)
 {
     iris_dev_t dev = iris_dev_init(args->context);
@@ -421,7 +437,7 @@ static const struct iris_kernel *const api_kernels[] = {
     IRIS_TYPES(ROW, api_lanes)
     api_product_f16, api_product_bf16, api_product_f32, api_ordered_f16,
     api_ordered_bf16, api_ordered_f32, api_waves,
-    api_orders, api_signals, api_workgroup, api_flush, api_tiles, API_CCL_KERNELS API_LONG_KERNELS api_halves, iris_k_barrier,
+    api_orders, api_signals, api_workgroup, api_flush, api_plans, api_tiles, API_CCL_KERNELS API_LONG_KERNELS api_halves, iris_k_barrier,
 };
 #undef ROW
 /* clang-format on */
