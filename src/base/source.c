@@ -35,9 +35,12 @@ static const struct link_map *find_map(const void *address)
                                                                         : map;
 }
 
-/* The functions of IRIS_RUNS_PROGRAM, by the linker. */
-extern const char __start_iris_program[] __attribute__((visibility("hidden")));
-extern const char __stop_iris_program[] __attribute__((visibility("hidden")));
+/* The functions of IRIS_RUNS_PROGRAM, by the linker; NULL in a program with none,
+ * such as a test of one file. */
+extern const char __start_iris_program[]
+    __attribute__((visibility("hidden"), weak));
+extern const char __stop_iris_program[]
+    __attribute__((visibility("hidden"), weak));
 
 /* A program's function that ends with a call of the library jumps there: then
  * the stack has no frame of it between the library's. */
