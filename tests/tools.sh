@@ -132,7 +132,7 @@ completes "replay" "$build/iris" rep
 completes "info" "$build/iris" help in
 completes "--shrink" "$build/iris" replay --sh
 completes "merge" "$build/iris" trace m
-completes "summary resolve merge diff report" "$build/iris" trace ""
+completes "summary resolve merge diff report order" "$build/iris" trace ""
 completes "collective" "$build/iris" sim c
 cd "$tmp" || exit 1
 echo >trace.json

@@ -28,11 +28,14 @@ IRIS_KERNEL(iris_k_quiet, struct iris_quiet_args)
 IRIS_KERNEL(iris_k_update, struct iris_update_args)
 {
     if (iris_wg_leader(wg)) {
-        uint64_t old = iris_d_amo_any(
+        uint64_t old;
+
+        iris_d_fence(iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM));
+        old = iris_d_amo_any(
             iris_d_global((uintptr_t)args->at), args->value, args->expected,
             iris_d_amo_of((enum iris_op)args->op, (enum iris_d_kind)args->kind,
-                          0, IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM));
-
+                          0, IRIS_RELAXED, IRIS_SCOPE_SYSTEM));
+        iris_d_fence(iris_d_order(IRIS_ACQUIRE, IRIS_SCOPE_SYSTEM));
         iris_d_store(iris_d_global((uintptr_t)args->old), sizeof old, old,
                      iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM));
     }

@@ -271,6 +271,21 @@ static int locate_address(void *core, const void *address,
     return iris_i_heap_locate(&iris->heap, address, place_p);
 }
 
+static struct iris_waiter make_waiter(iris_t *iris)
+{
+    return (struct iris_waiter){
+        .log = &iris->log,
+        .timeout_ms = iris->settings->timeout_ms.number,
+        .warn_ms = iris->settings->warn_ms.number,
+        .interrupted = &iris->interrupted,
+        .heedless = &iris->heedless,
+        .fate = check_fate,
+        .describe = iris_i_recorder_describe_wait,
+        .note = iris_i_recorder_note_wait,
+        .arg = iris,
+    };
+}
+
 static iris_status_t open_backend(iris_t *iris,
                                   const struct iris_bootstrap *bootstrap)
 {
@@ -304,16 +319,7 @@ static iris_status_t open_backend(iris_t *iris,
     };
     iris_status_t status = iris_i_place(settings, bootstrap, &iris->placement);
 
-    iris->waiter =
-        (struct iris_waiter){.log = &iris->log,
-                             .timeout_ms = settings->timeout_ms.number,
-                             .warn_ms = settings->warn_ms.number,
-                             .interrupted = &iris->interrupted,
-                             .heedless = &iris->heedless,
-                             .fate = check_fate,
-                             .describe = iris_i_recorder_describe_wait,
-                             .note = iris_i_recorder_note_wait,
-                             .arg = iris};
+    iris->waiter = make_waiter(iris);
     if (status == IRIS_OK) {
         params.device = iris->placement.device;
         params.ranks_on_device = iris->placement.ranks_on_device;

@@ -277,7 +277,8 @@ void fuzz_case(struct fuzz *fuzz, const uint8_t *data, size_t size)
         fuzz_views,  fuzz_tensor_calls, fuzz_creation, fuzz_dlpack,
         fuzz_ops,    fuzz_ccl,          fuzz_launch,   fuzz_groups,
         fuzz_config, fuzz_trace,        fuzz_values,   fuzz_streams,
-        fuzz_views,  fuzz_tensor_calls, fuzz_ops,      fuzz_dlpack};
+        fuzz_views,  fuzz_tensor_calls, fuzz_ops,      fuzz_dlpack,
+        fuzz_plans};
 
     fuzz->input = (struct input){data, size};
     cases[fuzz_choose(fuzz, sizeof cases / sizeof cases[0])](fuzz);

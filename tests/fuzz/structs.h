@@ -50,13 +50,14 @@ int64_t fuzz_edge(struct fuzz *fuzz);
 void *fuzz_place(struct fuzz *fuzz, void *data);
 
 /* Cases of tensors (structs_tensor.c), operations and collectives
- * (structs_ops.c), and of all else (structs_calls.c). */
+ * (structs_ops.c, with plans), and of all else (structs_calls.c). */
 void fuzz_views(struct fuzz *fuzz);
 void fuzz_tensor_calls(struct fuzz *fuzz);
 void fuzz_creation(struct fuzz *fuzz);
 void fuzz_dlpack(struct fuzz *fuzz);
 void fuzz_ops(struct fuzz *fuzz);
 void fuzz_ccl(struct fuzz *fuzz);
+void fuzz_plans(struct fuzz *fuzz);
 void fuzz_launch(struct fuzz *fuzz);
 void fuzz_groups(struct fuzz *fuzz);
 void fuzz_config(struct fuzz *fuzz);

@@ -182,3 +182,59 @@ void fuzz_ccl(struct fuzz *fuzz)
                : status == IRIS_OK || status == IRIS_ERR_INVALID);
     fuzz_wait(fuzz);
 }
+
+/* ---- struct iris_plan_segment, iris_plan_options ---- */
+
+/* Returns whether one of both is wrong. */
+static int spoil_plan(struct fuzz *fuzz, struct iris_plan_segment *segment,
+                      struct iris_plan_options *options)
+{
+    switch (fuzz_choose(fuzz, 8)) {
+    case 0:
+        options->size = fuzz_choose(fuzz, 8);
+        return 1;
+    case 1:
+        options->first_epoch = (uint32_t)fuzz_edge(fuzz);
+        return 0;
+    case 2:
+        segment->from_rank = -1;
+        return 1;
+    case 3:
+        segment->to_rank = iris_num_ranks(fuzz->iris);
+        return 1;
+    case 4:
+        segment->bytes = fuzz_one_in(fuzz, 2) ? 0 : ((size_t)1 << 30) + 1;
+        return 1;
+    case 5:
+        segment->batch = fuzz_one_in(fuzz, 2) ? -1 : 32;
+        return 1;
+    case 6:
+        segment->dst = fuzz->host;
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+void fuzz_plans(struct fuzz *fuzz)
+{
+    struct iris_plan_segment segment = {.to_rank =
+                                            iris_num_ranks(fuzz->iris) - 1,
+                                        .src = fuzz->block,
+                                        .dst = fuzz->block + FUZZ_BYTES / 2,
+                                        .bytes = 64};
+    struct iris_plan_options options;
+    iris_plan_t *plan;
+    iris_status_t status;
+    int bad;
+
+    iris_plan_options_init(&options);
+    bad = spoil_plan(fuzz, &segment, &options);
+    status = iris_plan_create(fuzz->iris, &segment, 1, &options, &plan);
+    EXPECT("iris_plan_create", status,
+           status == (bad ? IRIS_ERR_INVALID : IRIS_OK));
+    if (status == IRIS_OK) {
+        status = iris_plan_destroy(fuzz->iris, plan);
+        EXPECT("iris_plan_destroy", status, status == IRIS_OK);
+    }
+}

@@ -6,12 +6,15 @@
  */
 #include "config.h"
 
-#include "context/context.h"
-#include "control/records.h"
-#include "heap/heap.h"
 #include "support/harness.h"
 
 #include <iris/device.h>
+
+#if IRIS_ON_CPU /* C that is no C++ */
+#include "context/context.h"
+#include "control/records.h"
+#include "heap/heap.h"
+#endif
 
 #include <stdio.h>
 #include <stdlib.h>
