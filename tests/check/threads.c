@@ -563,6 +563,70 @@ SECOND(remote)
     }
 }
 
+/* ---- Limits: the correct twins are bugs, too, which the check does not find ---- */
+
+/* Of rank 0 alone: locks of all ranks share a table. */
+static pthread_mutex_t many_locks[8193];
+FIRST(limit_of_locks)
+{
+    int count = b->wrong ? 8000 : 8193;
+
+    if (iris_rank(b->iris) == 0) {
+        for (int i = 0; i < count; i++) {
+            pthread_mutex_init(&many_locks[i], NULL);
+            pthread_mutex_lock(&many_locks[i]);
+            pthread_mutex_unlock(&many_locks[i]);
+        }
+        meet(b);
+        b->x[0]++; /* bug limit_of_locks */
+    }
+}
+SECOND(limit_of_locks)
+{
+    if (iris_rank(b->iris) == 0) {
+        meet(b);
+        b->x[0]++; /* bug limit_of_locks */
+    }
+}
+
+static void *stay(void *arg)
+{
+    struct box *b = arg;
+
+    sem_post(&b->sem);
+    sem_wait(&b->done);
+    return NULL;
+}
+
+/* With the second, 512 or 513 threads besides the rank's own. */
+FIRST(limit_of_threads)
+{
+    int count = iris_rank(b->iris) != 0 ? 0 : b->wrong ? 511 : 512;
+    pthread_t threads[512];
+
+    for (int i = 0; i < count; i++) {
+        if (pthread_create(&threads[i], NULL, stay, b) != 0) {
+            abort();
+        }
+        sem_wait(&b->sem);
+    }
+    meet(b);
+    b->x[0] += count; /* bug limit_of_threads */
+    for (int i = 0; i < count; i++) {
+        sem_post(&b->done);
+    }
+    for (int i = 0; i < count; i++) {
+        pthread_join(threads[i], NULL);
+    }
+}
+SECOND(limit_of_threads)
+{
+    meet(b);
+    if (iris_rank(b->iris) == 0) {
+        b->x[0]++; /* bug limit_of_threads */
+    }
+}
+
 /* ---- OpenMP: run by one thread of a rank ---- */
 
 #define OMP(name) static void first_##name(struct box *b)
@@ -790,7 +854,7 @@ OMP(clean_omp_loops)
     X(spin_lock) X(mtx) X(relaxed_flag) X(relaxed_poll) X(no_fence)        \
     X(flag_ahead) X(counter) X(clean_futex) X(clean_volatile)              \
     X(clean_pipe) X(clean_once) X(static_array) X(stack_array)             \
-    X(put_source) X(remote)
+    X(put_source) X(remote) X(limit_of_locks) X(limit_of_threads)
 /* clang-format on */
 /* clang-format off */
 #define ONE_THREAD(X)                                                      \
