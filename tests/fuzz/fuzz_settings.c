@@ -106,8 +106,8 @@ static void check_row(const struct iris_settings *all, size_t row,
 
     REQUIRE(memchr(setting->text, '\0', sizeof setting->text) != NULL);
     /* A default is good, though others of its kind may not have that value. */
-    REQUIRE(setting->origin == IRIS_ORIGIN_DEFAULT ||
-            in_range(kind, setting->number));
+    REQUIRE(in_range(kind, setting->number) ||
+            setting->number == number_in(rows[row].value, kind == BYTES));
     if (text == NULL || !accepted) {
         return;
     }
