@@ -40,6 +40,14 @@ IRIS_DEVICE uint64_t *iris_d_plan_batch(const struct iris_dev_plan *plan,
     return (uint64_t *)iris_d_global((uintptr_t)plan + at * sizeof at);
 }
 
+/* How many ranks copy to this one in a batch with these words. Constant: clang 22
+ * for gfx1250 ends with an error if it is a load of each turn of a loop. */
+IRIS_DEVICE uint64_t iris_d_plan_senders(const uint64_t *words)
+{
+    return (uint64_t)iris_d_load_constant(
+        (const int64_t *)&words[IRIS_PLAN_SENDERS]);
+}
+
 /* Counts one of `parts` workgroups. Returns 1 to the last one, which sees
  * everything that the others have released. */
 IRIS_DEVICE iris_bool_t iris_d_plan_is_last(iris_dev_t dev, uint64_t *count,
@@ -89,8 +97,9 @@ IRIS_DEVICE_LARGE iris_bool_t iris_plan_arrived(iris_dev_t dev,
 {
     const uint64_t *words = iris_d_plan_batch(plan, batch);
     iris_bool_t all = iris_d_plan_has(plan, batch);
+    uint64_t senders = all ? iris_d_plan_senders(words) : 0;
 
-    for (uint64_t i = 0; all && i < words[IRIS_PLAN_SENDERS]; i++) {
+    for (uint64_t i = 0; all && i < senders; i++) {
         uint64_t rank = words[IRIS_PLAN_ARRIVALS + (uint32_t)dev.num_ranks + i];
 
         all = iris_i_plan_reached(
@@ -111,7 +120,9 @@ IRIS_DEVICE_LARGE iris_bool_t iris_plan_wait(iris_wg_t wg, iris_dev_t dev,
     const uint64_t *words = iris_d_plan_batch(plan, batch);
 
     if (iris_wg_leader(wg) && iris_d_plan_has(plan, batch)) {
-        for (uint64_t i = 0; i < words[IRIS_PLAN_SENDERS]; i++) {
+        uint64_t senders = iris_d_plan_senders(words);
+
+        for (uint64_t i = 0; i < senders; i++) {
             uint64_t rank =
                 words[IRIS_PLAN_ARRIVALS + (uint32_t)dev.num_ranks + i];
 

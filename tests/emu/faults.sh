@@ -60,9 +60,6 @@ fault "a copy that gets where it puts" kernels/signal.h 's/if \(args->gets\)/if 
 fault "a copy whose rows are the other side's" kernels/signal.h 's/wg.id \* args->symmetric_step/wg.id * args->other_step/'
 fault "a copy of the first row only" kernels/signal.h 's/\(int64_t\)wg.id \* args->other_step/(int64_t)0 * args->other_step/'
 
-
-
-
 area="batches of packets" group=batch
 fault "a batch of half as many units" kernels/ccl_batch.h '/void iris_d_ccl_send_batch\(/,/^}/ s/j < IRIS_CCL_WG_BATCH/j < IRIS_CCL_WG_BATCH \/ 2/'
 fault "a batch that sends its first unit again" kernels/ccl_batch.h 's/from\[u\] : 0;/from[g] : 0;/'
