@@ -6,6 +6,7 @@
  */
 #include "config.h"
 
+#define IRIS_FAR 1 /* in GPU code, too */
 #include <iris/device.h>
 
 #include "bench.h"

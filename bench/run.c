@@ -270,7 +270,9 @@ iris_status_t bench_run_op(struct bench *b, const struct bench_group *group,
     if (status == IRIS_OK) {
         status = run_points(b, group, op, row_fn);
     }
-    if (group->close != NULL) {
+    /* The calls of close() are collective, and peers of a rank that failed are
+     * elsewhere: they would hide its message. */
+    if (status == IRIS_OK && group->close != NULL) {
         group->close(b);
     }
     b->state = NULL;

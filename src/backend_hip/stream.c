@@ -43,7 +43,12 @@ static bool is_done(void *arg)
     hipError_t error = iris_i_hip_poll(work->stream, &work->target);
 
     if (error != hipSuccess && error != hipErrorNotReady) {
-        (void)iris_i_hip_fail(hip, error, "work failed");
+        (void)iris_i_hip_fail(hip, error, "work failed%s",
+                              hip->params.far != NULL &&
+                                      hip->params.far->ring != NULL
+                                  ? " (kernels compiled without -DIRIS_FAR=1 "
+                                    "cannot reach ranks of other nodes)"
+                                  : "");
         iris_i_hip_raise(hip, IRIS_ERR_DEVICE);
     }
     return error != hipErrorNotReady;

@@ -9,6 +9,7 @@
 #include "support/procs.h"
 #include "support/wait_kernel.h"
 
+#if IRIS_ON_CPU
 #include "context/context.h"
 #include "control/control.h"
 #include "control/records.h"
@@ -593,3 +594,4 @@ static TEST(what_cannot_shrink_says_so)
 }
 
 TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, unit);
+#endif
