@@ -8,6 +8,7 @@ Torch's own tensors are not on a symmetric heap, so the library sends their data
 in packets. Each process group has a separate heap for these.
 """
 
+import functools
 import math
 import threading
 import time
@@ -163,6 +164,29 @@ def _base() -> Any:
         return _ProcessGroup
     _look_through()
     return kind
+
+
+def _shut_down(destroy: Any) -> Any:
+    """destroy_process_group(), which does not shut groups in Python down in the
+    oldest versions."""
+
+    @functools.wraps(destroy)
+    def call(group: Any = None) -> None:
+        is_all = group is None or group == dist.GroupMember.WORLD
+        groups = list(dist.distributed_c10d._world.pg_map) if is_all else [group]
+        destroy(group)
+        for one in groups:
+            if isinstance(one, IrisProcessGroup):
+                one.shutdown()
+
+    return call
+
+
+if _base() is _ProcessGroup:
+    dist.distributed_c10d.destroy_process_group = _shut_down(
+        dist.destroy_process_group
+    )
+    dist.destroy_process_group = dist.distributed_c10d.destroy_process_group
 
 
 class _Timed:

@@ -79,6 +79,20 @@ def zeros(shape, like):
     return support.library().zeros(shape, dtype=like.dtype)
 
 
+class Foreign:
+    """An array of another library, on a GPU that the job has not."""
+
+    __cuda_array_interface__ = {
+        "shape": (2,), "typestr": "<f4", "data": (4096, False), "version": 3
+    }
+
+    def __dlpack_device__(self):
+        return 2, 7
+
+    def __dlpack__(self, **options):
+        raise AssertionError("asked for its memory")
+
+
 class Representations(support.TestCase):
     def each(self, names=None):
         """A subtest for each kind: an array, and its elements in a plain one."""
@@ -219,6 +233,7 @@ class Representations(support.TestCase):
                 torch.zeros(2, dtype=torch.complex32),
                 torch.nested.nested_tensor([eye[0], eye[0, :1]]),
                 [1.0],
+                Foreign(),
             ]
         else:
             numpy = support.library()
@@ -230,6 +245,7 @@ class Representations(support.TestCase):
                 numpy.zeros(2, dtype=[("a", "f4")]),
                 numpy.zeros(2, "longdouble"),
                 [1.0],
+                Foreign(),
             ]
         value = self.ctx.zeros(2)
         for array in arrays:

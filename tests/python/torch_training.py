@@ -2,10 +2,13 @@
 """Small trainings of each kind that torch distributes, by torchrun: their
 losses with this backend are those with gloo, or with NCCL where ranks have GPUs.
 
-A version of torch that lacks a kind leaves it out, and says so."""
+A version of torch that lacks a kind leaves it out, and says so. With --times the
+program prints how long a step of a larger model takes with each backend."""
 
 import os
+import sys
 import tempfile
+import time
 
 import torch
 import torch.distributed as dist
@@ -14,6 +17,9 @@ from torch import nn
 import iris_c.torch_backend
 
 STEPS = 4
+
+#: Of the model. With --times each gradient has some MB.
+WIDTH = 1024 if "--times" in sys.argv else 16
 
 #: Where the tensors are.
 DEVICE = "cpu" if os.environ.get("IRIS_BACKEND") == "sim" else "cuda"
@@ -36,11 +42,11 @@ class Block(nn.Module):
 
 
 class Model(nn.Module):
-    def __init__(self):
+    def __init__(self, width=16):
         super().__init__()
-        self.into = nn.Embedding(32, 16)
-        self.blocks = nn.ModuleList(Block(16) for _ in range(2))
-        self.out = nn.Linear(16, 32)
+        self.into = nn.Embedding(32, width)
+        self.blocks = nn.ModuleList(Block(width) for _ in range(2))
+        self.out = nn.Linear(width, 32)
 
     def forward(self, tokens):
         x = self.into(tokens)
@@ -51,7 +57,7 @@ class Model(nn.Module):
 
 def made():
     torch.manual_seed(1)
-    return Model()
+    return Model(WIDTH)
 
 
 def trained(model, rank, parts=None, steps=STEPS):
@@ -77,9 +83,9 @@ def mesh_of(group):
     return DeviceMesh.from_group(group, DEVICE)
 
 
-def ddp(group):
+def ddp(group, steps=STEPS):
     model = nn.parallel.DistributedDataParallel(made(), process_group=group)
-    return trained(model, dist.get_rank())
+    return trained(model, dist.get_rank(), steps=steps)
 
 
 def ddp_comm_hook(group):
@@ -91,14 +97,14 @@ def ddp_comm_hook(group):
     return trained(model, dist.get_rank())
 
 
-def fsdp2(group):
+def fsdp2(group, steps=20):
     from torch.distributed.fsdp import fully_shard
 
     model, mesh = made(), mesh_of(group)
     for block in model.blocks:
         fully_shard(block, mesh=mesh)
     fully_shard(model, mesh=mesh)
-    return trained(model, dist.get_rank(), steps=20)
+    return trained(model, dist.get_rank(), steps=steps)
 
 
 def tensor_parallel(group):
@@ -188,6 +194,31 @@ KINDS = (
 )
 
 
+def milliseconds(kind, group):
+    """What each of ten steps takes: twelve steps, less two."""
+
+    def taken(steps):
+        dist.barrier()
+        begin = time.perf_counter()
+        kind(group, steps)
+        dist.barrier()
+        if DEVICE == "cuda":
+            torch.cuda.synchronize()
+        return time.perf_counter() - begin
+
+    taken(2)
+    return 100 * (taken(12) - taken(2))
+
+
+def run_times(reference):
+    for kind in ddp, fsdp2:
+        times = [milliseconds(kind, reference),
+                 milliseconds(kind, dist.group.WORLD)]
+        if dist.get_rank() == 0:
+            print(f"{kind.__name__}: {times[1]:.2f} ms a step,"
+                  f" {dist.get_backend(reference)} {times[0]:.2f} ms", flush=True)
+
+
 def run():
     rank = int(os.environ["RANK"])
     if DEVICE == "cuda":
@@ -195,7 +226,9 @@ def run():
         torch.set_default_device(f"cuda:{rank}")
     dist.init_process_group("iris")
     reference = dist.new_group(backend="gloo" if DEVICE == "cpu" else "nccl")
-    for kind in KINDS:
+    if "--times" in sys.argv:
+        run_times(reference)
+    for kind in [] if "--times" in sys.argv else KINDS:
         try:
             expected = kind(reference)
         except (ImportError, AttributeError) as error:
