@@ -388,6 +388,27 @@ static int launch_body(iris_t *iris, void *arg)
     return 0;
 }
 
+/* As where the program lets HIP move streams. */
+static TEST(kernels_that_wait_need_streams_that_keep_their_queues)
+{
+    struct harness_capture capture;
+
+    share_one_gpu();
+    setenv("FAKEHIP_QUIRKS", "kernel-behind-kernel", 1);
+    harness_run(3, launch_body, NULL);
+    setenv("DEBUG_HIP_DYNAMIC_QUEUES", "1", 1);
+    setenv("IRIS_DEVICE_TIMEOUT_MS", "1000", 1);
+    harness_capture(&capture);
+    assert_int_not_equal(iris_spawn(NULL, 3, launch_body, NULL), IRIS_OK);
+    assert_non_null(strstr(harness_captured(&capture), "has not come to it"));
+    free(capture.text);
+    unsetenv("IRIS_DEVICE_TIMEOUT_MS");
+    setenv("DEBUG_HIP_DYNAMIC_QUEUES", "0", 1);
+    setenv("GPU_MAX_HW_QUEUES", "24", 1);
+    harness_run(3, launch_body, NULL);
+    unsetenv("FAKEHIP_QUIRKS");
+}
+
 static TEST(a_copy_that_waits_for_a_kernel_is_warned_of_once)
 {
     static const char *const quirks[] = {"", "copy-behind-kernel:1",

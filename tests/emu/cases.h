@@ -328,38 +328,58 @@ IRIS_KERNEL(emu_rounds, struct emu_args)
     }
 }
 
-/* Rank 0 waits for one of eight signals, for another one, and for all of eight.
- * Rank 1 sends a word of data ahead of each. */
+/* Rank 1 sends eight signals, a word of data ahead of each: `last` so late that a
+ * rank that does not wait for it goes on without its data. */
+IRIS_DEVICE void emu_send_set(iris_dev_t dev, const struct emu_args *args,
+                              uint64_t *data, uint64_t *set, int last)
+{
+    for (int i = 0; i <= 8; i++) {
+        int k = i == 8 ? last : i;
+
+        for (int pauses = 0; i == 8 && pauses < 50; pauses++) {
+            iris_d_pause();
+        }
+        if (i == 8 || i != last) {
+            iris_store_u64(dev, &data[k], (uint64_t)k + 100, args->peer);
+            iris_signal_set(dev, &set[k], args->value, args->peer);
+        }
+    }
+}
+
+/* Rank 0 waits for all of eight signals, the first of which comes last, for all of
+ * which the last one does, for one of eight, and for another one. */
 IRIS_KERNEL(emu_sets, struct emu_args)
 {
     iris_dev_t dev = iris_dev_init(args->context);
     uint64_t *data = (uint64_t *)args->heap, *set = (uint64_t *)args->more;
     uint64_t *q = (uint64_t *)args->local, value = args->value;
-    size_t *indices = (size_t *)q + 16;
+    size_t *indices = (size_t *)q + 24;
 
     if (!iris_wg_leader(wg)) {
         return;
     }
-    if (dev.rank == 0) {
-        q[0] = iris_wait_until_any(dev, set, 8, NULL, IRIS_CMP_EQ, value);
-        q[1] = data[q[0] < 8 ? q[0] : 0];
-        q[2] = iris_wait_until_some(dev, set + 8, 8, NULL, IRIS_CMP_EQ, value,
-                                    indices);
-        q[3] = data[q[2] == 1 && indices[0] < 8 ? indices[0] : 0];
-        iris_wait_until_all(dev, set + 16, 8, NULL, IRIS_CMP_EQ, value);
-        for (int i = 0; i < 8; i++) {
-            q[4 + i] = data[8 + i];
+    for (int k = 0; k < 2; k++) {
+        if (dev.rank == 1) {
+            emu_send_set(dev, args, data + 8 * k, set + 8 * k, 7 * k);
+            continue;
         }
+        iris_wait_until_all(dev, set + 8 * k, 8, NULL, IRIS_CMP_EQ, value);
+        for (int i = 8 * k; i < 8 * k + 8; i++) {
+            q[i] = data[i];
+        }
+    }
+    if (dev.rank == 0) {
+        q[16] = iris_wait_until_any(dev, set + 16, 8, NULL, IRIS_CMP_EQ, value);
+        q[17] = data[q[16] < 8 ? 16 + q[16] : 0];
+        q[18] = iris_wait_until_some(dev, set + 24, 8, NULL, IRIS_CMP_EQ, value,
+                                     indices);
+        q[19] = data[q[18] == 1 && indices[0] < 8 ? 24 + indices[0] : 0];
         return;
     }
-    iris_store_u64(dev, &data[5], 55, args->peer);
-    iris_signal_set(dev, &set[5], value, args->peer);
-    iris_store_u64(dev, &data[2], 22, args->peer);
-    iris_signal_set(dev, &set[8 + 2], value, args->peer);
-    for (int i = 7; i >= 0; i--) {
-        iris_store_u64(dev, &data[8 + i], (uint64_t)i + 100, args->peer);
-        iris_signal_set(dev, &set[16 + i], value, args->peer);
-    }
+    iris_store_u64(dev, &data[16 + 5], 55, args->peer);
+    iris_signal_set(dev, &set[16 + 5], value, args->peer);
+    iris_store_u64(dev, &data[24 + 2], 22, args->peer);
+    iris_signal_set(dev, &set[24 + 2], value, args->peer);
 }
 
 /* Two ranks at once on the same elements: none of the updates may be lost. */

@@ -375,7 +375,7 @@ def two_ranks():
         yield zeroed(Case("two ranks: device barrier", "emu_rounds", both=True,
                           block=block, members=33, value=5))
     yield Case("two ranks: several signals", "emu_sets", both=True,
-               value=5).put(None, MORE_AT, [0] * 24, 8)
+               value=5).put(None, MORE_AT, [0] * 32, 8)
     yield zeroed(Case("two ranks: on the same elements", "emu_contest",
                       both=True, value=4))
 

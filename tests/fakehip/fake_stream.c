@@ -221,6 +221,14 @@ static bool is_overtaken(const struct fake_op *fill, const struct fake_op *op)
            op->kind == FAKE_COPY && fake_quirk("copy-before-fill");
 }
 
+/* Whether streams may come to any queue, as HIP's default is. */
+static bool moves_streams(void)
+{
+    const char *dynamic = getenv("DEBUG_HIP_DYNAMIC_QUEUES");
+
+    return dynamic == NULL || strcmp(dynamic, "0") != 0;
+}
+
 static hipError_t push(hipStream_t stream, struct fake_op *op)
 {
     static uint64_t pushed;
@@ -243,9 +251,9 @@ static hipError_t push(hipStream_t stream, struct fake_op *op)
     op->number = ++pushed;
     op->queued = (op->kind == FAKE_COPY || op->kind == FAKE_COPY_ROWS) &&
                  is_behind(stream, pushed) && fake_quirk("copy-behind-kernel");
-    op->queued |= op->kind == FAKE_LAUNCH && stream->shares_queue &&
-                  is_behind(stream, pushed) &&
-                  fake_quirk("kernel-behind-kernel");
+    op->queued |=
+        op->kind == FAKE_LAUNCH && (stream->shares_queue || moves_streams()) &&
+        is_behind(stream, pushed) && fake_quirk("kernel-behind-kernel");
     stream->submitted++;
     stream->held += !op->takes_no_room;
     pthread_cond_broadcast(&stream->work);
@@ -305,10 +313,12 @@ static bool shares_queue(int device)
     return others >= fake_setting("GPU_MAX_HW_QUEUES", 4);
 }
 
-/* Queues enough, unless a test says otherwise. */
+/* Queues enough, unless a test says otherwise, or runs with quirks. */
 __attribute__((constructor)) static void set_queues(void)
 {
-    (void)setenv("GPU_MAX_HW_QUEUES", "1000", 0);
+    if (getenv("FAKEHIP_QUIRKS") == NULL) {
+        (void)setenv("GPU_MAX_HW_QUEUES", "1000", 0);
+    }
 }
 
 static hipStream_t make(int device)

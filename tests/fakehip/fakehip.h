@@ -42,8 +42,9 @@
  *     copy-before-fill  a copy overtakes the fill that came before it
  *     shared-queues  streams beyond GPU_MAX_HW_QUEUES corrupt their queue: calls
  *                    that enqueue there fail
- *     kernel-behind-kernel  kernels of streams beyond GPU_MAX_HW_QUEUES wait for
- *                    kernels that came before to other streams of the GPU
+ *     kernel-behind-kernel  kernels of streams beyond GPU_MAX_HW_QUEUES, and of all
+ *                    streams without DEBUG_HIP_DYNAMIC_QUEUES=0, wait for kernels
+ *                    that came before to other streams of the GPU
  *     copy-behind-kernel  a copy waits for kernels that came before to other
  *                    streams of the GPU
  *
