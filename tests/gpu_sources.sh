@@ -71,7 +71,7 @@ failed=0
 } | grep -vE '/(backend_hip|support)/|/check/[^t][a-z]*\.c' | sort -u >"$dir/sources"
 # The library's own are in headers of device/.
 printf '%s\n' "$srcdir"/src/*/*kernels.c >>"$dir/sources"
-awk -v all="${IRIS_TEST_MATRIX-}" 'all == "all" || !/\/tests\// || ++n % 3 == 0' "$dir/sources" |
+awk -v all="${IRIS_TEST_MATRIX-}" 'all == "all" || !/\/tests\// || ++n % 6 == 0' "$dir/sources" |
     sources >"$dir/out" || failed=1
 cat "$dir/out"
 

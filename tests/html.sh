@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# inputs: sources
+# inputs: sources prose
 #
 # The manual as HTML: Sphinx finds no faults, every page and call is there and in the
 # search index, and every link leads to a file.

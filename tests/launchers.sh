@@ -7,12 +7,12 @@
 # control plane over sockets. (`make check` runs them with rank threads.)
 set -u
 : "${TEST_WRAPPER=}" "${MPIRUN=}"
-# Once ranks have found each other it is all one who made them: a sample has
-# every number of ranks by environment, the matrix tests by the other two as
-# well, and test_sync by mpirun with every number. IRIS_TEST_MATRIX=all has all.
-matrix_env_counts="1 2 4 8" matrix_mpi_counts=4 env_counts=4 mpi_counts="" limit=300 all=0
+# Once ranks have found each other it is all one who made them. In the short run each
+# test has processes once: matrix tests as child processes, rank tests by environment.
+# A sample has the other ways, too. IRIS_TEST_MATRIX=all has all.
+matrix_env_counts="" env_counts=4 mpi_counts="" limit=300 all=0
 if [ "${IRIS_TEST_LONG-}" = 1 ] || [ "${IRIS_TEST_MATRIX-}" = all ]; then
-    matrix_mpi_counts="1 2 4 8" env_counts="1 2 4 8" mpi_counts="1 2 4 8"
+    matrix_env_counts="1 2 4 8" env_counts="1 2 4 8" mpi_counts="1 2 4 8"
     limit=3600 all=1
 fi
 . "$(dirname "$0")/support/script.sh"
@@ -51,9 +51,12 @@ run() { # CHILDREN ENV-COUNTS MPI-COUNTS TEST...
         env_counts=$all_env_counts mpi_counts=$all_mpi_counts
         case $test in
         */test_mismatch) env_counts=3 mpi_counts=3 ;; # all it has
-        */test_stray) mpi_counts=4 ;;
-        */test_sync) mpi_counts="1 2 4 8" ;;
+        */test_stray) mpi_counts=${mpi_counts:-4} ;;
+        */test_sync) env_counts="1 2 4 8" mpi_counts="1 2 4 8" ;;
         */test_heap) env_counts="$env_counts 3" ;;
+        */test_collectives | */test_amo | */test_trace)
+            env_counts=${env_counts:-4} mpi_counts=${mpi_counts:-4}
+            ;;
         esac
         [ $children = 0 ] || one "$test, child processes" \
             env IRIS_SPAWN=processes $TEST_WRAPPER ./${test%/*}/run ${test##*/}
@@ -88,7 +91,7 @@ run_nodes() { # TEST...
 rank_tests=$(tests_of rank) matrix_tests=$(tests_of matrix)
 [ -n "$rank_tests$matrix_tests" ] || exit 77
 # shellcheck disable=SC2086
-run 1 "$matrix_env_counts" "$matrix_mpi_counts" $matrix_tests
+run 1 "$matrix_env_counts" "$mpi_counts" $matrix_tests
 # shellcheck disable=SC2086
 run $all "$env_counts" "$mpi_counts" $rank_tests
 if [ $all = 1 ]; then

@@ -64,6 +64,7 @@ compile "$tmp/context.h" >/dev/null && { echo "a wrong sample compiled" && faile
 export IRIS_MODULE_DIR=$PWD/.libs IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu IRIS_HEAP_BASES_FILES=0
 unset IRIS_RANK IRIS_NUM_RANKS
 flags="-Iinclude -I$root/include -L.libs -liris -Wl,-rpath,$PWD/.libs"
+[ -n "${IRIS_TEST_LONG-}" ] || flags+=" -O0 -g0"
 for program in "$root"/examples/calls/*.c; do
     # shellcheck disable=SC2086 # lists of flags
     ${CC:-cc} ${CFLAGS-} -std=gnu11 -Wall -Wextra -Werror -o "$tmp/program" "$program" $flags &&

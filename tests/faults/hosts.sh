@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# inputs: cpu
+# inputs: cpu waits
 #
 # test_faults with ranks on 2 and 3 hosts, which are network namespaces: a rank is
 # killed or stopped, or its host's link ends, before its calls on sockets. Needs

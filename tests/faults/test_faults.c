@@ -766,4 +766,4 @@ static TEST(all_ways_to_start_survive_a_timer)
 
 #endif
 
-TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, unit, slow);
+TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, unit, slow, waits);

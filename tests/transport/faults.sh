@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# inputs: cpu
+# inputs: cpu waits
 #
 # Links between nodes that are cut, split and delayed at random bytes
 # (fault_shim.c), and processes that are stopped: every value of fault_job.c is

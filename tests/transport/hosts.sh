@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# inputs: cpu
+# inputs: cpu waits
 #
 # Jobs of several hosts, which are network namespaces of this one: ranks that
 # meet by IRIS_ROOT and by mpirun, a rank that dies, a link that is cut. Needs
