@@ -78,9 +78,7 @@ IRIS_DEVICE uint64_t iris_signal_fetch(iris_dev_t dev, const uint64_t *signal)
     }
 IRIS_TYPES(IRIS_D_ROW, )
 #undef IRIS_D_ROW
-/* clang-format on */
 
-/* clang-format off */
 /** iris_wait_until: waits until this rank's own word at `ptr`, which is not
  *  translated, compares with `value` as `cmp` says, and returns the word.
  *  iris_test: polls once, and returns 1 if the word compares so. Both acquire at

@@ -59,8 +59,6 @@ IRIS_DEVICE void iris_d_ccl_moves(iris_wg_t wg,
     if (IRIS_UNLIKELY(args->staging.staged)) {
         in = iris_d_ccl_move_first(wg, ccl, args);
     }
-#endif
-#if IRIS_ON_CPU
     (void)table;
     tables = iris_d_ccl_meet(wg, &ccl, in, args->out);
     if (iris_d_ccl_num_staged(&ccl, tables.in) != 0) {

@@ -390,9 +390,7 @@ IRIS_DEVICE size_t iris_d_uniform_rows(const struct iris_random_args *args,
 IRIS_D_FAST(f32, float, 4)
 IRIS_D_FAST(f64, double, 2)
 #undef IRIS_D_FAST
-/* clang-format on */
 
-/* clang-format off */
 /* Defines the kernel iris_k_uniform_f32 and so on. Numbers that are not
  * contiguous, and incomplete blocks, go element by element. */
 #define IRIS_D_RANDOM_KERNEL(name, type, per_block, dense)                     \
