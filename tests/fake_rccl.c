@@ -4,6 +4,7 @@
  * are threads: f32 sums of host memory, done when a call is made.
  * FAKE_RCCL_WRONG=1 makes every result wrong.
  */
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,6 +104,20 @@ int ncclCommInitRank(struct comm **comm_p, int num_ranks, struct unique_id id,
     *comm = (struct comm){rank, num_ranks};
     *comm_p = comm;
     return 0;
+}
+
+/* What tells that HIP has begun stays open (src/backend_hip/quirks.c). */
+int ncclCommInitAll(struct comm **comms, int count, const int *devices);
+int ncclCommInitAll(struct comm **comms, int count, const int *devices)
+{
+    struct unique_id id;
+    int ret = devices == NULL && open("/dev/full", O_RDWR) >= 0 ? 0 : INVALID;
+
+    (void)ncclGetUniqueId(&id);
+    for (int i = 0; i < count && ret == 0; i++) {
+        ret = ncclCommInitRank(&comms[i], count, id, i);
+    }
+    return ret;
 }
 
 int ncclCommDestroy(struct comm *comm);

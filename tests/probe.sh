@@ -49,7 +49,8 @@ has '^0 +ok *$'
 has '^all-threads-fine +0-1  1: [0-9.]+ .* stream: [0-9.]+$'
 has '^all is well$'
 lacks $'\033'
-json "len(r) == 12 and d['gpus'] == 2 and d['info']['version'] and
+has '^all-threads-rccl +not available '
+json "len(r) == 13 and d['gpus'] == 2 and d['info']['version'] and
     [s['verdict'] for s in r['all-processes-fine']] == ['ok'] * 9 and
     {s['check'] for s in r['all-processes-fine']} == set(
         'context flag data atomics copy streams library tiles bandwidth'.split()) and
@@ -120,6 +121,22 @@ has '^all-threads-fine( +ok){5} +wrong '
 has ': kernels of 2 other streams do not pass one of stream [0-2] .*; try GPU_MAX_HW_QUEUES=24'
 FAKEHIP_QUIRKS=kernel-behind-kernel GPU_MAX_HW_QUEUES=24 probe 0 --only all-threads-fine
 has "^all-threads-fine$good"
+
+# After another library has begun: with HIP's own number of queues, and in those of
+# the program.
+mkdir "$tmp/lib"
+# shellcheck disable=SC2086 # The compiler may be a command with options.
+$CC -shared -fPIC -pthread -o "$tmp/lib/librccl.so.1" "$here/fake_rccl.c" || fail "no fake RCCL"
+LD_LIBRARY_PATH=$tmp/lib FAKEHIP_QUIRKS=none probe 0 --only all-threads-rccl
+has "^all-threads-rccl$good"
+has '^all-threads-rccl: note: .* HIP began before Iris, with 4 hardware queues'
+LD_LIBRARY_PATH=$tmp/lib FAKEHIP_QUIRKS=kernel-behind-kernel IRIS_DEVICE_TIMEOUT_MS=2000 \
+    probe 1 --only all-threads-rccl
+has ': kernels of 2 other streams do not pass one of stream '
+LD_LIBRARY_PATH=$tmp/lib FAKEHIP_QUIRKS=kernel-behind-kernel GPU_MAX_HW_QUEUES=24 \
+    DEBUG_HIP_DYNAMIC_QUEUES=0 probe 0 --only all-threads-rccl
+has "^all-threads-rccl$good"
+lacks 'HIP began'
 
 # Rates, by a program that does nothing but tell them.
 mkdir "$tmp/stub"

@@ -29,6 +29,12 @@ int tool_run(int argc, char **argv);
 int tool_check_once(const char *tool, const char *mode, int num_ranks,
                     char **program);
 
+/* For iris probe. Finds this program and its script, in PATH_MAX bytes each. Lets
+ * RCCL or NCCL, by its path, begin to use the first GPUs; NULL: nothing to do. Both
+ * return 0 after printing a message. */
+int tool_find_script(char *program, char *script);
+int tool_begin_peer(const char *path, int num_gpus);
+
 /* Parses a command line, with --help, --usage and --version besides `argp`'s own
  * options. Ends the program after these, and with TOOL_USAGE after a wrong
  * option. Options may stand behind other arguments, but argp->parser can take

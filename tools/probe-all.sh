@@ -3,7 +3,8 @@
 #
 # iris probe --all, which starts it: probes in each way of making ranks and heaps.
 # A run is a place (two ranks on one GPU, or a rank on each), threads or processes,
-# and a kind of memory. Each is a process of `iris probe --tabs` with the settings of
+# and a kind of memory; the last one comes after another library, of PyTorch if it is
+# here. Each is a process of `iris probe --tabs` with the settings of
 # the run and no others. One that does not end in time is killed, the step that it
 # was in is noted as hung, and another process goes on behind that step.
 #
@@ -35,6 +36,20 @@ list_runs() {
             done
         done
     done
+    echo all-threads-rccl
+}
+
+# The RCCL or NCCL that PyTorch brings, else the loader's. It is loaded with what it
+# needs, the GPU's runtime, which Iris then uses, too.
+find_rccl() {
+    local file
+    file=$(timeout 20 python3 -c 'import glob, importlib.util as find
+for folder in (find.find_spec("torch") or find.find_spec("nvidia")).submodule_search_locations:
+    for name in ("/lib/librccl.so*", "/../nvidia/nccl/lib/libnccl.so*", "/nccl/lib/libnccl.so*"):
+        for file in sorted(glob.glob(folder + name)):
+            print(file)' 2>/dev/null | head -n 1)
+    [ -z "$file" ] || { echo "$file" && return; }
+    if [ "$platform" = amd ]; then echo librccl.so.1; else echo libnccl.so.2; fi
 }
 
 # No settings of the caller's count, nor those of a launcher that it runs under,
@@ -90,6 +105,7 @@ settings_of() { # RUN
         options="--ranks 2 --rounds 10"
     fi
     case $memory in
+    rccl) options+=" --after $(find_rccl)" ;;
     vmem) export IRIS_ALLOCATOR=vmem ;;
     *) export IRIS_HIP_MEMORY=$memory ;;
     esac
@@ -100,6 +116,7 @@ lacks_memory() { # RUN ERRORS
     case $1 in
     *-uncached) grep -am 1 -E 'no heap of .*hipError(InvalidValue|NotSupported)' "$2" ;;
     *-vmem) grep -am 1 'no vmem' "$2" ;;
+    *-rccl) grep -am 1 'after: .*no such library' "$2" ;;
     *) return 1 ;;
     esac
 }

@@ -56,10 +56,11 @@ enum {
 
 struct probe_options {
     int num_ranks;
-    int64_t bytes;  /* size of a large copy */
-    int64_t rounds; /* rounds of flags and data */
-    int64_t from;   /* the first step; those before have been made */
-    bool tabs;      /* lines for programs */
+    int64_t bytes;     /* size of a large copy */
+    int64_t rounds;    /* rounds of flags and data */
+    int64_t from;      /* the first step; those before have been made */
+    const char *after; /* a library that begins before Iris; NULL: none */
+    bool tabs;         /* lines for programs */
     /* --all: then the arguments of the script that makes all runs. */
     bool is_all;
     const char *given[PROBE_GIVEN];
@@ -633,13 +634,13 @@ static iris_status_t use_streams(struct probe *probe,
         status =
             status ? status : iris_stream_synchronize(probe->iris, streams[k]);
     }
-    if (status == IRIS_ERR_TIMEOUT && k > 0) {
+    if (status == IRIS_ERR_TIMEOUT) {
         found_p->verdict = PROBE_WRONG;
         snprintf(
             found_p->text, sizeof found_p->text,
             "rank %d: kernels of %d other streams do not pass one of "
             "stream %d that waits for them: streams share a hardware queue",
-            probe->args.rank, STREAMS - 1, k - 1);
+            probe->args.rank, STREAMS - 1, k > 0 ? k - 1 : 0);
         return iris_clear_error(probe->iris);
     }
     return status;
@@ -1019,6 +1020,9 @@ static int run_probe(struct probe *probe)
     if (getenv("IRIS_LOG_LEVEL") == NULL) {
         config.log_level = "warning";
     }
+    if (!tool_begin_peer(probe->options.after, probe->options.num_ranks)) {
+        return TOOL_FAILED;
+    }
     status = iris_spawn(&config, probe->options.num_ranks, rank_main, probe);
     if (status == IRIS_OK) {
         if (probe->options.tabs) {
@@ -1032,7 +1036,7 @@ static int run_probe(struct probe *probe)
     return TOOL_FAILED;
 }
 
-enum { KEY_GIVEN = 256, KEY_ONLY = KEY_GIVEN + PROBE_GIVEN };
+enum { KEY_GIVEN = 256, KEY_ONLY = KEY_GIVEN + PROBE_GIVEN, KEY_AFTER };
 
 /* Options of --all. */
 static error_t parse_all(int key, char *arg, struct argp_state *state)
@@ -1094,6 +1098,9 @@ static error_t parse_probe(int key, char *arg, struct argp_state *state)
     case 'f':
         options->from = tool_number(state, "from", arg, 0, 1000000);
         return 0;
+    case KEY_AFTER:
+        options->after = arg;
+        return 0;
     case 't':
         options->tabs = true;
         return 0;
@@ -1102,25 +1109,15 @@ static error_t parse_probe(int key, char *arg, struct argp_state *state)
     }
 }
 
-/* Becomes the script: the one of a build beside the program, or the installed
- * one. */
 static int run_script(const struct probe_options *options)
 {
     char program[PATH_MAX], script[PATH_MAX + 32];
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     const char *arguments[3 + PROBE_GIVEN + PROBE_MOST_ONLY] = {script,
                                                                 program};
     size_t count = 2;
 
-    if (length < 0) {
-        perror("iris probe: /proc/self/exe");
+    if (!tool_find_script(program, script)) {
         return TOOL_FAILED;
-    }
-    program[length] = '\0';
-    snprintf(script, sizeof script, "%.*s/tools/probe-all",
-             (int)(strrchr(program, '/') - program), program);
-    if (access(script, X_OK) != 0) {
-        snprintf(script, sizeof script, "%s/probe-all", IRIS_DATA_DIR);
     }
     for (int i = 0; i < PROBE_GIVEN; i++) {
         arguments[count++] = options->given[i] == NULL ? "" : options->given[i];
@@ -1139,6 +1136,8 @@ static const struct argp_option probe_rows[] = {
      "Bytes of a large copy, at least 1 MiB (default: 64 MiB)", 0},
     {"rounds", 'r', "N", 0, "Rounds of flags and data (default: 100)", 0},
     {"from", 'f', "N", 0, "The first step (default: 0)", 0},
+    {"after", KEY_AFTER, "LIBRARY", 0,
+     "Let this RCCL or NCCL begin to use the ranks' GPUs before Iris", 0},
     {"tabs", 't', NULL, 0,
      "Separate the columns by tabs, and print before each step a line with "
      "\"begin\" and its number",
