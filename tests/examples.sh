@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# inputs: gpus
+# inputs: build gpus
 #
 # Runs every example with small buffers in each way of making ranks. The
 # examples verify their results. Also checks that each rank writes its heap

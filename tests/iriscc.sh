@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# inputs: gpus
+# inputs: build
 #
 # iriscc: compiles C that is not C++ for GPUs, too, and makes one object for
 # both. After an error it leaves no files and prints the place.

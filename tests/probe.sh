@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# inputs: gpus
+# inputs: gpus waits
 #
 # scripts/gpu-test probe over the fake HIP runtime with two GPUs: it runs to its
 # end, and finds each planted fault, in the direction of the fault only.

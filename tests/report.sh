@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# inputs: gpus
+# inputs: gpus waits
 #
 # scripts/gpu-test report over the fake HIP runtime. The unpacked archive has
 # the stacks and another run of programs that hung, and planted names are

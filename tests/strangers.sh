@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# inputs: gpus
+# inputs: cpu
 #
 # Strangers on the network of a job of 3 hosts, which are network namespaces:
 # 50 half-open, 50 silent, 50 incomplete and 50 rubbish connections at each port

@@ -7,6 +7,36 @@
 
 #include "check/bug.h"
 
+/* Rank 0 produces, and after a fence sets the flag by the call to change. */
+#define RELEASE_FENCE_BUG(name, fence, flag) \
+    BUG(name)                                \
+    {                                        \
+        if (d.rank == 0) {                   \
+            produce(d, x);                   \
+            fence;                           \
+            CHANGE(flag);                    \
+        } else if (d.rank == 1) {            \
+            receive(d, x, f);                \
+        }                                    \
+    }
+#define RELEASE_BUG(name, flag) RELEASE_FENCE_BUG(name, (void)0, flag)
+/* Rank 1 polls by the condition to change, and consumes after a fence. */
+#define ACQUIRE_FENCE_BUG(name, fence, condition) \
+    BUG(name)                                     \
+    {                                             \
+        if (d.rank == 0) {                        \
+            send(d, x, f);                        \
+        } else if (d.rank == 1) {                 \
+            CHANGE(0);                            \
+            while (!(condition)) {                \
+            }                                     \
+            fence;                                \
+            consume(d, x);                        \
+        }                                         \
+    }
+#define ACQUIRE_BUG(name, condition) ACQUIRE_FENCE_BUG(name, (void)0, condition)
+
+/* clang-format off */
 /* ---- Release ---- */
 
 /* The check gets the stores of a loop in few pieces. */
@@ -22,42 +52,12 @@ BUG(release_of_loop_missing)
         OTHER(iris_load(d, &x[199], 1));
     }
 }
-
-BUG(release_missing)
-{
-    iris_sem_t sem = wrong ? RLX : REL;
-
-    if (d.rank == 0) {
-        produce(d, x);
-        CHANGE(iris_atomic_store(d, f, 1, 1, sem, SYS));
-    } else if (d.rank == 1) {
-        receive(d, x, f);
-    }
-}
-
-BUG(release_of_agent)
-{
-    iris_scope_t scope = wrong ? AGENT : SYS;
-
-    if (d.rank == 0) {
-        produce(d, x);
-        CHANGE(iris_atomic_store(d, f, 1, 1, REL, scope));
-    } else if (d.rank == 1) {
-        receive(d, x, f);
-    }
-}
-
-BUG(release_of_workgroup)
-{
-    iris_scope_t scope = wrong ? IRIS_SCOPE_WG : SYS;
-
-    if (d.rank == 0) {
-        produce(d, x);
-        CHANGE(iris_atomic_store(d, f, 1, 1, REL, scope));
-    } else if (d.rank == 1) {
-        receive(d, x, f);
-    }
-}
+RELEASE_BUG(release_missing,
+    iris_atomic_store(d, f, 1, 1, wrong ? RLX : REL, SYS))
+RELEASE_BUG(release_of_agent,
+    iris_atomic_store(d, f, 1, 1, REL, wrong ? AGENT : SYS))
+RELEASE_BUG(release_of_workgroup,
+    iris_atomic_store(d, f, 1, 1, REL, wrong ? IRIS_SCOPE_WG : SYS))
 
 BUG(release_by_volatile)
 {
@@ -72,111 +72,23 @@ BUG(release_by_volatile)
         receive(d, x, f);
     }
 }
-
-BUG(release_by_add)
-{
-    iris_sem_t sem = wrong ? RLX : REL;
-
-    if (d.rank == 0) {
-        produce(d, x);
-        CHANGE(iris_atomic_add(d, f, 1, 1, sem, SYS));
-    } else if (d.rank == 1) {
-        receive(d, x, f);
-    }
-}
-
-BUG(release_by_exchange)
-{
-    iris_scope_t scope = wrong ? AGENT : SYS;
-
-    if (d.rank == 0) {
-        produce(d, x);
-        CHANGE(iris_atomic_xchg(d, f, 1, 1, REL, scope));
-    } else if (d.rank == 1) {
-        receive(d, x, f);
-    }
-}
-
-BUG(release_by_swap)
-{
-    iris_sem_t sem = wrong ? RLX : REL;
-
-    if (d.rank == 0) {
-        produce(d, x);
-        CHANGE(iris_atomic_cas(d, f, 0, 1, 1, sem, SYS));
-    } else if (d.rank == 1) {
-        receive(d, x, f);
-    }
-}
-
-BUG(release_by_max)
-{
-    iris_sem_t sem = wrong ? RLX : REL;
-
-    if (d.rank == 0) {
-        produce(d, x);
-        CHANGE(iris_atomic_max(d, f, 1, 1, sem, SYS));
-    } else if (d.rank == 1) {
-        receive(d, x, f);
-    }
-}
-
+RELEASE_BUG(release_by_add, iris_atomic_add(d, f, 1, 1, wrong ? RLX : REL, SYS))
+RELEASE_BUG(release_by_exchange,
+    iris_atomic_xchg(d, f, 1, 1, REL, wrong ? AGENT : SYS))
+RELEASE_BUG(release_by_swap,
+    iris_atomic_cas(d, f, 0, 1, 1, wrong ? RLX : REL, SYS))
+RELEASE_BUG(release_by_max, iris_atomic_max(d, f, 1, 1, wrong ? RLX : REL, SYS))
 /* An update that acquires where it should release. */
-BUG(release_is_acquire)
-{
-    iris_sem_t sem = wrong ? ACQ : REL;
-
-    if (d.rank == 0) {
-        produce(d, x);
-        CHANGE(iris_atomic_or(d, f, 1, 1, sem, SYS));
-    } else if (d.rank == 1) {
-        receive(d, x, f);
-    }
-}
+RELEASE_BUG(release_is_acquire,
+    iris_atomic_or(d, f, 1, 1, wrong ? ACQ : REL, SYS))
 
 /* ---- Acquire ---- */
-
-BUG(acquire_missing)
-{
-    iris_sem_t sem = wrong ? RLX : ACQ;
-
-    if (d.rank == 0) {
-        send(d, x, f);
-    } else if (d.rank == 1) {
-        CHANGE_BELOW;
-        while (iris_atomic_load(d, f, 1, sem, SYS) == 0) {
-        }
-        consume(d, x);
-    }
-}
-
-BUG(acquire_of_agent)
-{
-    iris_scope_t scope = wrong ? AGENT : SYS;
-
-    if (d.rank == 0) {
-        send(d, x, f);
-    } else if (d.rank == 1) {
-        CHANGE_BELOW;
-        while (iris_atomic_load(d, f, 1, ACQ, scope) == 0) {
-        }
-        consume(d, x);
-    }
-}
-
-BUG(acquire_of_workgroup)
-{
-    iris_scope_t scope = wrong ? IRIS_SCOPE_WG : SYS;
-
-    if (d.rank == 0) {
-        send(d, x, f);
-    } else if (d.rank == 1) {
-        CHANGE_BELOW;
-        while (iris_atomic_load(d, f, 1, ACQ, scope) == 0) {
-        }
-        consume(d, x);
-    }
-}
+ACQUIRE_BUG(acquire_missing,
+    iris_atomic_load(d, f, 1, wrong ? RLX : ACQ, SYS) != 0)
+ACQUIRE_BUG(acquire_of_agent,
+    iris_atomic_load(d, f, 1, ACQ, wrong ? AGENT : SYS) != 0)
+ACQUIRE_BUG(acquire_of_workgroup,
+    iris_atomic_load(d, f, 1, ACQ, wrong ? IRIS_SCOPE_WG : SYS) != 0)
 
 BUG(acquire_by_volatile)
 {
@@ -191,93 +103,28 @@ BUG(acquire_by_volatile)
         receive(d, x, f);
     }
 }
-
-BUG(acquire_by_swap)
-{
-    iris_sem_t sem = wrong ? RLX : ACQ;
-
-    if (d.rank == 0) {
-        send(d, x, f);
-    } else if (d.rank == 1) {
-        CHANGE_BELOW;
-        while (iris_atomic_cas(d, f, 1, 2, 1, sem, SYS) != 1) {
-        }
-        consume(d, x);
-    }
-}
-
+ACQUIRE_BUG(acquire_by_swap,
+    iris_atomic_cas(d, f, 1, 2, 1, wrong ? RLX : ACQ, SYS) == 1)
 /* An update that releases where it should acquire. */
-BUG(acquire_is_release)
-{
-    iris_sem_t sem = wrong ? REL : ACQ;
-
-    if (d.rank == 0) {
-        send(d, x, f);
-    } else if (d.rank == 1) {
-        CHANGE_BELOW;
-        while (iris_atomic_and(d, f, 1, 1, sem, SYS) == 0) {
-        }
-        consume(d, x);
-    }
-}
+ACQUIRE_BUG(acquire_is_release,
+    iris_atomic_and(d, f, 1, 1, wrong ? REL : ACQ, SYS) != 0)
 
 /* ---- Fences ---- */
-
-BUG(release_fence_missing)
-{
-    if (d.rank == 0) {
-        produce(d, x);
-        iris_fence(wrong ? RLX : REL, SYS);
-        CHANGE(iris_atomic_store(d, f, 1, 1, RLX, SYS));
-    } else if (d.rank == 1) {
-        receive(d, x, f);
-    }
-}
-
-BUG(release_fence_of_workgroup)
-{
-    if (d.rank == 0) {
-        produce(d, x);
-        iris_fence(REL, wrong ? IRIS_SCOPE_WG : SYS);
-        CHANGE(iris_atomic_store(d, f, 1, 1, RLX, SYS));
-    } else if (d.rank == 1) {
-        receive(d, x, f);
-    }
-}
-
-BUG(release_fence_of_agent)
-{
-    if (d.rank == 0) {
-        produce(d, x);
-        iris_fence(IRIS_ACQ_REL, wrong ? AGENT : SYS);
-        CHANGE(iris_atomic_add(d, f, 1, 1, RLX, SYS));
-    } else if (d.rank == 1) {
-        receive(d, x, f);
-    }
-}
-
-BUG(release_fences_of_agent)
-{
-    if (d.rank == 0) {
-        produce(d, x);
-        iris_fence(REL, wrong ? AGENT : SYS);
-        iris_fence(REL, AGENT);
-        CHANGE(iris_atomic_store(d, f, 1, 1, RLX, SYS));
-    } else if (d.rank == 1) {
-        receive(d, x, f);
-    }
-}
-
-BUG(release_fence_is_acquire)
-{
-    if (d.rank == 0) {
-        produce(d, x);
-        iris_fence(wrong ? ACQ : REL, SYS);
-        CHANGE(iris_atomic_store(d, f, 1, 1, RLX, SYS));
-    } else if (d.rank == 1) {
-        receive(d, x, f);
-    }
-}
+RELEASE_FENCE_BUG(release_fence_missing,
+    iris_fence(wrong ? RLX : REL, SYS),
+    iris_atomic_store(d, f, 1, 1, RLX, SYS))
+RELEASE_FENCE_BUG(release_fence_of_workgroup,
+    iris_fence(REL, wrong ? IRIS_SCOPE_WG : SYS),
+    iris_atomic_store(d, f, 1, 1, RLX, SYS))
+RELEASE_FENCE_BUG(release_fence_of_agent,
+    iris_fence(IRIS_ACQ_REL, wrong ? AGENT : SYS),
+    iris_atomic_add(d, f, 1, 1, RLX, SYS))
+RELEASE_FENCE_BUG(release_fences_of_agent,
+    iris_fence(REL, wrong ? AGENT : SYS); iris_fence(REL, AGENT),
+    iris_atomic_store(d, f, 1, 1, RLX, SYS))
+RELEASE_FENCE_BUG(release_fence_is_acquire,
+    iris_fence(wrong ? ACQ : REL, SYS),
+    iris_atomic_store(d, f, 1, 1, RLX, SYS))
 
 BUG(release_fence_late)
 {
@@ -302,46 +149,17 @@ BUG(release_fence_early)
         receive(d, x, f);
     }
 }
+ACQUIRE_FENCE_BUG(acquire_fence_missing,
+    iris_fence(wrong ? RLX : ACQ, SYS),
+    iris_atomic_load(d, f, 1, RLX, SYS) != 0)
+ACQUIRE_FENCE_BUG(acquire_fence_of_agent,
+    iris_fence(ACQ, wrong ? AGENT : SYS),
+    iris_atomic_load(d, f, 1, RLX, SYS) != 0)
+ACQUIRE_FENCE_BUG(acquire_fence_is_release,
+    iris_fence(wrong ? REL : ACQ, SYS),
+    iris_atomic_load(d, f, 1, RLX, SYS) != 0)
 
-BUG(acquire_fence_missing)
-{
-    if (d.rank == 0) {
-        send(d, x, f);
-    } else if (d.rank == 1) {
-        CHANGE_BELOW;
-        while (iris_atomic_load(d, f, 1, RLX, SYS) == 0) {
-        }
-        iris_fence(wrong ? RLX : ACQ, SYS);
-        consume(d, x);
-    }
-}
-
-BUG(acquire_fence_of_agent)
-{
-    if (d.rank == 0) {
-        send(d, x, f);
-    } else if (d.rank == 1) {
-        CHANGE_BELOW;
-        while (iris_atomic_load(d, f, 1, RLX, SYS) == 0) {
-        }
-        iris_fence(ACQ, wrong ? AGENT : SYS);
-        consume(d, x);
-    }
-}
-
-BUG(acquire_fence_is_release)
-{
-    if (d.rank == 0) {
-        send(d, x, f);
-    } else if (d.rank == 1) {
-        CHANGE_BELOW;
-        while (iris_atomic_load(d, f, 1, RLX, SYS) == 0) {
-        }
-        iris_fence(wrong ? REL : ACQ, SYS);
-        consume(d, x);
-    }
-}
-
+/* clang-format on */
 /* ---- Workgroups of one rank ---- */
 
 BUG(workgroups_release_missing)

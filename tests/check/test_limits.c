@@ -28,21 +28,6 @@ struct limit_args {
     int *num_old;
 };
 
-static struct iris_config limit_settings(const char *check)
-{
-    struct iris_config config;
-
-    iris_config_init(&config);
-    config.spawn = "threads";
-    config.backend = "sim";
-    config.sim_device = "cpu";
-    config.heap_bytes = 16 << 20;
-    config.heap_bases_files = 0;
-    config.check = check;
-    config.log_level = "off";
-    return config;
-}
-
 /* Sets the context, 1024 bytes of data and two flags. */
 static int open_limit(iris_t *iris, struct limit_args *args)
 {
@@ -52,12 +37,25 @@ static int open_limit(iris_t *iris, struct limit_args *args)
     return 0;
 }
 
+/* A rank's body: the kernel with the arguments, and its end. */
+#define RANK_LAUNCHES(name, kernel, grid, lanes)                               \
+    static int name(iris_t *iris, void *arg)                                   \
+    {                                                                          \
+        struct limit_args args = *(const struct limit_args *)arg;              \
+                                                                               \
+        CHECK_EQUAL(open_limit(iris, &args), 0);                               \
+        CHECK_OK(                                                              \
+            iris_launch(iris, kernel, grid, lanes, &args, sizeof args, NULL)); \
+        CHECK_OK(iris_stream_synchronize(iris, NULL));                         \
+        return 0;                                                              \
+    }
+
 /* Ten seeds of the weak mode; returns the number of old values. */
 static int count_seeds(iris_rank_fn body, struct limit_args *args)
 {
     *args->num_old = 0;
     for (int seed = 1; seed <= 10; seed++) {
-        struct iris_config config = limit_settings("weak");
+        struct iris_config config = harness_sim_config("weak");
 
         config.seed = seed;
         assert_int_equal(iris_spawn(&config, 2, body, args), IRIS_OK);
@@ -76,20 +74,12 @@ IRIS_KERNEL(store_by_two, struct limit_args)
     }
 }
 
-static int run_two(iris_t *iris, void *arg)
-{
-    struct limit_args args = *(const struct limit_args *)arg;
-
-    CHECK_EQUAL(open_limit(iris, &args), 0);
-    CHECK_OK(iris_launch(iris, store_by_two, 257, 1, &args, sizeof args, NULL));
-    CHECK_OK(iris_stream_synchronize(iris, NULL));
-    return 0;
-}
+RANK_LAUNCHES(run_two, store_by_two, 257, 1)
 
 static TEST(workgroups_that_are_256_apart_count_as_one)
 {
     struct limit_args args = {.other = 255};
-    struct iris_config config = limit_settings("race");
+    struct iris_config config = harness_sim_config("race");
 
     assert_int_equal(iris_spawn(&config, 1, run_two, &args), IRIS_ERR_RACE);
     args.other = 256;
@@ -116,21 +106,13 @@ IRIS_KERNEL(signal_ahead, struct limit_args)
     }
 }
 
-static int run_lanes(iris_t *iris, void *arg)
-{
-    struct limit_args args = *(const struct limit_args *)arg;
-
-    CHECK_EQUAL(open_limit(iris, &args), 0);
-    CHECK_OK(iris_launch(iris, signal_ahead, 1, 64, &args, sizeof args, NULL));
-    CHECK_OK(iris_stream_synchronize(iris, NULL));
-    return 0;
-}
+RANK_LAUNCHES(run_lanes, signal_ahead, 1, 64)
 
 /* tests/check/lanes.c has it as a bug of a program that iriscc --check compiled. */
 static TEST(without_the_compiler_a_workgroup_is_one_lane)
 {
     struct limit_args args = {.other = 0};
-    struct iris_config config = limit_settings("race");
+    struct iris_config config = harness_sim_config("race");
 
     assert_int_equal(iris_spawn(&config, 2, run_lanes, &args), IRIS_OK);
 }
@@ -206,16 +188,7 @@ IRIS_KERNEL(read_behind_flag, struct limit_args)
     }
 }
 
-static int run_read(iris_t *iris, void *arg)
-{
-    struct limit_args args = *(const struct limit_args *)arg;
-
-    CHECK_EQUAL(open_limit(iris, &args), 0);
-    CHECK_OK(
-        iris_launch(iris, read_behind_flag, 1, 1, &args, sizeof args, NULL));
-    CHECK_OK(iris_stream_synchronize(iris, NULL));
-    return 0;
-}
+RANK_LAUNCHES(run_read, read_behind_flag, 1, 1)
 
 static int count_late(unsigned accesses)
 {
@@ -260,7 +233,7 @@ static int run_many(iris_t *iris, void *arg)
 static TEST(more_words_than_there_is_room_for_are_told)
 {
     struct limit_args args = {.other = 0};
-    struct iris_config config = limit_settings("race");
+    struct iris_config config = harness_sim_config("race");
     struct harness_capture capture;
 
     config.log_level = "warning";
@@ -281,21 +254,13 @@ IRIS_KERNEL(store_in_loop, struct limit_args)
     }
 }
 
-static int run_loop(iris_t *iris, void *arg)
-{
-    struct limit_args args = *(const struct limit_args *)arg;
-
-    CHECK_EQUAL(open_limit(iris, &args), 0);
-    CHECK_OK(iris_launch(iris, store_in_loop, 1, 1, &args, sizeof args, NULL));
-    CHECK_OK(iris_stream_synchronize(iris, NULL));
-    return 0;
-}
+RANK_LAUNCHES(run_loop, store_in_loop, 1, 1)
 
 /* A switch of threads for each element takes long. */
 static TEST(under_a_seed_a_series_of_stores_is_a_few_steps)
 {
     struct limit_args args = {.other = 0};
-    struct iris_config config = limit_settings("race");
+    struct iris_config config = harness_sim_config("race");
     char path[300], *text;
     int num_steps = 0;
 
@@ -334,21 +299,13 @@ IRIS_KERNEL(store_by_turns, struct limit_args)
                       SYS);
 }
 
-static int run_turns(iris_t *iris, void *arg)
-{
-    struct limit_args args = *(const struct limit_args *)arg;
-
-    CHECK_EQUAL(open_limit(iris, &args), 0);
-    CHECK_OK(iris_launch(iris, store_by_turns, 1, 1, &args, sizeof args, NULL));
-    CHECK_OK(iris_stream_synchronize(iris, NULL));
-    return 0;
-}
+RANK_LAUNCHES(run_turns, store_by_turns, 1, 1)
 
 /* How many of that many accesses to one word the check has kept. */
 static int count_kept(unsigned accesses)
 {
     struct limit_args args = {.other = accesses};
-    struct iris_config config = limit_settings("race");
+    struct iris_config config = harness_sim_config("race");
     char prefix[300], path[320], *text;
     const char *at;
     int count = 0, num = 0;
@@ -426,7 +383,7 @@ static int run_collective(iris_t *iris, void *arg)
 static iris_status_t check_collective(unsigned which)
 {
     struct limit_args args = {.other = which};
-    struct iris_config config = limit_settings("race");
+    struct iris_config config = harness_sim_config("race");
 
     return iris_spawn(&config, 2, run_collective, &args);
 }
@@ -467,7 +424,7 @@ static int run_few(iris_t *iris, void *arg)
 static TEST(an_all_to_allv_counts_as_one_from_all_to_all)
 {
     struct limit_args args = {.other = TO_ALL};
-    struct iris_config config = limit_settings("race");
+    struct iris_config config = harness_sim_config("race");
 
     assert_int_equal(iris_spawn(&config, 2, run_few, &args), IRIS_ERR_RACE);
     args.bytes = 1;
@@ -567,7 +524,7 @@ static int run_polling(iris_t *iris, void *arg)
 static TEST(a_host_that_polls_lets_workgroups_run_early)
 {
     struct limit_args args = {.other = 0};
-    struct iris_config config = limit_settings("weak");
+    struct iris_config config = harness_sim_config("weak");
     char path[300], *text;
 
     snprintf(path, sizeof path, "%s/schedule", harness_folder());

@@ -56,15 +56,9 @@ static int overlap_turns(iris_t *iris, void *arg)
 
 static TEST(work_off_the_heap_that_has_ended_is_forgotten)
 {
-    struct iris_config config;
+    struct iris_config config = harness_sim_config("race");
 
     for (int is_long = 0; is_long < 2; is_long++) {
-        iris_config_init(&config);
-        config.spawn = "threads";
-        config.backend = "sim";
-        config.sim_device = "cpu";
-        config.check = "race";
-        config.log_level = "off";
         assert_int_equal(iris_spawn(&config, 1, overlap_turns, &is_long),
                          IRIS_OK);
     }

@@ -127,7 +127,7 @@ static iris_status_t run_as(const char *spawn, int bug, int wrong,
 {
     struct bug_args args = {.bug = bug, .wrong = wrong};
     char prefix[64], path[96];
-    struct iris_config config;
+    struct iris_config config = harness_sim_config("race");
     iris_status_t status;
 
     for (int i = 0; i < 3; i++) {
@@ -135,15 +135,8 @@ static iris_status_t run_as(const char *spawn, int bug, int wrong,
     }
     snprintf(prefix, sizeof prefix, "/tmp/iris-test-race-%ld", (long)getpid());
     snprintf(path, sizeof path, "%s_races.json", prefix);
-    iris_config_init(&config);
     config.spawn = spawn;
-    config.backend = "sim";
-    config.sim_device = "cpu";
-    config.heap_bytes = 16 << 20;
-    config.heap_bases_files = 0;
-    config.check = "race";
     config.report = prefix;
-    config.log_level = "off";
     config.suppressions = suppressions;
     config.seed = seed;
     status = iris_spawn(&config, num_ranks, run_bug, &args);
@@ -329,15 +322,9 @@ static TEST(a_race_that_a_file_names_is_no_error)
 
 static TEST(a_file_with_other_lines_is_refused)
 {
-    struct iris_config config;
+    struct iris_config config = harness_sim_config("race");
     struct bug_args args = {.bug = 0};
 
-    iris_config_init(&config);
-    config.spawn = "threads";
-    config.backend = "sim";
-    config.sim_device = "cpu";
-    config.check = "race";
-    config.log_level = "off";
     config.suppressions = "/nowhere/suppressions";
     assert_int_equal(iris_spawn(&config, 2, run_bug, &args), IRIS_ERR_CONFIG);
     config.suppressions = "/proc/self/stat";
@@ -348,18 +335,11 @@ static TEST(a_file_with_other_lines_is_refused)
 static int judge_trace(int bug, int wrong)
 {
     struct bug_args args = {.bug = bug, .wrong = wrong};
-    struct iris_config config;
+    struct iris_config config = harness_sim_config(NULL);
     char path[96], command[256];
     int status;
 
     snprintf(path, sizeof path, "%s/order.json", harness_folder());
-    iris_config_init(&config);
-    config.spawn = "threads";
-    config.backend = "sim";
-    config.sim_device = "cpu";
-    config.heap_bytes = 16 << 20;
-    config.heap_bases_files = 0;
-    config.log_level = "off";
     config.trace = path;
     assert_int_equal(iris_spawn(&config, bugs[bug].ranks, run_bug, &args),
                      IRIS_OK);

@@ -155,26 +155,12 @@ static int run_rank(iris_t *iris, void *arg)
     return 0;
 }
 
-static struct iris_config choose_seed(int seed)
-{
-    struct iris_config config;
-
-    iris_config_init(&config);
-    config.spawn = "threads";
-    config.backend = "sim";
-    config.sim_device = "cpu";
-    config.heap_bytes = 16 << 20;
-    config.heap_bases_files = 0;
-    config.check = "weak";
-    config.seed = seed;
-    return config;
-}
-
 static int value_under(int bug, int wrong, int seed)
 {
     struct stale_args args = {.bug = bug, .wrong = wrong};
-    struct iris_config config = choose_seed(seed);
+    struct iris_config config = harness_sim_config("weak");
 
+    config.seed = seed;
     atomic_store(&seen, 0);
     assert_int_equal(iris_spawn(&config, 3, run_rank, &args), IRIS_OK);
     return atomic_load(&seen);
@@ -244,8 +230,9 @@ static int run_streams(iris_t *iris, void *arg)
 static int load_behind(int wrong, int seed)
 {
     struct stale_args args = {.wrong = wrong};
-    struct iris_config config = choose_seed(seed);
+    struct iris_config config = harness_sim_config("weak");
 
+    config.seed = seed;
     atomic_store(&has_ended, 0);
     assert_int_equal(iris_spawn(&config, 1, run_streams, &args), IRIS_OK);
     return atomic_load(&began_behind) ? atomic_load(&seen) : 7;

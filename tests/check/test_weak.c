@@ -74,15 +74,8 @@ static int run_rank(iris_t *iris, void *arg)
 
 static struct iris_config settings(int64_t seed)
 {
-    struct iris_config config;
+    struct iris_config config = harness_sim_config("weak");
 
-    iris_config_init(&config);
-    config.spawn = "threads";
-    config.backend = "sim";
-    config.sim_device = "cpu";
-    config.heap_bytes = 16 << 20;
-    config.heap_bases_files = 0;
-    config.check = "weak";
     config.seed = seed;
     return config;
 }

@@ -10,8 +10,6 @@
 #include <iris/device.h>
 
 #if IRIS_ON_CPU /* C that is no C++ */
-#include "context/context.h"
-#include "job/internal.h"
 #endif
 
 #include <signal.h>
@@ -52,24 +50,6 @@ IRIS_KERNEL(tell_all, struct contexts_args)
             iris_store(dev, &args->board->words[dev.rank], args->value, to);
         }
     }
-}
-
-/* A context of the same ranks, who agree on its key by way of `iris`. */
-static int open_context(iris_t *iris, iris_t **context_p)
-{
-    struct iris_bootstrap bootstrap;
-    char key[IRIS_KEY_BYTES] = "";
-
-    if (iris_rank(iris) == 0) {
-        CHECK_OK(iris_i_bootstrap_random_key(key));
-    }
-    CHECK_OK(iris_broadcast(iris, key, sizeof key, 0, NULL));
-    iris_i_bootstrap_thread(key, iris_rank(iris), iris_num_ranks(iris),
-                            &bootstrap);
-    CHECK_OK(iris_i_init(NULL, &bootstrap, context_p));
-    CHECK_EQUAL(iris_rank(*context_p), iris_rank(iris));
-    CHECK_EQUAL(iris_num_ranks(*context_p), iris_num_ranks(iris));
-    return 0;
 }
 
 /* No heap of one overlaps any of the other, wherever they are mapped. */
@@ -143,7 +123,7 @@ static int body(iris_t *iris, void *arg)
     struct board *boards[CONTEXTS];
 
     for (int i = 0; i < CONTEXTS; i++) {
-        CHECK_EQUAL(open_context(iris, &contexts[i]), 0);
+        CHECK_EQUAL(harness_open_again(iris, NULL, &contexts[i]), 0);
         CHECK_OK(iris_calloc(contexts[i], 1, sizeof *boards[i],
                              (void **)&boards[i]));
         CHECK_EQUAL(check_disjoint(iris, contexts[i]), 0);

@@ -8,33 +8,14 @@
 #include "support/harness.h"
 #include "support/leaks.h"
 
-#include "context/context.h"
-#include "job/internal.h"
-
 #include <string.h>
 
 #define CONTEXTS 3
 
-/* A context of the same ranks, who agree on its key by way of `iris`. */
-static int open_context(iris_t *iris, iris_t **context_p)
-{
-    struct iris_bootstrap bootstrap;
-    char key[IRIS_KEY_BYTES] = "";
-
-    if (iris_rank(iris) == 0) {
-        CHECK_OK(iris_i_bootstrap_random_key(key));
-    }
-    CHECK_OK(iris_broadcast(iris, key, sizeof key, 0, NULL));
-    iris_i_bootstrap_thread(key, iris_rank(iris), iris_num_ranks(iris),
-                            &bootstrap);
-    CHECK_OK(iris_i_init(NULL, &bootstrap, context_p));
-    return 0;
-}
-
 static int open_all(iris_t *iris, iris_t *contexts[CONTEXTS])
 {
     for (int i = 0; i < CONTEXTS; i++) {
-        CHECK_EQUAL(open_context(iris, &contexts[i]), 0);
+        CHECK_EQUAL(harness_open_again(iris, NULL, &contexts[i]), 0);
     }
     return 0;
 }

@@ -10,7 +10,6 @@
 #include "support/procs.h"
 
 #include "context/context.h"
-#include "job/internal.h"
 
 #include <poll.h>
 #include <stdlib.h>
@@ -18,23 +17,6 @@
 #include <unistd.h>
 
 #define CONTEXTS 4
-
-/* A context of the same ranks, who agree on its key by way of `iris`. */
-static int open_context(iris_t *iris, const struct iris_config *config,
-                        iris_t **context_p)
-{
-    struct iris_bootstrap bootstrap;
-    char key[IRIS_KEY_BYTES] = "";
-
-    if (iris_rank(iris) == 0) {
-        CHECK_OK(iris_i_bootstrap_random_key(key));
-    }
-    CHECK_OK(iris_broadcast(iris, key, sizeof key, 0, NULL));
-    iris_i_bootstrap_thread(key, iris_rank(iris), iris_num_ranks(iris),
-                            &bootstrap);
-    CHECK_OK(iris_i_init(config, &bootstrap, context_p));
-    return 0;
-}
 
 /* Finalized contexts stay, so that this can be asked. */
 static int has_ended(const iris_t *context)
@@ -57,9 +39,9 @@ static RANK_TEST(contexts_can_be_let_go_of_in_any_order, 2, 4)
     iris_t *contexts[CONTEXTS], *waits;
 
     for (int i = 0; i < CONTEXTS; i++) {
-        CHECK_EQUAL(open_context(iris, NULL, &contexts[i]), 0);
+        CHECK_EQUAL(harness_open_again(iris, NULL, &contexts[i]), 0);
     }
-    CHECK_EQUAL(open_context(iris, NULL, &waits), 0);
+    CHECK_EQUAL(harness_open_again(iris, NULL, &waits), 0);
     for (int i = 0; i < CONTEXTS; i++) {
         iris_t *context = contexts[(rank + i) % CONTEXTS];
 
@@ -81,7 +63,7 @@ static RANK_TEST(a_heap_stays_until_every_rank_has_left, 2)
     uint64_t *words, value = 7;
     iris_t *context;
 
-    CHECK_EQUAL(open_context(iris, NULL, &context), 0);
+    CHECK_EQUAL(harness_open_again(iris, NULL, &context), 0);
     CHECK_OK(iris_calloc(context, 2, sizeof *words, (void **)&words));
     if (rank == 0) {
         CHECK_OK(iris_wait_on_stream(context, &words[0], IRIS_CMP_EQ, 1, NULL));
@@ -114,7 +96,7 @@ static RANK_TEST(what_was_let_go_of_is_gone_for_this_rank, 1, 3)
     iris_t *context;
     void *ptr;
 
-    CHECK_EQUAL(open_context(iris, NULL, &context), 0);
+    CHECK_EQUAL(harness_open_again(iris, NULL, &context), 0);
     CHECK_OK(iris_malloc(context, 64, &ptr));
     CHECK_OK(iris_finalize_later(context));
     CHECK_STATUS(iris_finalize_later(context), IRIS_ERR_STATE);
@@ -156,7 +138,7 @@ static int overdue(iris_t *iris, void *arg)
 
     iris_config_init(&config);
     config.timeout_ms = 100;
-    CHECK_EQUAL(open_context(iris, &config, &context), 0);
+    CHECK_EQUAL(harness_open_again(iris, &config, &context), 0);
     deadlines.context = context;
     CHECK_OK(iris_calloc(context, 1, sizeof *word, (void **)&word));
     CHECK_OK(iris_wait_on_stream(context, word, IRIS_CMP_EQ, 1, NULL));

@@ -17,25 +17,13 @@
 #define MANY 10000
 #define SAMPLE 200
 
-static iris_t *start(void)
-{
-    iris_t *iris = NULL;
-    iris_status_t status = iris_init(NULL, &iris);
-
-    if (status != IRIS_OK) {
-        print_error("%s\n", iris_last_error());
-    }
-    assert_int_equal(status, IRIS_OK);
-    return iris;
-}
-
 static TEST(a_context_comes_and_goes_without_a_trace)
 {
     struct leaks before;
     iris_t *iris;
 
     leaks_note(&before);
-    iris = start();
+    iris = harness_init();
     assert_int_equal(iris_rank(iris), 0);
     assert_int_equal(iris_num_ranks(iris), 1);
     assert_int_equal(iris_device_id(iris), 0);
@@ -52,10 +40,10 @@ static TEST(init_may_follow_finalize_again_and_again)
     struct leaks before;
     void *ptr;
 
-    assert_int_equal(iris_finalize(start()), IRIS_OK);
+    assert_int_equal(iris_finalize(harness_init()), IRIS_OK);
     leaks_note(&before);
     for (size_t round = 0; round < rounds; round++) {
-        iris_t *iris = start();
+        iris_t *iris = harness_init();
 
         assert_int_equal(iris_malloc(iris, 4096, &ptr), IRIS_OK);
         assert_int_equal(iris_finalize(iris), IRIS_OK);
@@ -89,7 +77,7 @@ static TEST(several_contexts_live_side_by_side)
 
     leaks_note(&before);
     for (int i = 0; i < 5; i++) {
-        contexts[i] = start();
+        contexts[i] = harness_init();
         assert_int_equal(
             iris_calloc(contexts[i], 1, sizeof(uint64_t), (void **)&words[i]),
             IRIS_OK);

@@ -22,18 +22,6 @@ IRIS_KERNEL(none, struct none_args)
 {
 }
 
-static iris_t *start(void)
-{
-    iris_t *iris = NULL;
-    iris_status_t status = iris_init(NULL, &iris);
-
-    if (status != IRIS_OK) {
-        print_error("%s\n", iris_last_error());
-    }
-    assert_int_equal(status, IRIS_OK);
-    return iris;
-}
-
 /* The message begins with the name of the call, behind the rank if known. */
 static int names_call(const char *call)
 {
@@ -99,7 +87,7 @@ static int refuses_all(iris_t *iris, iris_status_t expected, const char *text)
 
 static TEST(no_call_works_after_finalize)
 {
-    iris_t *iris = start();
+    iris_t *iris = harness_init();
 
     assert_int_equal(iris_finalize(iris), IRIS_OK);
     assert_int_equal(
@@ -118,10 +106,10 @@ static TEST(a_finalized_context_is_never_another)
     iris_t *old[MANY], *live;
 
     for (int i = 0; i < MANY; i++) {
-        old[i] = start();
+        old[i] = harness_init();
         assert_int_equal(iris_finalize(old[i]), IRIS_OK);
     }
-    live = start();
+    live = harness_init();
     for (int i = 0; i < MANY; i++) {
         assert_ptr_not_equal(old[i], live);
         assert_int_equal(refuses_all(old[i], IRIS_ERR_STATE,
@@ -168,7 +156,7 @@ static int after_fork(iris_t *iris)
 
 static TEST(a_forked_child_may_not_use_it_and_does_no_harm)
 {
-    iris_t *iris = start();
+    iris_t *iris = harness_init();
     uint64_t *word, seen = 17;
     void *more;
     int how;

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "support/leaks.h"
@@ -21,22 +20,6 @@
 #define RANKS 3
 /* More descriptors than a rank of RANKS needs. */
 #define ENOUGH 24
-
-/* Runs fn(arg) in a child, whose limits are its own. It ends without ceremony:
- * a leak checker could do nothing there. */
-static void in_child(int (*fn)(void *), void *arg)
-{
-    pid_t pid;
-    int how;
-
-    fflush(NULL);
-    pid = fork();
-    if (pid == 0) {
-        _exit(fn(arg));
-    }
-    assert_int_equal(waitpid(pid, &how, 0), pid);
-    assert_int_equal(how, 0);
-}
 
 /* Leaves this process `count` free descriptors. */
 static void limit_descriptors(int count)
@@ -93,7 +76,7 @@ static int init_with_few_descriptors(void *arg)
 
 static TEST(init_without_descriptors_says_what_to_raise)
 {
-    in_child(init_with_few_descriptors, NULL);
+    harness_in_child(init_with_few_descriptors, NULL);
 }
 
 struct few {
@@ -217,7 +200,7 @@ static int spawn_with_few_descriptors(void *arg)
 
 static TEST(rank_threads_without_descriptors_all_return)
 {
-    in_child(spawn_with_few_descriptors, NULL);
+    harness_in_child(spawn_with_few_descriptors, NULL);
 }
 
 TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, unit);

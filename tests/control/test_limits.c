@@ -14,24 +14,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/time.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-/* Runs fn(arg) in a child, whose limits are its own. It ends without ceremony:
- * a leak checker could do nothing there. */
-static void in_child(int (*fn)(void *), void *arg)
-{
-    pid_t pid;
-    int how;
-
-    fflush(NULL);
-    pid = fork();
-    if (pid == 0) {
-        _exit(fn(arg));
-    }
-    assert_int_equal(waitpid(pid, &how, 0), pid);
-    assert_int_equal(how, 0);
-}
 
 static int nothing(iris_t *iris, void *arg)
 {
@@ -75,7 +58,7 @@ static int init_without_threads(void *arg)
 
 static TEST(without_threads_init_says_what_to_raise)
 {
-    in_child(init_without_threads, NULL);
+    harness_in_child(init_without_threads, NULL);
 }
 
 static int streams_without_threads(void *arg)
@@ -97,7 +80,7 @@ static int streams_without_threads(void *arg)
 
 static TEST(a_stream_without_a_thread_is_refused)
 {
-    in_child(streams_without_threads, NULL);
+    harness_in_child(streams_without_threads, NULL);
 }
 
 static int init_with_small_files(void *arg)
@@ -125,7 +108,7 @@ static int init_with_small_files(void *arg)
 
 static TEST(a_limit_on_files_is_an_error_not_a_signal)
 {
-    in_child(init_with_small_files, NULL);
+    harness_in_child(init_with_small_files, NULL);
 }
 
 static void ignore(int number)
@@ -157,7 +140,7 @@ static int allocate_under_fire(void *arg)
 
 static TEST(a_periodic_signal_disturbs_nothing)
 {
-    in_child(allocate_under_fire, NULL);
+    harness_in_child(allocate_under_fire, NULL);
 }
 
 TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, unit, killed);

@@ -12,22 +12,6 @@
 
 #include <stdio.h>
 
-static float float_of(uint32_t bits)
-{
-    iris_d_f32_t f;
-
-    f.bits = bits;
-    return f.value;
-}
-
-static uint32_t bits_of(float value)
-{
-    iris_d_f32_t f;
-
-    f.value = value;
-    return f.bits;
-}
-
 static float to_f32(unsigned bits, int fraction)
 {
     iris_f8e4m3_t e4m3 = {(uint8_t)bits};

@@ -6,6 +6,7 @@
 
 #include <iris/device/core/half.h>
 
+#include "support/float8.h"
 #include "support/harness.h"
 
 #include <stdio.h>
@@ -40,22 +41,6 @@ static const struct format formats[] = {
     {7, 127, bf16_to_f32, bf16_from_f32},
 };
 #define NUM_FORMATS (sizeof formats / sizeof *formats)
-
-static float float_of(uint32_t bits)
-{
-    iris_d_f32_t f;
-
-    f.bits = bits;
-    return f.value;
-}
-
-static uint32_t bits_of(float value)
-{
-    iris_d_f32_t f;
-
-    f.value = value;
-    return f.bits;
-}
 
 /* 2 to the e, exactly. */
 static double power(int e)

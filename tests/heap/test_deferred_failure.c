@@ -12,14 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static struct iris_heap_stats stats_of(const iris_t *iris)
-{
-    struct iris_heap_stats stats = {0};
-
-    iris_heap_stats(iris, &stats);
-    return stats;
-}
-
 static RANK_TEST(a_release_that_makes_no_sense_is_refused, 1, 2)
 {
     char *ptr, *second;
@@ -33,18 +25,18 @@ static RANK_TEST(a_release_that_makes_no_sense_is_refused, 1, 2)
               "256 bytes into", "pass its start");
     CHECK_BAD(iris, iris_free_later(iris, (void *)iris_device_context(iris)),
               IRIS_ERR_INVALID, "nothing is allocated", "once");
-    CHECK_EQUAL(stats_of(iris).num_deferred, 0);
+    CHECK_EQUAL(harness_stats(iris).num_deferred, 0);
     CHECK_OK(iris_free_later(iris, ptr));
     CHECK_BAD(iris, iris_free_later(iris, ptr), IRIS_ERR_INVALID,
               "given to iris_free_later before", "free an allocation once");
     CHECK_BAD(iris, iris_free(iris, ptr), IRIS_ERR_INVALID,
               "given to iris_free_later before", "free an allocation once");
-    CHECK_EQUAL(stats_of(iris).num_deferred, 1);
+    CHECK_EQUAL(harness_stats(iris).num_deferred, 1);
     CHECK_OK(iris_free_deferred(iris));
     CHECK_BAD(iris, iris_free_later(iris, ptr), IRIS_ERR_INVALID,
               "nothing is allocated", "was it freed before?");
     CHECK_OK(iris_free(iris, second));
-    CHECK_EQUAL(stats_of(iris).num_allocs, 0);
+    CHECK_EQUAL(harness_stats(iris).num_allocs, 0);
     CHECK_STATUS(iris_free_later(NULL, ptr), IRIS_ERR_INVALID);
     CHECK_STATUS(iris_free_deferred(NULL), IRIS_ERR_INVALID);
     return 0;
@@ -65,7 +57,7 @@ static RANK_TEST(freed_by_one_rank_and_released_by_another_is_an_error, 2)
         CHECK_OK(iris_free_later(iris, ptr));
     }
     CHECK_OK(iris_free_deferred(iris));
-    CHECK_EQUAL(stats_of(iris).num_allocs, 0);
+    CHECK_EQUAL(harness_stats(iris).num_allocs, 0);
     return 0;
 }
 
@@ -86,11 +78,11 @@ static RANK_TEST(a_call_in_which_ranks_differ_frees_and_loses_nothing, 2)
                            : iris_free_deferred(iris),
                  IRIS_ERR_MISMATCH);
     CHECK_STATUS(iris_malloc(iris, rank == 0 ? 0 : 64, &ptr), IRIS_ERR_INVALID);
-    CHECK_EQUAL(stats_of(iris).num_allocs, 8);
-    CHECK_EQUAL(stats_of(iris).num_deferred, 8);
+    CHECK_EQUAL(harness_stats(iris).num_allocs, 8);
+    CHECK_EQUAL(harness_stats(iris).num_deferred, 8);
     CHECK_OK(iris_free_deferred(iris));
-    CHECK_EQUAL(stats_of(iris).num_allocs, 0);
-    CHECK_EQUAL(stats_of(iris).num_deferred, 0);
+    CHECK_EQUAL(harness_stats(iris).num_allocs, 0);
+    CHECK_EQUAL(harness_stats(iris).num_deferred, 0);
     return 0;
 }
 
@@ -116,7 +108,7 @@ static void die_with_pending(int rank, struct proc_report *report, void *arg)
             pause();
         }
         proc_note(report, iris_free_deferred(iris));
-        report->value = (int64_t)stats_of(iris).num_deferred;
+        report->value = (int64_t)harness_stats(iris).num_deferred;
     }
     proc_finalize(report, iris);
 }

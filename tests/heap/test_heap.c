@@ -41,14 +41,6 @@ static int check_same(iris_t *iris, uint64_t value)
     return 0;
 }
 
-static struct iris_heap_stats stats_of(const iris_t *iris)
-{
-    struct iris_heap_stats stats = {0};
-
-    iris_heap_stats(iris, &stats);
-    return stats;
-}
-
 struct block {
     unsigned char *ptr; /* NULL: none */
     size_t bytes;
@@ -117,8 +109,8 @@ static int random_calls(iris_t *iris, void *arg)
     for (slot = 0; slot < SLOTS; slot++) {
         CHECK_OK(iris_free(iris, blocks[slot].ptr));
     }
-    CHECK_EQUAL(stats_of(iris).num_allocs, 0);
-    CHECK_EQUAL(stats_of(iris).used_bytes, 0);
+    CHECK_EQUAL(harness_stats(iris).num_allocs, 0);
+    CHECK_EQUAL(harness_stats(iris).used_bytes, 0);
     return 0;
 }
 
@@ -133,7 +125,7 @@ static TEST(random_calls_give_every_rank_the_same_offsets)
 
 static int wrong_sizes(iris_t *iris, void *arg)
 {
-    struct iris_heap_stats before = stats_of(iris), after;
+    struct iris_heap_stats before = harness_stats(iris), after;
     char text[64];
     void *ptr = arg;
 
@@ -158,7 +150,7 @@ static int wrong_sizes(iris_t *iris, void *arg)
         }
     }
     CHECK(ptr == arg);
-    after = stats_of(iris);
+    after = harness_stats(iris);
     CHECK_EQUAL(memcmp(&before, &after, sizeof before), 0);
     return 0;
 }
@@ -173,7 +165,7 @@ static int too_much(iris_t *iris, void *arg)
 {
     static const size_t sizes[] = {HEAP, HEAP + 1, SIZE_MAX, SIZE_MAX - 255,
                                    (size_t)1 << 40};
-    struct iris_heap_stats stats = stats_of(iris);
+    struct iris_heap_stats stats = harness_stats(iris);
     char text[128];
     void *ptr = arg;
 
@@ -192,7 +184,7 @@ static int too_much(iris_t *iris, void *arg)
     CHECK(ptr == arg);
     /* What the message says is free can be had. */
     CHECK_OK(iris_malloc(iris, stats.largest_free_bytes, &ptr));
-    CHECK_EQUAL(stats_of(iris).free_bytes,
+    CHECK_EQUAL(harness_stats(iris).free_bytes,
                 stats.free_bytes - stats.largest_free_bytes);
     return iris_free(iris, ptr);
 }
@@ -230,17 +222,17 @@ static RANK_TEST(a_full_heap_recovers, 2)
         CHECK_OK(iris_free(iris, blocks[--again]));
     }
     free(blocks);
-    return check_same(iris, stats_of(iris).largest_free_bytes);
+    return check_same(iris, harness_stats(iris).largest_free_bytes);
 }
 
 /* iris_free() of `ptr` fails on every rank, says `text` and what to pass. */
 static int refuse_free(iris_t *iris, void *ptr, const char *text,
                        const char *remedy)
 {
-    struct iris_heap_stats before = stats_of(iris), after;
+    struct iris_heap_stats before = harness_stats(iris), after;
 
     CHECK_BAD(iris, iris_free(iris, ptr), IRIS_ERR_INVALID, text, remedy);
-    after = stats_of(iris);
+    after = harness_stats(iris);
     CHECK_EQUAL(memcmp(&before, &after, sizeof before), 0);
     return 0;
 }
@@ -267,7 +259,7 @@ static int wrong_pointers(iris_t *iris, void *arg)
     CHECK_EQUAL(refuse_free(iris, other, "was it freed before?", "once"), 0);
     CHECK_OK(iris_free(iris, NULL));
     CHECK_OK(iris_free(iris, block));
-    CHECK_EQUAL(stats_of(iris).num_allocs, 0);
+    CHECK_EQUAL(harness_stats(iris).num_allocs, 0);
     return 0;
 }
 

@@ -28,14 +28,6 @@
 #define BLOCKS 3
 #define WORDS 1024
 
-static struct iris_heap_stats stats_of(const iris_t *iris)
-{
-    struct iris_heap_stats stats = {0};
-
-    (void)iris_heap_stats(iris, &stats);
-    return stats;
-}
-
 /* What `rank` fills its block number `i` with. */
 static int tag(int rank, int i)
 {
@@ -70,7 +62,7 @@ static int take_block(iris_t *iris, void **block_p, int i)
 
 static RANK_TEST(a_heap_grows_beyond_its_size_and_shrinks_again, 1, 2, 4)
 {
-    struct iris_heap_stats before = stats_of(iris), now;
+    struct iris_heap_stats before = harness_stats(iris), now;
     const int64_t *bases = iris_heap_bases(iris);
     int64_t first[4];
     size_t freed = 0;
@@ -82,7 +74,7 @@ static RANK_TEST(a_heap_grows_beyond_its_size_and_shrinks_again, 1, 2, 4)
     CHECK(before.mapped_bytes < HEAP);
     for (int i = 0; i < BLOCKS; i++) {
         CHECK_EQUAL(take_block(iris, &blocks[i], i), 0);
-        now = stats_of(iris);
+        now = harness_stats(iris);
         CHECK(now.mapped_bytes >= (size_t)(i + 1) * BLOCK);
         CHECK_EQUAL(now.heap_bytes > HEAP, i > 0);
         CHECK(now.free_bytes < now.heap_bytes);
@@ -98,11 +90,11 @@ static RANK_TEST(a_heap_grows_beyond_its_size_and_shrinks_again, 1, 2, 4)
     for (int i = 0; i < BLOCKS; i++) {
         CHECK_OK(iris_free(iris, blocks[i]));
     }
-    now = stats_of(iris);
+    now = harness_stats(iris);
     CHECK_EQUAL(now.heap_bytes, HEAP);
     CHECK_OK(iris_heap_trim(iris, &freed));
-    CHECK_EQUAL(freed, now.mapped_bytes - stats_of(iris).mapped_bytes);
-    CHECK(stats_of(iris).mapped_bytes <= before.mapped_bytes);
+    CHECK_EQUAL(freed, now.mapped_bytes - harness_stats(iris).mapped_bytes);
+    CHECK(harness_stats(iris).mapped_bytes <= before.mapped_bytes);
     CHECK_OK(iris_heap_trim(iris, &freed));
     CHECK_EQUAL(freed, 0);
     CHECK_OK(iris_heap_trim(iris, NULL));
@@ -122,12 +114,12 @@ static RANK_TEST(trim_leaves_what_is_allocated, 1, 2, 4)
     }
     CHECK_OK(iris_free(iris, blocks[1]));
     CHECK_OK(iris_heap_trim(iris, &freed));
-    mapped = stats_of(iris).mapped_bytes;
+    mapped = harness_stats(iris).mapped_bytes;
     CHECK(mapped < 3 * BLOCK);
     CHECK_EQUAL(holds_everywhere(iris, blocks[0], 0), 0);
     CHECK_EQUAL(holds_everywhere(iris, blocks[2], 2), 0);
     CHECK_OK(iris_malloc(iris, BLOCK, &blocks[1]));
-    CHECK(stats_of(iris).mapped_bytes > mapped);
+    CHECK(harness_stats(iris).mapped_bytes > mapped);
     CHECK_OK(iris_barrier(iris, NULL, NULL));
     CHECK_OK(iris_memset(iris, blocks[1], tag(iris_rank(iris), 1), BLOCK, 0));
     CHECK_OK(iris_barrier(iris, NULL, NULL));
@@ -146,8 +138,8 @@ static RANK_TEST(trim_leaves_what_is_allocated, 1, 2, 4)
         CHECK_OK(iris_free(iris, small[i * 37 % 64]));
     }
     CHECK_OK(iris_heap_trim(iris, NULL));
-    CHECK(stats_of(iris).mapped_bytes < BLOCK);
-    return stats_of(iris).num_deferred != 0;
+    CHECK(harness_stats(iris).mapped_bytes < BLOCK);
+    return harness_stats(iris).num_deferred != 0;
 }
 
 /* ---- Kernels ---- */
@@ -203,25 +195,25 @@ static RANK_TEST(running_kernels_use_memory_that_comes_later, 2, 4)
 
 static RANK_TEST(a_heap_that_cannot_grow_further_names_both_settings, 1, 2)
 {
-    struct iris_heap_stats before = stats_of(iris);
+    struct iris_heap_stats before = harness_stats(iris);
     void *ptr;
 
     CHECK_BAD(iris, iris_malloc(iris, RESERVE, &ptr), IRIS_ERR_NO_MEMORY,
               "IRIS_HEAP_SIZE (16777216)", "IRIS_HEAP_RESERVE");
-    CHECK_EQUAL(stats_of(iris).mapped_bytes, before.mapped_bytes);
-    CHECK_EQUAL(stats_of(iris).heap_bytes, before.heap_bytes);
+    CHECK_EQUAL(harness_stats(iris).mapped_bytes, before.mapped_bytes);
+    CHECK_EQUAL(harness_stats(iris).heap_bytes, before.heap_bytes);
     return take_block(iris, &ptr, 0);
 }
 
 static RANK_TEST(a_heap_that_grew_in_vain_is_as_before, 2, 4)
 {
-    struct iris_heap_stats before = stats_of(iris);
+    struct iris_heap_stats before = harness_stats(iris);
     size_t bytes = iris_rank(iris) == 0 ? 3 * HEAP : 2 * HEAP;
     void *ptr, *again;
 
     CHECK_STATUS(iris_malloc(iris, bytes, &ptr), IRIS_ERR_MISMATCH);
-    CHECK_EQUAL(stats_of(iris).heap_bytes, HEAP);
-    CHECK_EQUAL(stats_of(iris).mapped_bytes, before.mapped_bytes);
+    CHECK_EQUAL(harness_stats(iris).heap_bytes, HEAP);
+    CHECK_EQUAL(harness_stats(iris).mapped_bytes, before.mapped_bytes);
     CHECK_EQUAL(take_block(iris, &ptr, 1), 0);
     CHECK_OK(iris_free(iris, ptr));
     CHECK_OK(iris_malloc(iris, BLOCK, &again));
@@ -294,11 +286,14 @@ static RANK_TEST(reports_say_size_and_reserve_and_memory, 2)
     CHECK_EQUAL(take_block(iris, &block, 0), 0);
     CHECK_OK(iris_malloc(iris, BLOCK, &block));
     CHECK_EQUAL(record->heap_reserved, RESERVE);
-    CHECK_EQUAL(atomic_load(&record->heap_bytes), stats_of(iris).heap_bytes);
-    CHECK_EQUAL(atomic_load(&record->heap_mapped), stats_of(iris).mapped_bytes);
+    CHECK_EQUAL(atomic_load(&record->heap_bytes),
+                harness_stats(iris).heap_bytes);
+    CHECK_EQUAL(atomic_load(&record->heap_mapped),
+                harness_stats(iris).mapped_bytes);
     CHECK_OK(iris_free(iris, block));
     CHECK_OK(iris_heap_trim(iris, NULL));
-    CHECK_EQUAL(atomic_load(&record->heap_mapped), stats_of(iris).mapped_bytes);
+    CHECK_EQUAL(atomic_load(&record->heap_mapped),
+                harness_stats(iris).mapped_bytes);
     snprintf(path, sizeof path, "%s_rank_%d_heap_bases.json",
              getenv("IRIS_HEAP_BASES_PREFIX"), iris_rank(iris));
     text = harness_read_file(path);

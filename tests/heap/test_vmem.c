@@ -20,14 +20,6 @@
 #define BLOCKS 6
 #define WORDS 1024
 
-static struct iris_heap_stats stats_of(const iris_t *iris)
-{
-    struct iris_heap_stats stats = {0};
-
-    (void)iris_heap_stats(iris, &stats);
-    return stats;
-}
-
 /* What `rank` fills its block number `i` with. */
 static int tag(int rank, int i)
 {
@@ -48,7 +40,7 @@ static int holds_everywhere(iris_t *iris, void *block, size_t bytes, int i)
 
 static int grow(iris_t *iris, void *arg)
 {
-    struct iris_heap_stats before = stats_of(iris), now = before;
+    struct iris_heap_stats before = harness_stats(iris), now = before;
     void *blocks[BLOCKS];
 
     CHECK_EQUAL(before.reserved_bytes, HEAP);
@@ -58,7 +50,7 @@ static int grow(iris_t *iris, void *arg)
         size_t mapped = now.mapped_bytes;
 
         CHECK_OK(iris_malloc(iris, BLOCK, &blocks[i]));
-        now = stats_of(iris);
+        now = harness_stats(iris);
         CHECK(now.mapped_bytes >= mapped);
         CHECK(now.mapped_bytes >= (size_t)(i + 1) * BLOCK);
         CHECK(now.mapped_bytes <= now.reserved_bytes);
@@ -78,9 +70,9 @@ static int grow(iris_t *iris, void *arg)
         CHECK_OK(iris_free(iris, blocks[i]));
     }
     /* Freed memory stays, and is used again. */
-    CHECK_EQUAL(stats_of(iris).mapped_bytes, now.mapped_bytes);
+    CHECK_EQUAL(harness_stats(iris).mapped_bytes, now.mapped_bytes);
     CHECK_OK(iris_malloc(iris, BLOCK * BLOCKS, &blocks[0]));
-    CHECK(stats_of(iris).mapped_bytes <= now.mapped_bytes + BLOCK);
+    CHECK(harness_stats(iris).mapped_bytes <= now.mapped_bytes + BLOCK);
     return iris_free(iris, blocks[0]);
 }
 
@@ -140,14 +132,14 @@ static TEST(kernels_reach_what_comes_later)
 
 static int fill_up(iris_t *iris, void *arg)
 {
-    struct iris_heap_stats stats = stats_of(iris);
+    struct iris_heap_stats stats = harness_stats(iris);
     void *all, *more;
 
     CHECK_BAD(iris, iris_malloc(iris, HEAP, &more), IRIS_ERR_NO_MEMORY,
               "on the symmetric heap", "raise IRIS_HEAP_SIZE");
-    CHECK_EQUAL(stats_of(iris).mapped_bytes, stats.mapped_bytes);
+    CHECK_EQUAL(harness_stats(iris).mapped_bytes, stats.mapped_bytes);
     CHECK_OK(iris_calloc(iris, stats.largest_free_bytes, 1, &all));
-    CHECK_EQUAL(stats_of(iris).mapped_bytes, stats.reserved_bytes);
+    CHECK_EQUAL(harness_stats(iris).mapped_bytes, stats.reserved_bytes);
     /* To its last byte. */
     CHECK_OK(iris_memset(iris, all, tag(iris_rank(iris), 0),
                          stats.largest_free_bytes, NULL));
@@ -217,7 +209,7 @@ static RANK_TEST(any_order_of_growth_keeps_contents, 1, 2, 4)
         } else {
             slot->ptr = NULL;
         }
-        CHECK(stats_of(iris).mapped_bytes <= HEAP);
+        CHECK(harness_stats(iris).mapped_bytes <= HEAP);
     }
     return 0;
 }
@@ -226,17 +218,17 @@ static RANK_TEST(any_order_of_growth_keeps_contents, 1, 2, 4)
  * so that the heaps stay alike. */
 static RANK_TEST(heaps_stay_alike_when_calls_differ, 2, 4)
 {
-    size_t mapped = stats_of(iris).mapped_bytes;
+    size_t mapped = harness_stats(iris).mapped_bytes;
     int own = iris_rank(iris);
     void *ptr;
 
     for (int i = 0; i < 3; i++) {
         CHECK_STATUS(iris_malloc(iris, own == 0 ? BLOCK * 4 : BLOCK, &ptr),
                      IRIS_ERR_MISMATCH);
-        CHECK_EQUAL(stats_of(iris).mapped_bytes, mapped);
+        CHECK_EQUAL(harness_stats(iris).mapped_bytes, mapped);
         CHECK_STATUS(iris_calloc(iris, own == 0 ? 0 : BLOCK, 1, &ptr),
                      IRIS_ERR_INVALID);
-        CHECK_EQUAL(stats_of(iris).mapped_bytes, mapped);
+        CHECK_EQUAL(harness_stats(iris).mapped_bytes, mapped);
     }
     return grow(iris, arg);
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # inputs: nodes
 test_programs += %D%/run
-tests_ops_run_SOURCES = %D%/test_ops.c %D%/test_ops_blas.c %D%/test_ops_calls.c \
+tests_ops_run_SOURCES = %D%/element.h %D%/test_ops.c %D%/test_ops_blas.c %D%/test_ops_calls.c \
 	%D%/test_ops_chunks.c %D%/test_ops_plan.c %D%/test_ops_rounding.c %D%/test_ops_stuck.c \
 	%D%/test_ops_uneven.c %D%/test_plan.c
 if FAKE_HIP

@@ -7,9 +7,8 @@
  */
 #include "config.h"
 
+#include "ops/element.h"
 #include "support/harness.h"
-
-#include <iris/device/core/half.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,32 +42,6 @@ static uint32_t scrambled(uint64_t x)
     x = (x + 0x9e3779b97f4a7c15u) * 0xbf58476d1ce4e5b9u;
     x = (x ^ x >> 29) * 0x94d049bb133111ebu;
     return (uint32_t)(x >> 32);
-}
-
-static float get(const void *data, iris_dtype_t dtype, int64_t at)
-{
-    switch (dtype) {
-    case IRIS_DTYPE_F16:
-        return iris_f16_to_f32(((const iris_f16_t *)data)[at]);
-    case IRIS_DTYPE_BF16:
-        return iris_bf16_to_f32(((const iris_bf16_t *)data)[at]);
-    default:
-        return ((const float *)data)[at];
-    }
-}
-
-static void put(void *data, iris_dtype_t dtype, int64_t at, float value)
-{
-    switch (dtype) {
-    case IRIS_DTYPE_F16:
-        ((iris_f16_t *)data)[at] = iris_f16_from_f32(value);
-        break;
-    case IRIS_DTYPE_BF16:
-        ((iris_bf16_t *)data)[at] = iris_bf16_from_f32(value);
-        break;
-    default:
-        ((float *)data)[at] = value;
-    }
 }
 
 static float rounded(iris_dtype_t dtype, float value)

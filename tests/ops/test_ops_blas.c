@@ -6,9 +6,8 @@
  */
 #include "config.h"
 
+#include "ops/element.h"
 #include "support/harness.h"
-
-#include <iris/device/core/half.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -29,32 +28,6 @@ struct board {
 /* Where matrices begin, in bytes: enough for 521 rows of 100 floats. */
 #define REGION ((size_t)256 << 10)
 #define REGIONS 5
-
-static float get(const void *data, iris_dtype_t dtype, int64_t at)
-{
-    switch (dtype) {
-    case IRIS_DTYPE_F16:
-        return iris_f16_to_f32(((const iris_f16_t *)data)[at]);
-    case IRIS_DTYPE_BF16:
-        return iris_bf16_to_f32(((const iris_bf16_t *)data)[at]);
-    default:
-        return ((const float *)data)[at];
-    }
-}
-
-static void put(void *data, iris_dtype_t dtype, int64_t at, float value)
-{
-    switch (dtype) {
-    case IRIS_DTYPE_F16:
-        ((iris_f16_t *)data)[at] = iris_f16_from_f32(value);
-        break;
-    case IRIS_DTYPE_BF16:
-        ((iris_bf16_t *)data)[at] = iris_bf16_from_f32(value);
-        break;
-    default:
-        ((float *)data)[at] = value;
-    }
-}
 
 /* Between -1 and 1, of as many bits as a float has. */
 static float number(uint64_t seed)

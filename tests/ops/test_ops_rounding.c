@@ -6,9 +6,8 @@
  */
 #include "config.h"
 
+#include "ops/element.h"
 #include "support/harness.h"
-
-#include <iris/device/core/half.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -38,29 +37,6 @@ struct board {
     struct iris_ops_options options;
 };
 
-static void put_value(char *data, size_t at, iris_dtype_t dtype, float value)
-{
-    switch (dtype) {
-    case IRIS_DTYPE_F16:
-        ((iris_f16_t *)(void *)data)[at] = iris_f16_from_f32(value);
-        break;
-    case IRIS_DTYPE_BF16:
-        ((iris_bf16_t *)(void *)data)[at] = iris_bf16_from_f32(value);
-        break;
-    default:
-        ((float *)(void *)data)[at] = value;
-    }
-}
-
-static float get_value(const char *data, size_t at, iris_dtype_t dtype)
-{
-    return dtype == IRIS_DTYPE_F16
-               ? iris_f16_to_f32(((const iris_f16_t *)(const void *)data)[at])
-           : dtype == IRIS_DTYPE_BF16
-               ? iris_bf16_to_f32(((const iris_bf16_t *)(const void *)data)[at])
-               : ((const float *)(const void *)data)[at];
-}
-
 /* Numbers from -1 to 1 that the type has, the same on all ranks. */
 static int fill_matrix(struct board *board, int which, char *heap, size_t first,
                        size_t count)
@@ -69,9 +45,9 @@ static int fill_matrix(struct board *board, int which, char *heap, size_t first,
 
     for (size_t i = 0; i < MOST; i++) {
         state = state * 1664525 + 1013904223;
-        put_value(board->read, i, board->dtype,
-                  (float)(int32_t)state / 2147483648.0F);
-        board->values[which][i] = get_value(board->read, i, board->dtype);
+        put(board->read, board->dtype, (int64_t)i,
+            (float)(int32_t)state / 2147483648.0F);
+        board->values[which][i] = get(board->read, board->dtype, (int64_t)i);
     }
     CHECK_OK(harness_write(board->iris, heap,
                            board->read + first * iris_dtype_size(board->dtype),
@@ -107,7 +83,7 @@ static int check_element(const struct board *board, int64_t i, int64_t j)
     const float *a = board->values[0], *b = board->values[1];
     double sum = (double)board->values[2][j], sizes_of = fabs(sum), error, most;
     float got =
-        get_value(board->read, (size_t)(i * board->size.n + j), board->dtype);
+        get(board->read, board->dtype, (int64_t)(i * board->size.n + j));
 
     for (int64_t k = 0; k < board->size.k; k++) {
         double one =

@@ -5,8 +5,26 @@
 #ifndef IRIS_TESTS_SUPPORT_FLOAT8_H
 #define IRIS_TESTS_SUPPORT_FLOAT8_H
 
+#include <iris/device/core/half.h>
+
 #include <math.h>
 #include <stdint.h>
+
+static inline float float_of(uint32_t bits)
+{
+    iris_d_f32_t f;
+
+    f.bits = bits;
+    return f.value;
+}
+
+static inline uint32_t bits_of(float value)
+{
+    iris_d_f32_t f;
+
+    f.value = value;
+    return f.bits;
+}
 
 /* The magnitude of the number with these 7 bits, of a type with `fraction` bits
  * of fraction, as if no bits were for infinity and NaN. */

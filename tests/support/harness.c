@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "context/context.h"
+#include "job/internal.h"
 #include "support/leaks.h"
 #include "support/runner.h"
 
@@ -160,6 +161,73 @@ int harness_await_logged(const char *text)
         found = harness_is_logged(text);
     }
     return found;
+}
+
+iris_t *harness_init(void)
+{
+    iris_t *iris = NULL;
+    iris_status_t status = iris_init(NULL, &iris);
+
+    if (status != IRIS_OK) {
+        print_error("%s\n", iris_last_error());
+    }
+    assert_int_equal(status, IRIS_OK);
+    return iris;
+}
+
+int harness_open_again(iris_t *iris, const struct iris_config *config,
+                       iris_t **context_p)
+{
+    struct iris_bootstrap bootstrap;
+    char key[IRIS_KEY_BYTES] = "";
+
+    if (iris_rank(iris) == 0) {
+        CHECK_OK(iris_i_bootstrap_random_key(key));
+    }
+    CHECK_OK(iris_broadcast(iris, key, sizeof key, 0, NULL));
+    iris_i_bootstrap_thread(key, iris_rank(iris), iris_num_ranks(iris),
+                            &bootstrap);
+    CHECK_OK(iris_i_init(config, &bootstrap, context_p));
+    CHECK_EQUAL(iris_rank(*context_p), iris_rank(iris));
+    CHECK_EQUAL(iris_num_ranks(*context_p), iris_num_ranks(iris));
+    return 0;
+}
+
+struct iris_heap_stats harness_stats(const iris_t *iris)
+{
+    struct iris_heap_stats stats = {0};
+
+    (void)iris_heap_stats(iris, &stats);
+    return stats;
+}
+
+struct iris_config harness_sim_config(const char *check)
+{
+    struct iris_config config;
+
+    iris_config_init(&config);
+    config.spawn = "threads";
+    config.backend = "sim";
+    config.sim_device = "cpu";
+    config.heap_bytes = 16 << 20;
+    config.heap_bases_files = 0;
+    config.check = check;
+    config.log_level = "off";
+    return config;
+}
+
+void harness_in_child(int (*fn)(void *), void *arg)
+{
+    pid_t pid;
+    int how;
+
+    fflush(NULL);
+    pid = fork();
+    if (pid == 0) {
+        _exit(fn(arg));
+    }
+    assert_int_equal(waitpid(pid, &how, 0), pid);
+    assert_int_equal(how, 0);
 }
 
 int harness_launched(void)

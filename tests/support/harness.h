@@ -131,6 +131,25 @@ int harness_await_logged(const char *text);
 /* The whole of a file as text, for the caller to free; NULL if there is none. */
 char *harness_read_file(const char *path);
 
+/* A context by iris_init(NULL), or the test fails with its message. */
+iris_t *harness_init(void);
+
+/* In a rank's body: a context more of the same ranks, who agree on its key by
+ * way of `iris`. Returns 0. */
+int harness_open_again(iris_t *iris, const struct iris_config *config,
+                       iris_t **context_p);
+
+/* Zeros if it has none. */
+struct iris_heap_stats harness_stats(const iris_t *iris);
+
+/* Settings of ranks that are threads of the simulation on the CPU, silent, with
+ * 16 MiB of heap; `check` is IRIS_CHECK. */
+struct iris_config harness_sim_config(const char *check);
+
+/* Runs fn(arg) in a child, whose limits are its own. It ends without ceremony:
+ * a leak checker could do nothing there. */
+void harness_in_child(int (*fn)(void *), void *arg);
+
 /* Ranks of the launcher that started this program; 0 if none did. */
 int harness_launched(void);
 

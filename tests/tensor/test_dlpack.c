@@ -122,19 +122,11 @@ static int keep_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static struct iris_heap_stats stats_of(const iris_t *iris)
-{
-    struct iris_heap_stats stats = {0};
-
-    iris_heap_stats(iris, &stats);
-    return stats;
-}
-
 /* One rank exports its tensor, the other releases its own. */
 static RANK_TEST(letting_go_of_a_tensor_that_owns_memory_frees_it, 1, 2)
 {
     struct DLManagedTensorVersioned *owning, *borrowing;
-    size_t before = stats_of(iris).num_allocs;
+    size_t before = harness_stats(iris).num_allocs;
     iris_tensor_t tensor;
     pthread_t thread;
 
@@ -147,16 +139,16 @@ static RANK_TEST(letting_go_of_a_tensor_that_owns_memory_frees_it, 1, 2)
         CHECK(tensor.owner == NULL);
         CHECK_OK(iris_tensor_to_dlpack(iris, &tensor, &borrowing));
         borrowing->deleter(borrowing);
-        CHECK_EQUAL(stats_of(iris).num_deferred, 0);
+        CHECK_EQUAL(harness_stats(iris).num_deferred, 0);
         CHECK_EQUAL(pthread_create(&thread, NULL, let_go, owning), 0);
         CHECK_EQUAL(pthread_join(thread, NULL), 0);
     } else {
         CHECK_OK(iris_free_later(iris, tensor.owner));
     }
-    CHECK_EQUAL(stats_of(iris).num_deferred, 1);
+    CHECK_EQUAL(harness_stats(iris).num_deferred, 1);
     CHECK_OK(iris_free_deferred(iris));
-    CHECK_EQUAL(stats_of(iris).num_allocs, before);
-    CHECK_EQUAL(stats_of(iris).num_deferred, 0);
+    CHECK_EQUAL(harness_stats(iris).num_allocs, before);
+    CHECK_EQUAL(harness_stats(iris).num_deferred, 0);
     return 0;
 }
 
