@@ -14,6 +14,7 @@
 
 #include "iris.h"
 #include "replay.h"
+#include "base/base.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,10 +34,8 @@
 
 #define NUM_FIELDS 14 /* fields in the line of an operation */
 
-void *replay_alloc(void *old, size_t bytes)
+static void *check_memory(void *memory)
 {
-    void *memory = realloc(old, bytes == 0 ? 1 : bytes);
-
     if (memory == NULL) {
         fprintf(stderr, "iris replay: no memory\n");
         exit(2);
@@ -44,12 +43,14 @@ void *replay_alloc(void *old, size_t bytes)
     return memory;
 }
 
-void *replay_grow(void *items, size_t count, size_t bytes)
+void *replay_alloc(void *old, size_t bytes)
 {
-    bool is_full = count == 0 || (count >= 16 && (count & (count - 1)) == 0);
+    return check_memory(realloc(old, bytes == 0 ? 1 : bytes));
+}
 
-    return is_full ? replay_alloc(items, (count < 16 ? 16 : 2 * count) * bytes)
-                   : items;
+void *replay_grow(void *array_p, size_t *count_p, size_t bytes)
+{
+    return check_memory(iris_i_grow(array_p, count_p, bytes));
 }
 
 /* The file's text, or NULL if it cannot be read. */
@@ -126,22 +127,21 @@ static bool parse_op(char *line, struct replay_op *op)
 static bool parse_schedule_line(struct replay_schedule *schedule, char *line)
 {
     if (strncmp(line, "step ", 5) == 0) {
-        schedule->marks = replay_grow(schedule->marks, schedule->num_marks,
-                                      sizeof *schedule->marks);
-        schedule->marks[schedule->num_marks++] =
-            (struct replay_mark){line, schedule->num_ops};
+        struct replay_mark *mark =
+            replay_grow(&schedule->marks, &schedule->num_marks, sizeof *mark);
+
+        *mark = (struct replay_mark){line, schedule->num_ops};
         return true;
     }
     if (strncmp(line, "did\t", 4) == 0) {
-        schedule->ops = replay_grow(schedule->ops, schedule->num_ops,
-                                    sizeof *schedule->ops);
-        return parse_op(line, &schedule->ops[schedule->num_ops++]);
+        return parse_op(line, replay_grow(&schedule->ops, &schedule->num_ops,
+                                          sizeof *schedule->ops));
     }
     if (strncmp(line, "turn ", 5) == 0 || strncmp(line, "read ", 5) == 0) {
-        schedule->choices =
-            replay_grow(schedule->choices, schedule->num_choices,
-                        sizeof *schedule->choices);
-        schedule->choices[schedule->num_choices++].text = line;
+        struct replay_choice *choice = replay_grow(
+            &schedule->choices, &schedule->num_choices, sizeof *choice);
+
+        choice->text = line;
         return true;
     }
     if (strcmp(line, "early") == 0) {

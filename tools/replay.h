@@ -72,9 +72,8 @@ struct replay_result {
 /* Exits with 2 if there is no memory. */
 void *replay_alloc(void *old, size_t bytes);
 
-/* Returns the array with room for one more item than `count`. An item has
- * `bytes` bytes. */
-void *replay_grow(void *items, size_t count, size_t bytes);
+/* iris_i_grow(), which exits with 2 if there is no memory. */
+void *replay_grow(void *array_p, size_t *count_p, size_t bytes);
 
 /* Create and remove the folder. Return 0, or -1 after printing a message. */
 int replay_prepare(struct replay_program *program);

@@ -9,6 +9,7 @@
 #include "config.h"
 
 #include "replay.h"
+#include "base/base.h"
 #include "check/check.h"
 
 #include <stdio.h>
@@ -103,9 +104,9 @@ static int compare_columns(const void *left, const void *right)
 {
     const struct column *a = left, *b = right;
 
-    return a->rank != b->rank
-               ? (a->rank > b->rank) - (a->rank < b->rank)
-               : (a->workgroup > b->workgroup) - (a->workgroup < b->workgroup);
+    int order = IRIS_COMPARE(a->rank, b->rank);
+
+    return order != 0 ? order : IRIS_COMPARE(a->workgroup, b->workgroup);
 }
 
 static void add_column(struct table *rows, const struct replay_op *op)
@@ -117,9 +118,8 @@ static void add_column(struct table *rows, const struct replay_op *op)
             return;
         }
     }
-    rows->columns =
-        replay_grow(rows->columns, rows->num_columns, sizeof *rows->columns);
-    rows->columns[rows->num_columns++] = column;
+    *(struct column *)replay_grow(&rows->columns, &rows->num_columns,
+                                  sizeof column) = column;
 }
 
 static void set_columns(struct table *rows)
@@ -233,21 +233,20 @@ static void collect_rows(struct table *rows,
 
     for (size_t i = first; i < schedule->num_ops; i++) {
         const struct replay_op *op = &schedule->ops[i];
+        struct row *row;
 
         if ((op->target >= 0 && !is_shared(schedule, first, op)) ||
             count_poll(rows, op)) {
             continue;
         }
-        rows->rows =
-            replay_grow(rows->rows, rows->num_rows, sizeof *rows->rows);
-        rows->rows[rows->num_rows++] =
-            (struct row){.op = op,
-                         .count = 1,
-                         .from = NEVER,
-                         .missed = NEVER,
-                         .late = NEVER,
-                         .seen = NEVER,
-                         .is_race = race != NULL && have_overlap(op, race)};
+        row = replay_grow(&rows->rows, &rows->num_rows, sizeof *row);
+        *row = (struct row){.op = op,
+                            .count = 1,
+                            .from = NEVER,
+                            .missed = NEVER,
+                            .late = NEVER,
+                            .seen = NEVER,
+                            .is_race = race != NULL && have_overlap(op, race)};
     }
 }
 

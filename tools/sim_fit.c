@@ -87,18 +87,17 @@ static int find_amounts(const struct sim_platform *platform, struct row *row)
 static int add_row(const struct sim_platform *platform, struct table *table,
                    struct row *row)
 {
-    struct row *more;
+    struct row *one;
 
     if (!(row->us > 0) || !find_amounts(platform, row)) {
         table->unknown++;
         return 0;
     }
-    more = iris_i_grow(table->rows, table->count, sizeof *table->rows);
-    if (more == NULL) {
+    one = iris_i_grow(&table->rows, &table->count, sizeof *one);
+    if (one == NULL) {
         return -1;
     }
-    table->rows = more;
-    table->rows[table->count++] = *row;
+    *one = *row;
     return 0;
 }
 

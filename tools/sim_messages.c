@@ -68,15 +68,12 @@ static int add_items(struct sim_items *items, const struct sim_item *send,
     uint64_t tag = items->count / 2 + 1;
 
     for (int is_send = 1; is_send >= 0; is_send--) {
-        void *more =
-            iris_i_grow(items->items, items->count, sizeof *items->items);
-        struct sim_item *item;
+        struct sim_item *item =
+            iris_i_grow(&items->items, &items->count, sizeof *item);
 
-        if (more == NULL) {
+        if (item == NULL) {
             return -1;
         }
-        items->items = more;
-        item = &items->items[items->count++];
         *item = is_send ? *send : *receive;
         item->is_send = is_send;
         item->peer = is_send ? receive->rank : send->rank;
@@ -122,13 +119,12 @@ struct active_run {
 static int add_run(struct stream_run **runs, size_t *count,
                    const struct iris_event *event)
 {
-    struct stream_run *more = iris_i_grow(*runs, *count, sizeof **runs);
+    struct stream_run *run = iris_i_grow(runs, count, sizeof *run);
 
-    if (more == NULL) {
+    if (run == NULL) {
         return -1;
     }
-    *runs = more;
-    more[*count] = (struct stream_run){
+    *run = (struct stream_run){
         .pid = event->pid,
         .stream = event->stream,
         .id = event->id,
@@ -136,8 +132,7 @@ static int add_run(struct stream_run **runs, size_t *count,
         .dur_ns = event->dur_ns,
         .is_collective = strncmp(event->kernel, "iris_k_ccl_", 11) == 0,
         .run = SIZE_MAX};
-    memcpy(more[*count].tid, event->tid, sizeof more->tid - 1);
-    ++*count;
+    memcpy(run->tid, event->tid, sizeof run->tid - 1);
     return 0;
 }
 
@@ -146,7 +141,7 @@ static int add_to_streams(struct streams *streams,
                           const struct iris_event *event)
 {
     size_t last = streams->num_active;
-    struct active_run *more;
+    struct active_run *active;
 
     if (strcmp(event->cat, "iris_kernel") == 0) {
         return add_run(&streams->runs, &streams->num_runs, event);
@@ -159,42 +154,29 @@ static int add_to_streams(struct streams *streams,
          streams->active[last - 1].id == event->launch)) {
         return 0;
     }
-    more = iris_i_grow(streams->active, last, sizeof *more);
-    if (more == NULL) {
+    active =
+        iris_i_grow(&streams->active, &streams->num_active, sizeof *active);
+    if (active == NULL) {
         return -1;
     }
-    streams->active = more;
-    more[streams->num_active++] =
-        (struct active_run){event->pid, event->launch};
+    *active = (struct active_run){event->pid, event->launch};
     return 0;
 }
 
-static void free_streams(struct streams *streams)
-{
-    free(streams->launches);
-    free(streams->runs);
-    free(streams->active);
-}
-
 /* ---- Joining ---- */
-
-static int compare_numbers(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
 
 static int compare_active(const void *left, const void *right)
 {
     const struct active_run *a = left, *b = right;
 
-    return a->pid != b->pid ? a->pid - b->pid : compare_numbers(a->id, b->id);
+    return a->pid != b->pid ? a->pid - b->pid : IRIS_COMPARE(a->id, b->id);
 }
 
 static int compare_stream(const struct stream_run *a,
                           const struct stream_run *b)
 {
     return a->pid != b->pid ? a->pid - b->pid
-                            : compare_numbers(a->stream, b->stream);
+                            : IRIS_COMPARE(a->stream, b->stream);
 }
 
 static int compare_by_stream(const void *left, const void *right)
@@ -202,7 +184,7 @@ static int compare_by_stream(const void *left, const void *right)
     const struct stream_run *a = left, *b = right;
     int order = compare_stream(a, b);
 
-    return order != 0 ? order : (a->ts_ns > b->ts_ns) - (a->ts_ns < b->ts_ns);
+    return order != 0 ? order : IRIS_COMPARE(a->ts_ns, b->ts_ns);
 }
 
 static int compare_by_track(const void *left, const void *right)
@@ -210,15 +192,7 @@ static int compare_by_track(const void *left, const void *right)
     const struct stream_run *a = left, *b = right;
     int order = a->pid != b->pid ? a->pid - b->pid : strcmp(a->tid, b->tid);
 
-    return order != 0 ? order : (a->ts_ns > b->ts_ns) - (a->ts_ns < b->ts_ns);
-}
-
-static void sort_items(void *items, size_t count, size_t bytes,
-                       int (*compare)(const void *, const void *))
-{
-    if (count > 1) {
-        qsort(items, count, bytes, compare);
-    }
+    return order != 0 ? order : IRIS_COMPARE(a->ts_ns, b->ts_ns);
 }
 
 /* How many from `first` on are of the same stream. */
@@ -262,11 +236,11 @@ static void join_streams(struct streams *streams)
     struct stream_run *launches = streams->launches, *runs = streams->runs;
     size_t first = 0, run = 0;
 
-    sort_items(streams->active, streams->num_active, sizeof *streams->active,
-               compare_active);
-    sort_items(launches, streams->num_launches, sizeof *launches,
-               compare_by_stream);
-    sort_items(runs, streams->num_runs, sizeof *runs, compare_by_stream);
+    iris_i_sort(streams->active, streams->num_active, sizeof *streams->active,
+                compare_active);
+    iris_i_sort(launches, streams->num_launches, sizeof *launches,
+                compare_by_stream);
+    iris_i_sort(runs, streams->num_runs, sizeof *runs, compare_by_stream);
     sum_up_streams(streams);
     while (first < streams->num_launches && run < streams->num_runs) {
         int order = compare_stream(&launches[first], &runs[run]);
@@ -279,8 +253,8 @@ static void join_streams(struct streams *streams)
         first += order <= 0 ? count : 0;
         run += order >= 0 ? num_runs : 0;
     }
-    sort_items(launches, streams->num_launches, sizeof *launches,
-               compare_by_track);
+    iris_i_sort(launches, streams->num_launches, sizeof *launches,
+                compare_by_track);
 }
 
 /* Writes to *computed_p how many ns of kernels without communication the stream
@@ -335,21 +309,15 @@ struct call {
 /* Keeps a collective's event. Returns 0, or -1 without memory. */
 static int add_call(struct calls *calls, const struct iris_event *event)
 {
-    void *more = iris_i_grow(calls->calls, calls->count, sizeof *calls->calls);
+    struct call *call = iris_i_grow(&calls->calls, &calls->count, sizeof *call);
 
-    if (more == NULL) {
+    if (call == NULL) {
         return -1;
     }
-    calls->calls = more;
-    calls->calls[calls->count] = (struct call){
-        *event, calls->count, 0, iris_i_is_messages(event), NULL, 0};
-    calls->count++;
+    call->event = *event;
+    call->order = calls->count - 1;
+    call->has_messages = iris_i_is_messages(event);
     return 0;
-}
-
-static void free_calls(struct calls *calls)
-{
-    free(calls->calls);
 }
 
 /* All that the call sends and receives is one step of its track. */
@@ -383,12 +351,8 @@ static int compare_by_rank(const void *left, const void *right)
     const struct call *a = left, *b = right;
     int order = compare_group(a, b);
 
-    if (order != 0) {
-        return order;
-    }
-    return a->event.pid != b->event.pid
-               ? a->event.pid - b->event.pid
-               : (a->order > b->order) - (a->order < b->order);
+    order = order != 0 ? order : a->event.pid - b->event.pid;
+    return order != 0 ? order : IRIS_COMPARE(a->order, b->order);
 }
 
 static int compare_by_number(const void *left, const void *right)
@@ -396,28 +360,22 @@ static int compare_by_number(const void *left, const void *right)
     const struct call *a = left, *b = right;
     int order = compare_group(a, b);
 
-    if (order != 0) {
-        return order;
-    }
-    return a->number != b->number ? (a->number > b->number ? 1 : -1)
-                                  : a->event.pid - b->event.pid;
+    order = order != 0 ? order : IRIS_COMPARE(a->number, b->number);
+    return order != 0 ? order : a->event.pid - b->event.pid;
 }
 
 static void number_calls(const struct calls *list)
 {
     struct call *calls = list->calls;
 
-    if (list->count < 2) {
-        return;
-    }
-    qsort(calls, list->count, sizeof *calls, compare_by_rank);
+    iris_i_sort(calls, list->count, sizeof *calls, compare_by_rank);
     for (size_t i = 1; i < list->count; i++) {
         if (calls[i].event.pid == calls[i - 1].event.pid &&
             compare_group(&calls[i], &calls[i - 1]) == 0) {
             calls[i].number = calls[i - 1].number + 1;
         }
     }
-    qsort(calls, list->count, sizeof *calls, compare_by_number);
+    iris_i_sort(calls, list->count, sizeof *calls, compare_by_number);
 }
 
 struct listing {
@@ -470,9 +428,7 @@ static int compare_halves(const void *left, const void *right)
     const struct half *a = left, *b = right;
     int order = compare_pairs(a, b);
 
-    return order != 0 ? order
-                      : (a->call->order > b->call->order) -
-                            (a->call->order < b->call->order);
+    return order != 0 ? order : IRIS_COMPARE(a->call->order, b->call->order);
 }
 
 static int add_halves(struct halves *halves, const struct call *call,
@@ -483,16 +439,14 @@ static int add_halves(struct halves *halves, const struct call *call,
     int peer;
 
     while ((text = iris_i_next_message(text, &peer, &bytes)) != NULL) {
-        void *more =
-            iris_i_grow(halves->halves, halves->count, sizeof *halves->halves);
+        struct half *half =
+            iris_i_grow(&halves->halves, &halves->count, sizeof *half);
 
-        if (more == NULL) {
+        if (half == NULL) {
             return -1;
         }
-        halves->halves = more;
-        halves->halves[halves->count++] =
-            (struct half){call, is_send ? call->event.pid : peer,
-                          is_send ? peer : call->event.pid, bytes};
+        *half = (struct half){call, is_send ? call->event.pid : peer,
+                              is_send ? peer : call->event.pid, bytes};
     }
     return 0;
 }
@@ -506,10 +460,8 @@ static int find_halves(const struct calls *calls, int is_send,
             return -1;
         }
     }
-    if (halves_p->count > 1) {
-        qsort(halves_p->halves, halves_p->count, sizeof *halves_p->halves,
-              compare_halves);
-    }
+    iris_i_sort(halves_p->halves, halves_p->count, sizeof *halves_p->halves,
+                compare_halves);
     return 0;
 }
 
@@ -540,14 +492,7 @@ static int join_halves(const struct calls *calls, const struct halves *sends,
     return 0;
 }
 
-/* Adds the ends of all messages. A call of all members is a message from each
- * to each other (see trace_transfers.h): members make the same calls in the
- * same order. In calls of messages, the first message that a member sends to
- * another is the first that the other receives from it, and so on. All sends
- * and receives of a call are one step of its track. The track is the stream
- * that ran its kernel, and the step's time is that of the kernels before it. If
- * the trace has no runs, the track is the host's. Returns 0, or -1 without
- * memory. */
+/* Adds the ends of all messages. Returns 0, or -1 without memory. */
 static int list_calls(struct calls *calls, const struct streams *streams,
                       struct sim_items *items)
 {
@@ -602,8 +547,10 @@ static int open_messages(struct messages *messages)
 
 static void close_messages(struct messages *messages)
 {
-    free_calls(&messages->calls);
-    free_streams(&messages->streams);
+    free(messages->calls.calls);
+    free(messages->streams.launches);
+    free(messages->streams.runs);
+    free(messages->streams.active);
     free(messages->piles);
     free(messages->costs);
     iris_i_flows_close(&messages->flows);
@@ -770,24 +717,22 @@ static int take_pile(struct messages *messages, const struct iris_event *event)
     struct iris_flow_list *signals = &messages->flows.signals;
     struct iris_flow_point *signal = &signals->points[signals->count - 1];
     struct pile key = make_pile_key(event, event->pid, event->target_rank);
+    struct sim_item_cost *cost;
     struct pile *pile;
-    struct sim_item_cost *more;
 
     if (event->target_rank == event->pid) {
         return 0;
     }
     pile = find_pile(messages, &key);
-    more = iris_i_grow(messages->costs, messages->num_costs, sizeof *more);
-    if (pile == NULL || more == NULL) {
-        messages->costs = more == NULL ? messages->costs : more;
+    cost = iris_i_grow(&messages->costs, &messages->num_costs, sizeof *cost);
+    if (pile == NULL || cost == NULL) {
         return -1;
     }
-    messages->costs = more;
-    more[messages->num_costs] = pile->cost;
-    more[messages->num_costs].is_release = 1;
-    more[messages->num_costs].waits_itself = waits_for_result(event);
-    more[messages->num_costs].own_ns = event->dur_ns;
-    signal->cost = ++messages->num_costs;
+    *cost = pile->cost;
+    cost->is_release = 1;
+    cost->waits_itself = waits_for_result(event);
+    cost->own_ns = event->dur_ns;
+    signal->cost = messages->num_costs;
     signal->bytes = pile->bytes;
     pile->bytes = 0;
     memset(&pile->cost, 0, sizeof pile->cost);

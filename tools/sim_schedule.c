@@ -24,13 +24,10 @@ struct message_end {
 
 static int compare_key(const struct message_end *a, const struct message_end *b)
 {
-    if (a->from != b->from) {
-        return a->from < b->from ? -1 : 1;
-    }
-    if (a->to != b->to) {
-        return a->to < b->to ? -1 : 1;
-    }
-    return (a->tag > b->tag) - (a->tag < b->tag);
+    int order = a->from - b->from;
+
+    order = order != 0 ? order : a->to - b->to;
+    return order != 0 ? order : IRIS_COMPARE(a->tag, b->tag);
 }
 
 static int compare_end(const void *left, const void *right)
@@ -38,7 +35,7 @@ static int compare_end(const void *left, const void *right)
     const struct message_end *a = left, *b = right;
     int order = compare_key(a, b);
 
-    return order != 0 ? order : (a->step > b->step) - (a->step < b->step);
+    return order != 0 ? order : IRIS_COMPARE(a->step, b->step);
 }
 
 static size_t list_ends(const struct sim_schedule *schedule, enum sim_kind kind,
@@ -92,19 +89,17 @@ static int compare_arrows(const void *left, const void *right)
 {
     const struct sim_arrow *a = left, *b = right;
 
-    return a->before != b->before
-               ? (a->before > b->before ? 1 : -1)
-               : (a->after > b->after) - (a->after < b->after);
+    int order = IRIS_COMPARE(a->before, b->before);
+
+    return order != 0 ? order : IRIS_COMPARE(a->after, b->after);
 }
 
 static void sort_arrows(struct sim_schedule *schedule)
 {
     size_t at = 0;
 
-    if (schedule->num_arrows > 1) {
-        qsort(schedule->arrows, schedule->num_arrows, sizeof *schedule->arrows,
-              compare_arrows);
-    }
+    iris_i_sort(schedule->arrows, schedule->num_arrows,
+                sizeof *schedule->arrows, compare_arrows);
     for (size_t i = 0; i < schedule->num_steps; i++) {
         schedule->steps[i].first_after = at;
         while (at < schedule->num_arrows && schedule->arrows[at].before == i) {
@@ -125,13 +120,10 @@ static int compare_items(const void *left, const void *right)
 {
     const struct sim_item *a = left, *b = right;
 
-    if (a->rank != b->rank) {
-        return a->rank - b->rank;
-    }
-    if (a->ns != b->ns) {
-        return a->ns < b->ns ? -1 : 1;
-    }
-    return (a->tag > b->tag) - (a->tag < b->tag);
+    int order = a->rank - b->rank;
+
+    order = order != 0 ? order : IRIS_COMPARE(a->ns, b->ns);
+    return order != 0 ? order : IRIS_COMPARE(a->tag, b->tag);
 }
 
 /* One rank's part of the items, in the order of time. */
@@ -308,10 +300,8 @@ int sim_schedule_make(struct sim_items *items, int num_ranks,
     if (num_ranks < 1 || !has_known_ranks(items, num_ranks)) {
         why = "it has messages of ranks that it does not have";
     } else {
-        if (items->count > 1) {
-            qsort(items->items, items->count, sizeof *items->items,
-                  compare_items);
-        }
+        iris_i_sort(items->items, items->count, sizeof *items->items,
+                    compare_items);
         if (add_ranks(&schedule, items) == 0) {
             *schedule_p = schedule;
             return 0;

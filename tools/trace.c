@@ -51,21 +51,16 @@ static struct trace_row *find_or_add_row(struct trace_rows *rows,
                                          const char *name, const char *cat)
 {
     struct trace_row *row = trace_find(rows, name, cat);
-    void *more;
 
     if (row != NULL || rows->count == MAX_ROWS) {
         /* the last one has all others */
         return row != NULL ? row : &rows->rows[MAX_ROWS - 1];
     }
-    more = iris_i_grow(rows->rows, rows->count, sizeof *row);
-    if (more == NULL) {
-        return NULL;
+    row = iris_i_grow(&rows->rows, &rows->count, sizeof *row);
+    if (row != NULL) {
+        snprintf(row->name, sizeof row->name, "%s", name);
+        snprintf(row->cat, sizeof row->cat, "%s", cat);
     }
-    rows->rows = more;
-    row = &rows->rows[rows->count++];
-    memset(row, 0, sizeof *row);
-    snprintf(row->name, sizeof row->name, "%s", name);
-    snprintf(row->cat, sizeof row->cat, "%s", cat);
     return row;
 }
 
@@ -124,14 +119,12 @@ static int compare_rows(const void *left, const void *right)
 {
     const struct trace_row *a = left, *b = right;
 
-    return (b->ns > a->ns) - (b->ns < a->ns);
+    return IRIS_COMPARE(b->ns, a->ns);
 }
 
 void trace_sort(struct trace_rows *rows)
 {
-    if (rows->count > 1) {
-        qsort(rows->rows, rows->count, sizeof *rows->rows, compare_rows);
-    }
+    iris_i_sort(rows->rows, rows->count, sizeof *rows->rows, compare_rows);
 }
 
 /* ---- Ranks and waits ---- */
@@ -213,22 +206,20 @@ int trace_fail_memory(void)
 static int take_metadata(struct trace_figures *figures,
                          const struct iris_event *event)
 {
-    struct trace_name *more;
+    struct trace_name *name;
 
     if (strcmp(event->name, "thread_name") != 0) {
         return trace_spaces_add(&figures->spaces, event) != 0
                    ? trace_fail_memory()
                    : 0;
     }
-    more = iris_i_grow(figures->names, figures->num_names, sizeof *more);
-    if (more == NULL) {
+    name = iris_i_grow(&figures->names, &figures->num_names, sizeof *name);
+    if (name == NULL) {
         return trace_fail_memory();
     }
-    figures->names = more;
-    more += figures->num_names++;
-    more->pid = event->pid;
-    memcpy(more->tid, event->tid, sizeof more->tid);
-    memcpy(more->name, event->label, sizeof more->name);
+    name->pid = event->pid;
+    memcpy(name->tid, event->tid, sizeof name->tid);
+    memcpy(name->name, event->label, sizeof name->name);
     return 0;
 }
 

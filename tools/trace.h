@@ -50,7 +50,7 @@ struct trace_space {
 
 struct trace_spaces {
     struct trace_space *spaces;
-    int count;
+    size_t count;
 };
 
 /* ---- Figures ---- */

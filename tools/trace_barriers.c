@@ -62,36 +62,30 @@ static struct trace_group *find_group(struct trace_barriers *barriers,
 static struct trace_group *add_group(struct trace_barriers *barriers,
                                      const char *members)
 {
-    struct trace_group *more =
-        iris_i_grow(barriers->groups, barriers->num_groups, sizeof *more);
+    struct trace_group *group =
+        iris_i_grow(&barriers->groups, &barriers->num_groups, sizeof *group);
 
-    if (more == NULL) {
-        return NULL;
+    if (group != NULL) {
+        memcpy(group->members, members, sizeof group->members);
     }
-    barriers->groups = more;
-    more += barriers->num_groups++;
-    memset(more, 0, sizeof *more);
-    memcpy(more->members, members, sizeof more->members);
-    return more;
+    return group;
 }
 
 /* The group's nth, new ones included; NULL: no memory. */
 static struct trace_meeting *find_meeting(struct trace_group *group, size_t nth)
 {
-    struct trace_meeting *more;
+    struct trace_meeting *meeting;
 
     if (nth < group->num_meetings) {
         return &group->meetings[nth];
     }
-    more = iris_i_grow(group->meetings, group->num_meetings, sizeof *more);
-    if (more == NULL) {
-        return NULL;
+    meeting =
+        iris_i_grow(&group->meetings, &group->num_meetings, sizeof *meeting);
+    if (meeting != NULL) {
+        *meeting = (struct trace_meeting){
+            .first_ns = INT64_MAX, .last_ns = INT64_MIN, .end_ns = INT64_MAX};
     }
-    group->meetings = more;
-    more += group->num_meetings++;
-    *more = (struct trace_meeting){
-        .first_ns = INT64_MAX, .last_ns = INT64_MIN, .end_ns = INT64_MAX};
-    return more;
+    return meeting;
 }
 
 int trace_barriers_add(struct trace_barriers *barriers,

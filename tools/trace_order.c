@@ -220,8 +220,8 @@ static bool begins_with(const char *text, const char *begin)
 /* The text, kept until the end; NULL without memory. */
 static const char *keep_name(struct ordering *o, const char *text)
 {
-    char **more;
     size_t i = 0;
+    char **name;
 
     while (i < o->num_names && strcmp(o->names[i], text) != 0) {
         i++;
@@ -229,14 +229,13 @@ static const char *keep_name(struct ordering *o, const char *text)
     if (i < o->num_names) {
         return o->names[i];
     }
-    more = iris_i_grow(o->names, o->num_names, sizeof *more);
-    if (more == NULL) {
+    name = iris_i_grow(&o->names, &o->num_names, sizeof *name);
+    if (name == NULL) {
         return NULL;
     }
-    o->names = more;
-    more[i] = strdup(text);
-    o->num_names += more[i] != NULL;
-    return more[i];
+    *name = strdup(text);
+    o->num_names -= *name == NULL;
+    return *name;
 }
 
 /* Describes the operation; false: it neither orders nor accesses memory. */
@@ -283,19 +282,18 @@ static int add_operation(struct ordering *o, const struct iris_event *event)
                             .value = event->value,
                             .is_atomic = event->atomic || event->signal,
                             .wrote_ns = NEVER};
-    struct operation *more;
+    struct operation *kept;
 
     /* The library's own kernels order their accesses. */
     if (begins_with(event->kernel, "iris_") ||
         !describe_operation(&one, event)) {
         return 0;
     }
-    more = iris_i_grow(o->operations, o->count, sizeof one);
-    if (more == NULL || one.name == NULL || one.kernel == NULL) {
+    kept = iris_i_grow(&o->operations, &o->count, sizeof one);
+    if (kept == NULL || one.name == NULL || one.kernel == NULL) {
         return trace_fail_memory();
     }
-    o->operations = more;
-    more[o->count++] = one;
+    *kept = one;
     o->num_ranks = one.rank >= o->num_ranks ? one.rank + 1 : o->num_ranks;
     o->num_ranks = one.target >= o->num_ranks ? one.target + 1 : o->num_ranks;
     return 0;
@@ -327,7 +325,7 @@ static int add_host_call(struct ordering *o, const struct iris_event *event)
                        .kind = WAITS,
                        .is_graph = strcmp(event->name, "graph launch") == 0,
                        .stream = event->stream};
-    struct call *more;
+    struct call *kept;
 
     if (strcmp(event->name, "synchronize") == 0) {
         one.kind = SYNCHRONIZES;
@@ -339,12 +337,11 @@ static int add_host_call(struct ordering *o, const struct iris_event *event)
     } else if (!may_wait(event)) {
         return 0;
     }
-    more = iris_i_grow(o->calls, o->num_calls, sizeof one);
-    if (more == NULL) {
+    kept = iris_i_grow(&o->calls, &o->num_calls, sizeof one);
+    if (kept == NULL) {
         return trace_fail_memory();
     }
-    o->calls = more;
-    more[o->num_calls++] = one;
+    *kept = one;
     return 0;
 }
 
@@ -364,17 +361,12 @@ static int take_ordered(void *arg, const struct iris_event *event)
 
 /* ---- Segments and lanes ---- */
 
-static int compare_times(int64_t a, int64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 static int compare_calls(const void *left, const void *right)
 {
     const struct call *a = left, *b = right;
 
-    return a->rank != b->rank ? compare_times(a->rank, b->rank)
-                              : compare_times(a->begin_ns, b->begin_ns);
+    return a->rank != b->rank ? a->rank - b->rank
+                              : IRIS_COMPARE(a->begin_ns, b->begin_ns);
 }
 
 /* Whether kernels of the rank whose calls begin there use several streams. */
@@ -397,20 +389,18 @@ static bool has_streams(const struct ordering *o, size_t at)
 
 static struct segment *add_segment(struct ordering *o, int rank, int64_t ns)
 {
-    struct segment *more =
-        iris_i_grow(o->segments, o->num_segments, sizeof *more);
+    struct segment *segment =
+        iris_i_grow(&o->segments, &o->num_segments, sizeof *segment);
 
-    if (more == NULL) {
+    if (segment == NULL) {
         (void)trace_fail_memory();
         return NULL;
     }
-    o->segments = more;
-    more += o->num_segments++;
-    *more = (struct segment){.rank = rank,
-                             .begin_ns = ns,
-                             .launched_ns = NEVER,
-                             .first_ns = INT64_MAX};
-    return more;
+    *segment = (struct segment){.rank = rank,
+                                .begin_ns = ns,
+                                .launched_ns = NEVER,
+                                .first_ns = INT64_MAX};
+    return segment;
 }
 
 static int find_segments(struct ordering *o)
@@ -418,9 +408,7 @@ static int find_segments(struct ordering *o)
     struct segment *now = NULL;
     bool is_new = true, several = false;
 
-    if (o->num_calls != 0) {
-        qsort(o->calls, o->num_calls, sizeof *o->calls, compare_calls);
-    }
+    iris_i_sort(o->calls, o->num_calls, sizeof *o->calls, compare_calls);
     for (size_t i = 0; i < o->num_calls; i++) {
         const struct call *call = &o->calls[i], *before = call - 1;
 
@@ -483,11 +471,10 @@ static int compare_lanes(const void *left, const void *right)
 {
     const struct operation *a = left, *b = right;
 
-    if (a->segment != b->segment) {
-        return a->segment < b->segment ? -1 : 1;
-    }
-    return a->lane_key != b->lane_key ? compare_times(a->lane_key, b->lane_key)
-                                      : compare_times(a->begin_ns, b->begin_ns);
+    int order = IRIS_COMPARE(a->segment, b->segment);
+
+    order = order != 0 ? order : IRIS_COMPARE(a->lane_key, b->lane_key);
+    return order != 0 ? order : IRIS_COMPARE(a->begin_ns, b->begin_ns);
 }
 
 /* Leaves out operations without a lane. */
@@ -518,9 +505,7 @@ static void find_known(struct ordering *o)
 static int find_lanes(struct ordering *o)
 {
     find_known(o);
-    if (o->count != 0) {
-        qsort(o->operations, o->count, sizeof *o->operations, compare_lanes);
-    }
+    iris_i_sort(o->operations, o->count, sizeof *o->operations, compare_lanes);
     o->lanes = calloc(o->count + 1, sizeof *o->lanes);
     if (o->lanes == NULL) {
         return trace_fail_memory();
@@ -548,10 +533,8 @@ static int compare_words(const void *left, const void *right)
 {
     const struct word *a = left, *b = right;
 
-    if (a->rank != b->rank) {
-        return a->rank < b->rank ? -1 : 1;
-    }
-    return a->offset != b->offset ? (a->offset < b->offset ? -1 : 1) : 0;
+    return a->rank != b->rank ? a->rank - b->rank
+                              : IRIS_COMPARE(a->offset, b->offset);
 }
 
 /* The word that others have written by atomics; NULL: nobody has. */
@@ -594,18 +577,17 @@ static int find_words(struct ordering *o)
         size_t number = o->moments[i].operation;
         const struct operation *one = &o->operations[number];
         struct word *word;
-        size_t *more;
+        size_t *write;
 
         if (o->moments[i].kind != BEGINS || !one->is_atomic || !one->writes) {
             continue;
         }
         word = find_word(o, one);
-        more = iris_i_grow(word->writes, word->count, sizeof *more);
-        if (more == NULL) {
+        write = iris_i_grow(&word->writes, &word->count, sizeof *write);
+        if (write == NULL) {
             return trace_fail_memory();
         }
-        word->writes = more;
-        more[word->count++] = number;
+        *write = number;
     }
     return 0;
 }
@@ -779,16 +761,11 @@ static void touch_granule(struct ordering *o, struct granule *granule,
         memmove(granule->accesses, granule->accesses + 1,
                 (KEPT_ACCESSES - 1) * sizeof *granule->accesses);
         place--;
-    } else if (place == granule->count) {
-        size_t *more =
-            iris_i_grow(granule->accesses, granule->count, sizeof *more);
-
-        if (more == NULL) {
-            o->no_memory = true;
-            return;
-        }
-        granule->accesses = more;
-        granule->count++;
+    } else if (place == granule->count &&
+               iris_i_grow(&granule->accesses, &granule->count,
+                           sizeof *granule->accesses) == NULL) {
+        o->no_memory = true;
+        return;
     }
     granule->accesses[place] = (size_t)(now - o->operations);
 }
@@ -832,13 +809,10 @@ static int compare_moments(const void *left, const void *right)
 {
     const struct moment *a = left, *b = right;
 
-    if (a->ns != b->ns) {
-        return a->ns < b->ns ? -1 : 1;
-    }
-    if (a->kind != b->kind) {
-        return a->kind < b->kind ? -1 : 1;
-    }
-    return (a->operation > b->operation) - (a->operation < b->operation);
+    int order = IRIS_COMPARE(a->ns, b->ns);
+
+    order = order != 0 ? order : IRIS_COMPARE(a->kind, b->kind);
+    return order != 0 ? order : IRIS_COMPARE(a->operation, b->operation);
 }
 
 static int list_moments(struct ordering *o)

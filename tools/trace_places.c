@@ -31,16 +31,10 @@
 static int set_base(struct trace_space *space, int rank, uint64_t base)
 {
     while (rank >= 0 && (size_t)rank >= space->num_bases) {
-        void *more = rank >= MAX_RANKS
-                         ? NULL
-                         : iris_i_grow(space->bases, space->num_bases,
-                                       sizeof *space->bases);
-
-        if (more == NULL) {
+        if (rank >= MAX_RANKS || iris_i_grow(&space->bases, &space->num_bases,
+                                             sizeof *space->bases) == NULL) {
             return -1;
         }
-        space->bases = more;
-        space->bases[space->num_bases++] = 0;
     }
     if (rank >= 0) {
         space->bases[rank] = base;
@@ -86,17 +80,15 @@ static int compare_allocations(const void *left, const void *right)
 {
     const struct trace_allocation *a = left, *b = right;
 
-    return (a->offset > b->offset) - (a->offset < b->offset);
+    return IRIS_COMPARE(a->offset, b->offset);
 }
 
 static void sort_allocations(struct trace_space *space)
 {
     uint64_t most = 0;
 
-    if (space->num_allocations > 1) {
-        qsort(space->allocations, space->num_allocations,
-              sizeof *space->allocations, compare_allocations);
-    }
+    iris_i_sort(space->allocations, space->num_allocations,
+                sizeof *space->allocations, compare_allocations);
     for (size_t i = 0; i < space->num_allocations; i++) {
         struct trace_allocation *one = &space->allocations[i];
 
@@ -113,21 +105,18 @@ static void sort_allocations(struct trace_space *space)
 static struct trace_space *find_or_add_space(struct trace_spaces *spaces,
                                              int rank)
 {
-    void *more;
+    struct trace_space *space;
 
-    for (int i = spaces->count - 1; i >= 0; i--) {
-        if (spaces->spaces[i].rank == rank) {
-            return &spaces->spaces[i];
+    for (size_t i = spaces->count; i > 0; i--) {
+        if (spaces->spaces[i - 1].rank == rank) {
+            return &spaces->spaces[i - 1];
         }
     }
-    more = iris_i_grow(spaces->spaces, (size_t)spaces->count,
-                       sizeof *spaces->spaces);
-    if (more == NULL) {
-        return NULL;
+    space = iris_i_grow(&spaces->spaces, &spaces->count, sizeof *space);
+    if (space != NULL) {
+        space->rank = rank;
     }
-    spaces->spaces = more;
-    spaces->spaces[spaces->count] = (struct trace_space){.rank = rank};
-    return &spaces->spaces[spaces->count++];
+    return space;
 }
 
 static int add_allocation(struct trace_space *space,
@@ -139,15 +128,14 @@ static int add_allocation(struct trace_space *space,
                                        strcmp(event->name, "iris_freed") == 0,
                                    .born_ns = event->born_ns,
                                    .died_ns = event->died_ns};
-    void *more =
-        iris_i_grow(space->allocations, space->num_allocations, sizeof one);
+    struct trace_allocation *kept =
+        iris_i_grow(&space->allocations, &space->num_allocations, sizeof *kept);
 
-    if (more == NULL) {
+    if (kept == NULL) {
         return -1;
     }
-    memcpy(one.name, event->label, sizeof one.name);
-    space->allocations = more;
-    space->allocations[space->num_allocations++] = one;
+    *kept = one;
+    memcpy(kept->name, event->label, sizeof kept->name);
     return 0;
 }
 
@@ -175,7 +163,7 @@ int trace_spaces_add(struct trace_spaces *spaces,
 
 void trace_spaces_sort(struct trace_spaces *spaces)
 {
-    for (int i = 0; i < spaces->count; i++) {
+    for (size_t i = 0; i < spaces->count; i++) {
         sort_allocations(&spaces->spaces[i]);
     }
 }
@@ -240,7 +228,7 @@ int trace_spaces_take(struct trace_spaces *spaces, const char *prefix)
 
 void trace_spaces_free(struct trace_spaces *spaces)
 {
-    for (int i = 0; i < spaces->count; i++) {
+    for (size_t i = 0; i < spaces->count; i++) {
         free(spaces->spaces[i].bases);
         free(spaces->spaces[i].allocations);
     }
@@ -349,7 +337,7 @@ const struct trace_space *trace_place_of(const struct trace_spaces *spaces,
         .is_known = !file->ticks,
         .ns = event->ts_ns,
         .error_ns = file->device_error_ns > 0 ? file->device_error_ns : 0};
-    for (int i = 0; i < spaces->count; i++) {
+    for (size_t i = 0; i < spaces->count; i++) {
         const struct trace_space *space = &spaces->spaces[i];
 
         if (space->rank == event->pid &&
@@ -462,7 +450,7 @@ static int resolve_address(const struct trace_spaces *spaces, uint64_t address,
     struct trace_place place, last = {.rank = -1};
     int found = 0;
 
-    for (int i = 0; i < spaces->count; i++) {
+    for (size_t i = 0; i < spaces->count; i++) {
         const struct trace_space *space = &spaces->spaces[i];
 
         if ((trace_options.rank >= 0 && space->rank != trace_options.rank) ||

@@ -162,7 +162,7 @@ static int compare_slices(const void *left, const void *right)
     const struct timeline_slice *a = left, *b = right;
 
     return a->track != b->track ? a->track - b->track
-                                : (a->begin > b->begin) - (a->begin < b->begin);
+                                : IRIS_COMPARE(a->begin, b->begin);
 }
 
 /* Whether both are short, and begin in the same grain. */
@@ -180,9 +180,7 @@ static void join_slices(struct timeline *timeline)
     struct timeline_slice *slices = timeline->slices;
     size_t count = 0;
 
-    if (timeline->num_slices > 1) {
-        qsort(slices, timeline->num_slices, sizeof *slices, compare_slices);
-    }
+    iris_i_sort(slices, timeline->num_slices, sizeof *slices, compare_slices);
     for (size_t i = 0; i < timeline->num_slices; i++) {
         struct timeline_slice *last = &slices[count - (count > 0)];
         const struct timeline_slice one = slices[i];
@@ -273,18 +271,17 @@ static int draw_arrow(struct timeline *timeline,
         .from = find_time(timeline, from->ns),
         .to = find_time(timeline, to->ns),
         .put = put};
-    void *more;
+    struct timeline_arrow *one;
 
     if (arrow.from_track < 0 || arrow.to_track < 0 ||
         arrow.from_track == arrow.to_track) {
         return 0;
     }
-    more = iris_i_grow(timeline->arrows, timeline->num_arrows, sizeof arrow);
-    if (more == NULL) {
+    one = iris_i_grow(&timeline->arrows, &timeline->num_arrows, sizeof arrow);
+    if (one == NULL) {
         return trace_fail_memory();
     }
-    timeline->arrows = more;
-    timeline->arrows[timeline->num_arrows++] = arrow;
+    *one = arrow;
     return 0;
 }
 

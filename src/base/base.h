@@ -26,6 +26,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -1095,16 +1096,49 @@ static inline int iris_i_print(char *text, size_t bytes, const char *format,
 
 /* Arrays that grow by one element at a time. */
 
-/* The array with space for one more element after `count` elements of `size`
- * bytes. The array must only grow by this function. NULL: no memory, and the
- * array is unchanged. */
-static inline void *iris_i_grow(void *array, size_t count, size_t size)
+/* Makes room for one more than `count` elements of `size` bytes. `array_p` is the
+ * address of the array's pointer; the array must only grow by these two functions.
+ * false: no memory, and nothing has changed. */
+static inline bool iris_i_reserve(void *array_p, size_t count, size_t size)
 {
+    void *array;
+
+    memcpy(&array, array_p, sizeof array);
     /* There is space up to the next power of two. */
-    if ((count & (count - 1)) != 0) {
-        return array;
+    if ((count & (count - 1)) == 0) {
+        array = realloc(array, (count == 0 ? 1 : 2 * count) * size);
+        if (array == NULL) {
+            return false;
+        }
+        memcpy(array_p, &array, sizeof array);
     }
-    return realloc(array, (count == 0 ? 1 : 2 * count) * size);
+    return true;
+}
+
+/* Adds an element, all zero, and returns it. NULL: no memory. */
+static inline void *iris_i_grow(void *array_p, size_t *count_p, size_t size)
+{
+    char *array;
+
+    if (!iris_i_reserve(array_p, *count_p, size)) {
+        return NULL;
+    }
+    memcpy(&array, array_p, sizeof array);
+    return memset(array + (*count_p)++ * size, 0, size);
+}
+
+/* ---- Order ---- */
+
+/* For qsort(): below, at or above 0. */
+#define IRIS_COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
+
+/* qsort() of an array that may be empty, and NULL then. */
+static inline void iris_i_sort(void *array, size_t count, size_t size,
+                               int (*compare)(const void *, const void *))
+{
+    if (count > 1) {
+        qsort(array, count, size, compare);
+    }
 }
 
 /* ---- Futex ---- */

@@ -59,14 +59,12 @@ static void add_range(struct iris_bounds *bounds, struct range range)
     IRIS_REQUIRES(bounds->lock)
 {
     size_t at = rank_of(bounds, range.start);
-    struct range *ranges =
-        iris_i_order_grow(bounds->ranges, bounds->count, sizeof *ranges);
 
-    if (ranges == NULL) {
+    if (!iris_i_reserve(&bounds->ranges, bounds->count,
+                        sizeof *bounds->ranges)) {
         bounds->blind = true;
         return;
     }
-    bounds->ranges = ranges;
     memmove(&bounds->ranges[at + 1], &bounds->ranges[at],
             (bounds->count - at) * sizeof *bounds->ranges);
     bounds->ranges[at] = range;

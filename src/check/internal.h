@@ -18,15 +18,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* Makes room for one more than `count` items of an array, whose room is a power of
- * two; NULL: no memory, and the array is as it was. */
-static inline void *iris_i_order_grow(void *items, size_t count, size_t bytes)
-{
-    return (count & (count - 1)) == 0
-               ? realloc(items, (count == 0 ? 1 : 2 * count) * bytes)
-               : items;
-}
-
 /* ---- order.c ---- */
 
 /* The state that all ranks of a job share: one piece of shared memory, mapped by

@@ -119,7 +119,6 @@ static void pass_call(struct iris_order_host *host,
 static struct iris_order_stream *find_order_stream(struct iris_order_host *host,
                                                    const void *stream)
 {
-    struct iris_order_stream **streams;
     struct iris_order_stream *one;
 
     stream = stream == NULL ? host->default_stream : stream;
@@ -128,16 +127,16 @@ static struct iris_order_stream *find_order_stream(struct iris_order_host *host,
             return host->streams[i];
         }
     }
-    streams =
-        iris_i_order_grow(host->streams, host->num_streams, sizeof *streams);
-    host->streams = streams == NULL ? host->streams : streams;
-    one = streams == NULL ? NULL : calloc(1, sizeof *one);
+    one =
+        iris_i_reserve(&host->streams, host->num_streams, sizeof *host->streams)
+            ? calloc(1, sizeof *one)
+            : NULL;
     if (one == NULL) {
         host->order->shared->blind = true;
         return NULL;
     }
     one->stream = stream;
-    streams[host->num_streams++] = one;
+    host->streams[host->num_streams++] = one;
     one->number = host->num_streams;
     return one;
 }
@@ -209,25 +208,25 @@ static void enqueue_work(struct iris_order_host *host,
                          struct iris_order_stream *stream,
                          const struct iris_host_event *event)
 {
-    struct iris_order_work work = {.id = event->id,
-                                   .op = event->op,
-                                   .site = host->outer,
-                                   .exchange = host->enqueuing};
-    struct iris_order_work *larger =
-        iris_i_order_grow(stream->work, stream->num_work, sizeof *larger);
+    struct iris_order_work *work =
+        iris_i_grow(&stream->work, &stream->num_work, sizeof *work);
 
+    if (work == NULL) {
+        host->order->shared->blind = true;
+    } else {
+        work->id = event->id;
+        work->op = event->op;
+        work->site = host->outer;
+        work->exchange = host->enqueuing;
+        iris_i_order_join(host->order, &work->clock, get_host_clock(host), 0);
+        iris_i_order_tick(host->order, host->lane);
+    }
     if (event->op == IRIS_HOST_LAUNCH) {
-        work.buffers = host->buffers;
+        if (work != NULL) {
+            work->buffers = host->buffers;
+        }
         memset(&host->buffers, 0, sizeof host->buffers);
     }
-    if (larger == NULL) {
-        host->order->shared->blind = true;
-        return;
-    }
-    stream->work = larger;
-    iris_i_order_join(host->order, &work.clock, get_host_clock(host), 0);
-    iris_i_order_tick(host->order, host->lane);
-    stream->work[stream->num_work++] = work;
 }
 
 static void remove_work(struct iris_order_host *host,

@@ -593,7 +593,7 @@ static void add_outside(struct iris_race *race,
                         const struct iris_host_event *event,
                         const void *address, uint32_t site, unsigned kind)
 {
-    struct iris_race_outside *larger;
+    struct iris_race_outside *one;
     uintptr_t from = (uintptr_t)address;
     size_t offset;
 
@@ -601,14 +601,12 @@ static void add_outside(struct iris_race *race,
         iris_i_heap_owner(&race->heap->memory, address, &offset) >= 0) {
         return;
     }
-    larger =
-        iris_i_order_grow(race->outside, race->num_outside, sizeof *larger);
-    if (larger == NULL) {
+    one = iris_i_grow(&race->outside, &race->num_outside, sizeof *one);
+    if (one == NULL) {
         atomic_store(&race->order.shared->blind, true);
         return;
     }
-    race->outside = larger;
-    larger[race->num_outside++] = (struct iris_race_outside){
+    *one = (struct iris_race_outside){
         .from = from,
         .to = from + event->bytes,
         .id = event->id,

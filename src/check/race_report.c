@@ -42,12 +42,10 @@ static iris_status_t add_pattern(const struct iris_log *log,
                                  const char *pattern, unsigned line,
                                  struct iris_race_suppressions *list)
 {
-    struct iris_race_suppression *larger =
-        iris_i_order_grow(list->list, list->count, sizeof *larger);
     struct iris_race_suppression one = {.line = line};
 
-    list->list = larger == NULL ? list->list : larger;
-    if (larger == NULL || asprintf(&one.pattern, "*%s*", pattern) < 0) {
+    if (!iris_i_reserve(&list->list, list->count, sizeof one) ||
+        asprintf(&one.pattern, "*%s*", pattern) < 0) {
         return iris_i_fail(log, IRIS_ERR_NO_MEMORY,
                            "no memory for IRIS_CHECK_SUPPRESSIONS");
     }

@@ -185,23 +185,19 @@ static void prune_cell(struct iris_weak_machine *machine,
 static bool reserve_cell(struct iris_weak_machine *machine,
                          struct weak_cell *cell)
 {
-    struct weak_write *writes =
-        iris_i_order_grow(cell->writes, cell->num_writes, sizeof *writes);
-    struct weak_look *looks =
-        iris_i_order_grow(cell->looks, cell->num_looks, sizeof *looks);
+    bool has_room =
+        iris_i_reserve(&cell->writes, cell->num_writes, sizeof *cell->writes) &&
+        iris_i_reserve(&cell->looks, cell->num_looks, sizeof *cell->looks);
 
-    cell->writes = writes != NULL ? writes : cell->writes;
-    cell->looks = looks != NULL ? looks : cell->looks;
     if (!cell->is_used) {
         cell->is_used = true;
         cell->next = machine->used;
         machine->used = cell;
     }
-    if (writes == NULL || looks == NULL) {
+    if (!has_room) {
         machine->order.shared->blind = true;
-        return false;
     }
-    return true;
+    return has_room;
 }
 
 /* ---- One word of a range ---- */

@@ -69,42 +69,41 @@ static unsigned draw_answer(struct iris_weak_choices *choices,
 
 static int compare_who(struct iris_weak_who a, struct iris_weak_who b)
 {
-    return a.rank != b.rank ? (a.rank > b.rank) - (a.rank < b.rank)
-           : a.stream != b.stream
-               ? (a.stream > b.stream) - (a.stream < b.stream)
-               : (a.workgroup > b.workgroup) - (a.workgroup < b.workgroup);
+    int order = IRIS_COMPARE(a.rank, b.rank);
+
+    order = order != 0 ? order : IRIS_COMPARE(a.stream, b.stream);
+    return order != 0 ? order : IRIS_COMPARE(a.workgroup, b.workgroup);
 }
 
 /* The number of the decision among the workgroup's, from 1. */
 static uint64_t count_decision(struct iris_weak_choices *choices,
                                struct iris_weak_who who, bool is_read)
 {
-    struct iris_weak_count *counts = choices->counts;
-    size_t i = 0;
+    struct iris_weak_count *count = NULL;
 
-    while (i < choices->num_counts && compare_who(counts[i].who, who) != 0) {
-        i++;
+    for (size_t i = 0; i < choices->num_counts && count == NULL; i++) {
+        if (compare_who(choices->counts[i].who, who) == 0) {
+            count = &choices->counts[i];
+        }
     }
-    if (i == choices->num_counts) {
-        counts = iris_i_order_grow(counts, i, sizeof *counts);
-        if (counts == NULL) {
+    if (count == NULL) {
+        count =
+            iris_i_grow(&choices->counts, &choices->num_counts, sizeof *count);
+        if (count == NULL) {
             return 0;
         }
-        counts[i] = (struct iris_weak_count){.who = who};
-        choices->counts = counts;
-        choices->num_counts++;
+        count->who = who;
     }
-    return ++counts[i].of[is_read];
+    return ++count->of[is_read];
 }
 
 static int compare_decisions(const void *left, const void *right)
 {
     const struct iris_weak_decision *a = left, *b = right;
-    int who = compare_who(a->who, b->who);
+    int order = a->is_read - b->is_read;
 
-    return a->is_read != b->is_read ? a->is_read - b->is_read
-           : who != 0               ? who
-                                    : (a->nth > b->nth) - (a->nth < b->nth);
+    order = order != 0 ? order : compare_who(a->who, b->who);
+    return order != 0 ? order : IRIS_COMPARE(a->nth, b->nth);
 }
 
 /* The index of the workgroup in the line; 0: it does not wait for its turn. */
@@ -279,17 +278,19 @@ static iris_status_t read_choices(struct iris_weak_choices *choices,
                                   const struct iris_check_params *params)
 {
     const char *path = params->follow;
+    struct iris_weak_decision *one;
     iris_status_t status = IRIS_OK;
     FILE *file = fopen(path, "re");
     char line[512];
+    bool has_memory;
 
     if (file == NULL) {
         return iris_i_fail_errno(NULL, IRIS_ERR_CONFIG, errno,
                                  "IRIS_REPLAY: cannot read %s", path);
     }
-    choices->follow = iris_i_order_grow(NULL, 0, sizeof *choices->follow);
-    while (choices->follow != NULL && fgets(line, sizeof line, file) != NULL) {
-        struct iris_weak_decision told, *larger;
+    has_memory = iris_i_reserve(&choices->follow, 0, sizeof *one);
+    while (has_memory && fgets(line, sizeof line, file) != NULL) {
+        struct iris_weak_decision told;
 
         if (strncmp(line, "schedule ", 9) == 0) {
             status = compare_header(params, choices->newest, line);
@@ -298,17 +299,14 @@ static iris_status_t read_choices(struct iris_weak_choices *choices,
         if (!read_decision(line, choices->explores, &told)) {
             continue;
         }
-        larger = iris_i_order_grow(choices->follow, choices->num_follow,
-                                   sizeof *larger);
-        if (larger == NULL) {
-            free(choices->follow);
-        } else {
-            larger[choices->num_follow++] = told;
+        one = iris_i_grow(&choices->follow, &choices->num_follow, sizeof *one);
+        has_memory = one != NULL;
+        if (has_memory) {
+            *one = told;
         }
-        choices->follow = larger;
     }
     fclose(file);
-    if (choices->follow == NULL) {
+    if (!has_memory) {
         return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
                            "no memory for the choices in %s", path);
     }

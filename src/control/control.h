@@ -139,7 +139,7 @@ struct iris_sender {
     int fd;   /* its descriptor, which the caller closes, or -1 */
 };
 
-struct iris_mail;
+struct iris_peer;
 struct iris_hub;
 struct iris_record;
 struct iris_table;
@@ -159,10 +159,12 @@ struct iris_control {
                               * NULL: there are no interrupts */
     int serves; /* ranks of other processes reach each other through this
                  * one, so it has to stay until they have closed */
-    const char *called;         /* the name in `own`, a string of the
+    const char *called;             /* the name in `own`, a string of the
                                    * call's type */
-    struct iris_shown own;      /* the state that this rank has published */
-    struct iris_mail *mail;     /* the ranks and their processes */
+    struct iris_shown own;          /* the state that this rank has published */
+    struct iris_endpoint *endpoint; /* NULL: no messages are sent */
+    struct iris_peer *peers;        /* the ranks and their processes */
+    int num_nodes;
     struct iris_record *record; /* this rank's flight record; NULL: none */
     struct iris_table *records; /* the table of this node */
     struct iris_hub *hub;       /* of this node; NULL: another rank has it, or
@@ -222,7 +224,7 @@ int iris_i_control_find_cut(struct iris_control *control, int rank);
 int iris_i_control_is_remote(struct iris_control *control, int rank);
 
 /* "rank 3 (pid 1234)", for messages. */
-void iris_i_control_name(struct iris_control *control, int rank,
+void iris_i_control_name(const struct iris_control *control, int rank,
                          char name[IRIS_RANK_NAME_BYTES]);
 
 /* Sends a message to a rank of another process, with a descriptor unless fd is

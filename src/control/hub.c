@@ -279,7 +279,7 @@ static void put_new(struct iris_hub *hub) IRIS_REQUIRES(hub->lock)
             int rank = 64 * word + i;
 
             if (ranks >> i & 1 && rank < hub->num_ranks &&
-                !hub->mail->ranks[rank].is_far) {
+                !hub->control->peers[rank].is_far) {
                 put_rank(hub, rank);
             }
         }
@@ -296,7 +296,7 @@ static void put_rows(struct iris_hub *hub) IRIS_REQUIRES(hub->lock)
         return;
     }
     for (int rank = 0; rank < hub->num_ranks; rank++) {
-        if (!hub->mail->ranks[rank].is_far) {
+        if (!hub->control->peers[rank].is_far) {
             put_row(hub, rank);
             count++;
         }
@@ -339,9 +339,9 @@ static void note_end(struct iris_hub *hub, int rank)
 static void watch_processes(struct iris_hub *hub)
 {
     for (int rank = 0; rank < hub->num_ranks; rank++) {
-        if (hub->mail->ranks[rank].is_remote &&
-            !hub->mail->ranks[rank].is_far && !has_ended(hub, rank) &&
-            !iris_i_mail_alive(hub->mail, rank)) {
+        if (hub->control->peers[rank].is_remote &&
+            !hub->control->peers[rank].is_far && !has_ended(hub, rank) &&
+            !iris_i_control_has_process(hub->control, rank)) {
             note_end(hub, rank);
         }
     }
@@ -350,7 +350,7 @@ static void watch_processes(struct iris_hub *hub)
         struct iris_link *link = &hub->links.all[i];
 
         if (is_open(link) && !link->is_dead &&
-            !iris_i_mail_alive(hub->mail, link->rank)) {
+            !iris_i_control_has_process(hub->control, link->rank)) {
             link->is_dead = 1;
             shutdown(link->session.sock, SHUT_RD); /* if there is one */
         }
@@ -362,7 +362,7 @@ static void watch_processes(struct iris_hub *hub)
 static int have_mates_ended(const struct iris_hub *hub)
 {
     for (int rank = 0; rank < hub->num_ranks; rank++) {
-        if (rank != hub->rank && !hub->mail->ranks[rank].is_far &&
+        if (rank != hub->rank && !hub->control->peers[rank].is_far &&
             !has_ended(hub, rank)) {
             return 0;
         }
@@ -449,7 +449,7 @@ static void wake_places(struct iris_hub *hub)
  * has finalized has shown that. */
 static void end_rank(struct iris_hub *hub, int rank)
 {
-    const struct iris_mail_rank *ended = &hub->mail->ranks[rank];
+    const struct iris_peer *ended = &hub->control->peers[rank];
     struct iris_shown shown;
 
     iris_i_board_read(get_board(hub, rank), IRIS_SHOW_STATE, &shown);
@@ -501,8 +501,8 @@ int iris_i_hub_apply(struct iris_hub *hub, int leader,
                      const struct iris_message_head *head,
                      const unsigned char *body)
 {
-    if (!hub->mail->ranks[head->from].is_far ||
-        hub->mail->ranks[head->from].leader != leader) {
+    if (!hub->control->peers[head->from].is_far ||
+        hub->control->peers[head->from].leader != leader) {
         return 0;
     }
     switch (head->type) {
@@ -535,7 +535,8 @@ static void lose_node(struct iris_hub *hub, int leader, const char *reason)
     for (int rank = 0; rank < hub->num_ranks; rank++) {
         struct iris_shown shown = {.ended = 1};
 
-        if (hub->mail->ranks[rank].leader != leader || has_ended(hub, rank)) {
+        if (hub->control->peers[rank].leader != leader ||
+            has_ended(hub, rank)) {
             continue;
         }
         iris_i_board_read(get_board(hub, rank), IRIS_SHOW_STATE, &shown);
@@ -787,7 +788,7 @@ static iris_status_t fail_gone(const struct iris_hub *hub, int leader)
 {
     char name[IRIS_RANK_NAME_BYTES];
 
-    iris_i_mail_name(hub->mail, leader, name);
+    iris_i_control_name(hub->control, leader, name);
     return iris_i_fail(hub->log, IRIS_ERR_PEER_LOST,
                        "%s died before it took rank %d into the control plane",
                        name, hub->rank);
@@ -796,10 +797,10 @@ static iris_status_t fail_gone(const struct iris_hub *hub, int leader)
 static iris_status_t fail_late_leader(const struct iris_wait *wait)
 {
     struct iris_hub *hub = ((const struct opening *)wait->arg)->hub;
-    int stopped = iris_i_mail_find_stopped(hub->mail);
+    int stopped = iris_i_control_find_stopped(hub->control);
     char name[IRIS_RANK_NAME_BYTES], why[IRIS_RANK_NAME_BYTES + 64] = "";
 
-    iris_i_mail_name(hub->mail, find_missing(hub), name);
+    iris_i_control_name(hub->control, find_missing(hub), name);
     if (stopped >= 0) {
         snprintf(why, sizeof why,
                  "; rank %d is stopped by a signal or a debugger", stopped);
@@ -844,7 +845,7 @@ static iris_status_t check_leaders(void *arg)
             status = iris_i_peers_check(opening->control, leader);
             return status == IRIS_OK ? fail_gone(hub, leader) : status;
         }
-        if (!iris_i_mail_alive(hub->mail, leader)) {
+        if (!iris_i_control_has_process(hub->control, leader)) {
             return fail_gone(hub, leader);
         }
     }
@@ -883,7 +884,8 @@ iris_status_t iris_i_hub_make(struct iris_hub *hub)
 {
     size_t num_ranks = (size_t)hub->num_ranks;
 
-    hub->polled = calloc((size_t)hub->mail->num_nodes + 1, sizeof *hub->polled);
+    hub->polled =
+        calloc((size_t)hub->control->num_nodes + 1, sizeof *hub->polled);
     hub->sent = calloc(num_ranks * IRIS_PLACES, sizeof *hub->sent);
     hub->hashes = calloc(num_ranks, sizeof *hub->hashes);
     hub->rows = calloc(num_ranks, sizeof *hub->rows);
@@ -935,9 +937,9 @@ static iris_status_t start_threads(struct iris_hub *hub)
 
 static int is_leader(void *arg, int rank)
 {
-    const struct iris_mail_rank *ranks = ((struct iris_hub *)arg)->mail->ranks;
+    const struct iris_peer *peers = ((struct iris_hub *)arg)->control->peers;
 
-    return ranks[rank].is_far && ranks[rank].leader == rank;
+    return peers[rank].is_far && peers[rank].leader == rank;
 }
 
 static iris_status_t open_links(struct iris_hub *hub,
@@ -974,7 +976,7 @@ iris_status_t iris_i_hub_open(struct iris_control *control,
     hub->log = control->log;
     hub->rank = control->rank;
     hub->num_ranks = control->num_ranks;
-    hub->mail = control->mail;
+    hub->control = control;
     hub->table = control->records;
     hub->wake = -1;
     status = iris_i_hub_make(hub);

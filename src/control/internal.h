@@ -144,46 +144,25 @@ void iris_i_board_read(const struct iris_board *board, unsigned parts,
 
 /* ---- control.c ---- */
 
-/* The ranks of the job, seen from this one. */
-struct iris_mail {
-    struct iris_endpoint *endpoint; /* NULL: no messages are sent */
-    int num_ranks;
-    int num_nodes;
-    struct iris_mail_rank {
-        int pid;
-        int is_here;          /* 1: it is on this machine */
-        int is_far;           /* 1: it is on another node */
-        int leader;           /* the lowest rank of its node */
-        int is_remote;        /* 1: it is in another process */
-        int pidfd;            /* its process on this machine; -1: not watched */
-        uint64_t start_ticks; /* 0: a pidfd watches it */
-        char host[32];        /* empty: the job has one host */
-        char name[IRIS_ENDPOINT_NAME_BYTES];
-    } * ranks;
+/* A rank of the job, seen from this one. */
+struct iris_peer {
+    int pid;
+    int is_here;          /* 1: it is on this machine */
+    int is_far;           /* 1: it is on another node */
+    int leader;           /* the lowest rank of its node */
+    int is_remote;        /* 1: it is in another process */
+    int pidfd;            /* its process on this machine; -1: not watched */
+    uint64_t start_ticks; /* 0: a pidfd watches it */
+    char host[32];        /* empty: the job has one host */
+    char name[IRIS_ENDPOINT_NAME_BYTES];
 };
 
-/* Knows the ranks after the rendezvous. The caller has set `endpoint`, and closes on
- * failure, too. IRIS_ERR_NO_MEMORY */
-iris_status_t iris_i_mail_open(struct iris_mail *mail,
-                               const struct iris_rendezvous *rendezvous);
-
-/* Watches every other process of this machine by a pidfd. It becomes readable
- * once the process has ended, also as a zombie and also if a child holds its
- * descriptors, and is immune to reuse of the pid. IRIS_ERR_PEER_LOST,
- * IRIS_ERR_LIMIT, IRIS_ERR_SYSTEM */
-iris_status_t iris_i_mail_watch(struct iris_mail *mail);
-void iris_i_mail_close(struct iris_mail *mail);
-int iris_i_mail_alive(const struct iris_mail *mail, int rank);
-
-/* Drops the other ranks; the survivors keep their order. */
-void iris_i_mail_keep(struct iris_mail *mail,
-                      const uint64_t survivors[IRIS_SURVIVOR_WORDS]);
+/* 0 after the process of a rank of this machine has ended. */
+int iris_i_control_has_process(const struct iris_control *control, int rank);
 
 /* A rank of this machine whose process is stopped by a signal or a debugger, for
- * messages; -1: none. `mail` may be NULL. */
-int iris_i_mail_find_stopped(const struct iris_mail *mail);
-void iris_i_mail_name(const struct iris_mail *mail, int rank,
-                      char name[IRIS_RANK_NAME_BYTES]);
+ * messages; -1: none. */
+int iris_i_control_find_stopped(const struct iris_control *control);
 
 /* ---- peers.c ---- */
 
@@ -255,7 +234,7 @@ struct iris_hub {
     const struct iris_log *log;
     int rank; /* this one, which leads its node */
     int num_ranks;
-    const struct iris_mail *mail;
+    const struct iris_control *control;
     struct iris_table *table;
     struct iris_links links; /* to the other nodes' leaders */
     int wake; /* eventfd: there are pending bytes, or the thread has to end */

@@ -92,16 +92,15 @@ void iris_i_peers_lose(struct iris_control *control, int rank, const char *why)
 static void list_far(const struct iris_control *control, int leader, char *text,
                      size_t bytes)
 {
-    int own = control->mail->ranks[control->rank].leader, first = -1;
+    int own = control->peers[control->rank].leader, first = -1;
     size_t length = 0;
 
     /* With the own leader all other nodes are lost. */
     text[0] = '\0';
     for (int rank = 0; rank <= control->num_ranks; rank++) {
-        int is_cut =
-            rank < control->num_ranks && rank != leader &&
-            (leader == own ? control->mail->ranks[rank].is_far
-                           : control->mail->ranks[rank].leader == leader);
+        int is_cut = rank < control->num_ranks && rank != leader &&
+                     (leader == own ? control->peers[rank].is_far
+                                    : control->peers[rank].leader == leader);
 
         if (is_cut && first < 0) {
             first = rank;
@@ -178,14 +177,14 @@ iris_status_t iris_i_peers_check(struct iris_control *control, int rank)
 int iris_i_peers_find_stopped(const struct iris_control *control,
                               const char **why_p)
 {
-    int rank = iris_i_mail_find_stopped(control->mail), is_stopped = 1;
+    int rank = iris_i_control_find_stopped(control), is_stopped = 1;
 
     if (rank < 0 && control->records != NULL) {
         rank = iris_i_records_find_silent(control->records->fd,
                                           control->num_ranks, &is_stopped);
     }
     if (rank >= 0 && !is_stopped) { /* a leader brings its node's words */
-        rank = control->mail->ranks[rank].leader;
+        rank = control->peers[rank].leader;
     }
     *why_p = is_stopped ? "is stopped by a signal or a debugger"
                         : "does not answer; is it stopped?";

@@ -272,13 +272,13 @@ void iris_i_flow_write(struct iris_out *out,
 static int append_point(struct iris_flow_list *list,
                         const struct iris_flow_point *point)
 {
-    void *points = iris_i_grow(list->points, list->count, sizeof *point);
+    struct iris_flow_point *one =
+        iris_i_grow(&list->points, &list->count, sizeof *one);
 
-    if (points == NULL) {
+    if (one == NULL) {
         return -1;
     }
-    list->points = points;
-    list->points[list->count++] = *point;
+    *one = *point;
     return 0;
 }
 
@@ -335,13 +335,10 @@ int iris_i_flows_add(struct iris_flows *flows, const struct iris_event *event)
 static int compare_words(const struct iris_flow_point *a,
                          const struct iris_flow_point *b)
 {
-    if (a->rank != b->rank) {
-        return a->rank < b->rank ? -1 : 1;
-    }
-    if (a->offset != b->offset) {
-        return a->offset < b->offset ? -1 : 1;
-    }
-    return a->value < b->value ? -1 : a->value > b->value;
+    int order = IRIS_COMPARE(a->rank, b->rank);
+
+    order = order != 0 ? order : IRIS_COMPARE(a->offset, b->offset);
+    return order != 0 ? order : IRIS_COMPARE(a->value, b->value);
 }
 
 static int compare_points(const void *left, const void *right)
@@ -349,15 +346,13 @@ static int compare_points(const void *left, const void *right)
     const struct iris_flow_point *a = left, *b = right;
     int order = compare_words(a, b);
 
-    return order != 0 ? order : (a->at.ns > b->at.ns) - (a->at.ns < b->at.ns);
+    return order != 0 ? order : IRIS_COMPARE(a->at.ns, b->at.ns);
 }
 
 void iris_i_flows_sort(struct iris_flows *flows)
 {
-    if (flows->signals.count > 1) {
-        qsort(flows->signals.points, flows->signals.count,
-              sizeof *flows->signals.points, compare_points);
-    }
+    iris_i_sort(flows->signals.points, flows->signals.count,
+                sizeof *flows->signals.points, compare_points);
 }
 
 const struct iris_flow_point *
@@ -522,8 +517,7 @@ static int compare_ids(const void *left, const void *right)
 {
     const struct iris_trace_call *const *a = left, *const *b = right;
 
-    return ((*a)->event.id > (*b)->event.id) -
-           ((*a)->event.id < (*b)->event.id);
+    return IRIS_COMPARE((*a)->event.id, (*b)->event.id);
 }
 
 static iris_status_t list_launches(struct iris_writer *writer)

@@ -198,8 +198,7 @@ static TEST(a_rank_that_has_come_since_closes_no_cycle)
     /* Rank 1 waits at place 0 for rank 0, in agreement 2. */
     const struct iris_shown shown = {.waits = (uint64_t)2 << 24 | 1};
     struct iris_log log = {.num_ranks = 2};
-    struct iris_mail mail = {.num_ranks = 2, .num_nodes = 1};
-    struct iris_control control = {.log = &log, .num_ranks = 2, .mail = &mail};
+    struct iris_control control = {.log = &log, .num_ranks = 2, .num_nodes = 1};
     struct iris_members members = {
         .control = &control, .ranks = ranks, .count = 2, .seq = 1};
 

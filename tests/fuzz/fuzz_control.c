@@ -19,19 +19,19 @@
 /* Ranks 2 and 3 are on another node, which rank 2 leads. */
 static void make_hub(struct iris_hub *hub)
 {
-    static struct iris_mail_rank ranks[RANKS] = {{.leader = 0},
-                                                 {.leader = 0},
-                                                 {.is_far = 1, .leader = 2},
-                                                 {.is_far = 1, .leader = 2}};
-    static const struct iris_mail mail = {
-        .num_ranks = RANKS, .num_nodes = 2, .ranks = ranks};
+    static struct iris_peer peers[RANKS] = {{.leader = 0},
+                                            {.leader = 0},
+                                            {.is_far = 1, .leader = 2},
+                                            {.is_far = 1, .leader = 2}};
+    static const struct iris_control control = {
+        .num_ranks = RANKS, .num_nodes = 2, .peers = peers};
     static struct iris_table *segment;
 
     if (segment == NULL && iris_i_segment_create(RANKS, &segment) != IRIS_OK) {
         abort();
     }
     *hub = (struct iris_hub){
-        .num_ranks = RANKS, .mail = &mail, .table = segment, .wake = -1};
+        .num_ranks = RANKS, .control = &control, .table = segment, .wake = -1};
     if (iris_i_hub_make(hub) != IRIS_OK) {
         abort();
     }
