@@ -119,6 +119,8 @@ struct iris_target {
 
     /* For memory of another device. */
     struct iris_stream *stream;
+    unsigned pending; /* copies since a wait for the stream */
+    int is_late;      /* the last wait did not end in time */
     const struct iris_kernel *update;
     struct iris_far_shared *shared;
     struct iris_pinned pinned; /* its memory */
