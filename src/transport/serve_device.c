@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The accesses of other nodes' ranks to the heap of a GPU. All go by one stream of
- * the proxy, which no kernel of the program uses: data by copies, then a signal
- * behind them. A copy of one aligned element of up to 8 bytes arrives whole.
+ * the proxy, which no kernel of the program uses: data by copies from pinned
+ * memory, then a signal behind them. A copy of one aligned element of up to 8 bytes arrives whole.
  *
  * An update of a word is a kernel of one lane, so that the GPU's own kernels may
  * update the same word by atomics. It needs a free compute unit: kernels that fill
@@ -26,9 +26,6 @@
 
 /* A part of a wait without a deadline. */
 #define MOMENT_MS 1000
-
-/* The stream does not wait for room for this number of copies. */
-#define PENDING_MOST 64
 
 static iris_status_t fail_late(struct iris_target *target, int64_t ms)
 {
@@ -67,28 +64,36 @@ static iris_status_t await_stream(struct iris_target *target)
     return iris_i_queue_fault(target->stream);
 }
 
-/* Ahead of a copy for which nobody waits. */
-static iris_status_t find_room(struct iris_target *target)
+/* The number of an access for which nobody waits. No other one that the stream
+ * has to do has it. */
+static iris_status_t find_place(struct iris_target *target, unsigned *place_p)
 {
-    return target->pending++ < PENDING_MOST ? IRIS_OK : await_stream(target);
+    iris_status_t status =
+        target->pending < IRIS_FAR_PENDING ? IRIS_OK : await_stream(target);
+
+    *place_p = status == IRIS_OK ? target->pending++ : 0;
+    return status;
 }
 
 static iris_status_t write_device(struct iris_target *target, char *at,
                                   uint64_t value, size_t bytes)
 {
-    iris_status_t status = find_room(target);
+    unsigned place;
+    iris_status_t status = find_place(target, &place);
+    void *up = target->shared->up[place];
 
     if (status != IRIS_OK) {
         return status;
     }
-    status = IRIS_ERR_UNSUPPORTED;
     if (bytes == sizeof value) {
         status =
             iris_i_queue_signal(target->stream, (uint64_t *)(void *)at, value);
+        if (status != IRIS_ERR_UNSUPPORTED) {
+            return status;
+        }
     }
-    return status == IRIS_ERR_UNSUPPORTED
-               ? iris_i_queue_copy(target->stream, at, &value, bytes)
-               : status;
+    memcpy(up, &value, bytes);
+    return iris_i_queue_copy(target->stream, at, up, bytes);
 }
 
 static iris_status_t copy_to_device(struct iris_target *target, char *at,
@@ -96,15 +101,19 @@ static iris_status_t copy_to_device(struct iris_target *target, char *at,
 {
     uint64_t value = 0;
     iris_status_t status;
+    unsigned place;
+    void *up;
 
     if (iris_i_target_is_word(at, bytes)) {
         memcpy(&value, data, bytes);
         return write_device(target, at, value, bytes);
     }
-    status = find_room(target);
-    return bytes == 0 || status != IRIS_OK
-               ? status
-               : iris_i_queue_copy(target->stream, at, data, bytes);
+    status = find_place(target, &place);
+    if (bytes == 0 || status != IRIS_OK) {
+        return status;
+    }
+    up = memcpy(target->shared->up[place], data, bytes);
+    return iris_i_queue_copy(target->stream, at, up, bytes);
 }
 
 static iris_status_t copy_from_device(struct iris_target *target,
