@@ -58,7 +58,7 @@ IRIS_DEVICE char *iris_d_pair_there(const iris_d_ccl_t *ccl, const void *place,
 IRIS_DEVICE void iris_d_pair_tell(const iris_d_ccl_t *ccl, iris_d_u64_t *place,
                                   uint32_t i, uint64_t value)
 {
-#if IRIS_ON_CPU
+#if IRIS_ON_CPU || IRIS_FAR
     int rank = iris_d_pair_rank(ccl, i);
 
     if (IRIS_UNLIKELY(iris_d_is_far(ccl->dev, rank))) {
@@ -76,13 +76,13 @@ IRIS_DEVICE void iris_d_pair_put(iris_wg_t wg, const iris_d_ccl_t *ccl,
                                  void *place, uint32_t i, const char *from,
                                  size_t bytes)
 {
-#if IRIS_ON_CPU
+#if IRIS_ON_CPU || IRIS_FAR
     int rank = iris_d_pair_rank(ccl, i);
 
     if (IRIS_UNLIKELY(iris_d_is_far(ccl->dev, rank))) {
-        iris_d_far_put(ccl->dev.cpu, from,
-                       iris_d_far_of(ccl->dev, ccl->space, place, i), bytes,
-                       rank);
+        IRIS_D_WG_FAR(put, wg, ccl->dev, from,
+                      iris_d_far_of(ccl->dev, ccl->space, place, i), bytes,
+                      rank);
         return;
     }
 #endif
@@ -195,6 +195,11 @@ IRIS_DEVICE_APART void iris_d_pair_find(struct iris_ccl_start start,
     uint32_t wgs = (uint32_t)iris_d_ccl_word(&ccl.space->pair_wgs);
     iris_d_refusal_t refusal;
 
+#if IRIS_FAR && IRIS_D_WATCHED
+    if (iris_d_lane() != 0) {
+        iris_d_end_lane(); /* one lane's messages are enough */
+    }
+#endif
     refusal.receiver = ccl.index;
     refusal.sender = i;
     refusal.expected = start.what.what;

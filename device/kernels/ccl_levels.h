@@ -2,7 +2,7 @@
  *
  * Collectives of ranks of several nodes by level. The members of a node work
  * together in shared memory, and each of them sends its own part over the
- * network. CPUs only so far.
+ * network. GPUs have it in objects compiled with IRIS_FAR.
  *
  * The members with one place in their nodes are a rail. A node with fewer
  * members than the largest one has several rails to a member, so nodes may be
@@ -62,7 +62,7 @@
 
 #include <iris/device/kernels/ccl_far.h>
 
-#if IRIS_ON_CPU
+#if IRIS_ON_CPU || IRIS_FAR
 /* Words of a channel. The sender of its pieces writes ARRIVED, the receiver of
  * this rank's pieces TAKEN, and this rank the others: pieces sent, pieces taken,
  * and of those the ones that it has told. */
@@ -96,7 +96,7 @@ typedef struct iris_d_levels {
     uint64_t self;
     uint64_t mates; /* members of this node */
     uint64_t step;
-    iris_bool_t told;
+    iris_bool_t told;    /* the leader's, as `owes` */
     iris_bool_t owes;    /* it has sent words for which nobody waits */
     uint64_t *byes;      /* the members' words of their steps */
     char *own;           /* memory for input and sums */
@@ -173,7 +173,8 @@ IRIS_DEVICE char *iris_d_rail_piece(const iris_d_levels_t *levels, uint64_t i,
            place * (uint64_t)space->rail_bytes;
 }
 
-/* Writes a word of member m, after all that this lane has sent to it. */
+/* Writes a word of member m, after all that this lane has sent to it, and all
+ * that others have ahead of a barrier. One lane calls this and the next two. */
 IRIS_DEVICE void iris_d_rail_tell(const iris_d_levels_t *levels, uint64_t *word,
                                   uint64_t m, uint64_t value)
 {
@@ -202,8 +203,9 @@ IRIS_DEVICE void iris_d_rail_tell_taken(const iris_d_levels_t *levels,
 
 /* ---- Members that make different calls ---- */
 
-/* Tells all others this rank's call, once. */
-IRIS_CPU_COLD void iris_d_levels_tell(iris_d_levels_t *levels)
+/* Tells all others this rank's call, once. The leader calls this and the next
+ * two. */
+IRIS_D_FAR_RARE void iris_d_levels_tell(iris_d_levels_t *levels)
 {
     uint64_t word = iris_d_far_word(levels->step, levels->args->start.call);
 
@@ -217,15 +219,14 @@ IRIS_CPU_COLD void iris_d_levels_tell(iris_d_levels_t *levels)
 }
 
 /* Ends the kernel: member m makes another call. */
-IRIS_CPU_COLD void iris_d_levels_differ(iris_d_levels_t *levels, uint64_t m)
+IRIS_D_FAR_RARE void iris_d_levels_differ(iris_d_levels_t *levels, uint64_t m)
 {
     iris_d_levels_tell(levels);
-    iris_d_far_differ(levels->wg, levels->dev, &levels->args->start,
-                      levels->step, m);
+    iris_d_far_differ(levels->dev, &levels->args->start, levels->step, m);
 }
 
 /* Looks for members that have told another call at this step. */
-IRIS_CPU_COLD void iris_d_levels_look(iris_d_levels_t *levels)
+IRIS_D_FAR_RARE void iris_d_levels_look(iris_d_levels_t *levels)
 {
     uint64_t word = iris_d_far_word(levels->step, levels->args->start.call);
 
@@ -239,8 +240,8 @@ IRIS_CPU_COLD void iris_d_levels_look(iris_d_levels_t *levels)
     }
 }
 
-/* iris_d_wait() for a word of a channel. */
-IRIS_DEVICE uint64_t iris_d_rail_wait(iris_d_levels_t *levels,
+/* The leader's wait for a word of a channel, like iris_d_wait(). */
+IRIS_DEVICE uint64_t iris_d_rail_poll(iris_d_levels_t *levels,
                                       const uint64_t *word, uint64_t least)
 {
     iris_d_condition_t condition =
@@ -268,6 +269,17 @@ IRIS_DEVICE uint64_t iris_d_rail_wait(iris_d_levels_t *levels,
     return seen;
 }
 
+/* Waits for a word of a channel. */
+IRIS_DEVICE_LARGE uint64_t iris_d_rail_wait(iris_d_levels_t *levels,
+                                            const uint64_t *word,
+                                            uint64_t least)
+{
+    uint64_t seen =
+        iris_wg_leader(levels->wg) ? iris_d_rail_poll(levels, word, least) : 0;
+
+    return iris_d_far_waited(levels->wg, word, least, seen);
+}
+
 /* ---- Pieces ---- */
 
 /* Sends a piece to member m. `from` may be overwritten once this returns. */
@@ -286,10 +298,14 @@ IRIS_DEVICE_LARGE void iris_d_rail_send(iris_d_levels_t *levels, uint64_t m,
                               iris_d_rail_piece(levels, levels->self, sent), m),
                 bytes, (int)levels->ranks[m]);
     iris_wg_barrier(levels->wg);
-    words[IRIS_D_RAIL_SENT] = ++sent;
-    iris_d_rail_tell(
-        levels, &iris_d_rail_words(levels, levels->self)[IRIS_D_RAIL_ARRIVED],
-        m, iris_d_rail_word(levels, sent));
+    if (iris_wg_leader(levels->wg)) {
+        words[IRIS_D_RAIL_SENT] = ++sent;
+        iris_d_rail_tell(
+            levels,
+            &iris_d_rail_words(levels, levels->self)[IRIS_D_RAIL_ARRIVED], m,
+            iris_d_rail_word(levels, sent));
+    }
+    iris_wg_barrier(levels->wg); /* all lanes know the number */
 }
 
 /* Waits for member m's next piece, which stays here until it is taken. */
@@ -301,30 +317,46 @@ IRIS_DEVICE_LARGE const char *iris_d_rail_receive(iris_d_levels_t *levels,
     uint64_t seen = iris_d_rail_wait(levels, &words[IRIS_D_RAIL_ARRIVED],
                                      iris_d_far_word(got + 1, 0));
 
-    if (iris_d_rail_differs(levels, seen)) {
-        iris_d_levels_differ(levels, m);
+    if (IRIS_UNLIKELY(iris_d_rail_differs(levels, seen))) {
+        if (iris_wg_leader(levels->wg)) {
+            iris_d_levels_tell(levels);
+        }
+        iris_d_far_differs(levels->wg, levels->dev, &levels->args->start,
+                           levels->step, m);
     }
     return iris_d_rail_piece(levels, m, got);
 }
 
-/* Gives the piece's place back, by a word of its own if no piece to member m has
- * said so for a while. */
-IRIS_DEVICE void iris_d_rail_taken(iris_d_levels_t *levels, uint64_t m)
+/* Gives the piece's place back once all lanes have read it, by a word of its own
+ * if no piece to member m has said so for a while. */
+IRIS_DEVICE_LARGE void iris_d_rail_taken(iris_d_levels_t *levels, uint64_t m)
 {
     uint64_t *words = iris_d_rail_words(levels, m);
 
-    if (++words[IRIS_D_RAIL_GOT] - words[IRIS_D_RAIL_TOLD] ==
-        IRIS_CCL_RAIL_TOLD) {
+    iris_wg_barrier(levels->wg);
+    if (iris_wg_leader(levels->wg) &&
+        ++words[IRIS_D_RAIL_GOT] - words[IRIS_D_RAIL_TOLD] ==
+            IRIS_CCL_RAIL_TOLD) {
         iris_d_rail_tell_taken(levels, m);
         levels->owes |= iris_d_is_far(levels->dev, (int)levels->ranks[m]);
     }
+    iris_wg_barrier(levels->wg); /* all lanes know the number */
+}
+
+/* Copies memory that other lanes read afterwards. */
+IRIS_DEVICE_LARGE void iris_d_levels_copy(const iris_d_levels_t *levels,
+                                          char *to, const char *from,
+                                          size_t bytes)
+{
+    iris_d_wg_bytes(levels->wg, to, from, bytes);
+    iris_wg_barrier(levels->wg);
 }
 
 /* Receives a piece to `to`. */
 IRIS_DEVICE void iris_d_rail_take(iris_d_levels_t *levels, uint64_t m, char *to,
                                   size_t bytes)
 {
-    iris_d_copy_bytes(to, iris_d_rail_receive(levels, m), bytes);
+    iris_d_wg_bytes(levels->wg, to, iris_d_rail_receive(levels, m), bytes);
     iris_d_rail_taken(levels, m);
 }
 
@@ -384,7 +416,7 @@ IRIS_DEVICE void iris_d_levels_gather(iris_d_levels_t *levels, const char *in,
     }
     iris_d_levels_share(levels, in, bytes);
     if (own != in) {
-        iris_d_copy_bytes(own, in, bytes);
+        iris_d_levels_copy(levels, own, in, bytes);
     }
     for (uint64_t i = 0; i < levels->mates; i++) {
         uint64_t m = iris_d_levels_mate(levels, i);
@@ -401,6 +433,15 @@ IRIS_DEVICE void iris_d_levels_gather(iris_d_levels_t *levels, const char *in,
 
 /* ---- Reducing ---- */
 
+/* Writes an entry of the table. No lane reads it until the next barrier. */
+IRIS_DEVICE void iris_d_levels_enter(const iris_d_levels_t *levels, uint64_t i,
+                                     const char *from)
+{
+    if (iris_wg_leader(levels->wg)) {
+        levels->table[i] = (uintptr_t)from;
+    }
+}
+
 /* Combines `bytes` bytes at the first `count` addresses of the table. With
  * `before`, adds them to these sums. Writes the sums to `sums`, or if that is
  * NULL the result to `to`. */
@@ -409,21 +450,21 @@ IRIS_DEVICE void iris_d_levels_fold(const iris_d_levels_t *levels,
                                     const char *before, char *sums, char *to)
 {
     const struct iris_ccl_levels_args *args = levels->args;
-    iris_d_ccl_row_t row;
+    iris_d_far_sum_t sum;
 
-    row.in = levels->table;
-    row.count = (uint32_t)count;
-    row.op = (iris_reduce_op_t)args->op;
-    row.scale = args->scale;
-    for (row.at = 0; row.at < bytes; row.at += IRIS_CCL_ROW) {
-        size_t left = bytes - row.at;
-
-        row.before = before == NULL ? NULL : before + row.at * args->wider;
-        row.sums = sums == NULL ? NULL : sums + row.at * args->wider;
-        iris_d_ccl_reduce_row((enum iris_d_kind)args->kind, row,
-                              left < IRIS_CCL_ROW ? left : IRIS_CCL_ROW,
-                              to + row.at);
-    }
+    sum.in = levels->table;
+    sum.count = (uint32_t)count;
+    sum.kind = (enum iris_d_kind)args->kind;
+    sum.op = (iris_reduce_op_t)args->op;
+    sum.wider = args->wider;
+    sum.scale = args->scale;
+    sum.before = before;
+    sum.sums = sums;
+    sum.to = to;
+    sum.bytes = bytes;
+    iris_wg_barrier(levels->wg); /* all lanes see the table */
+    iris_d_far_combine(levels->wg, &sum);
+    iris_wg_barrier(levels->wg);
 }
 
 IRIS_DEVICE void iris_d_levels_few(iris_d_levels_t *levels)
@@ -433,7 +474,7 @@ IRIS_DEVICE void iris_d_levels_few(iris_d_levels_t *levels)
     char *all = levels->own;
 
     for (uint64_t m = 0; m < count; m++) {
-        levels->table[m] = (uintptr_t)(all + m * args->piece);
+        iris_d_levels_enter(levels, m, all + m * args->piece);
     }
     for (uint64_t at = 0; at < args->bytes; at += args->piece) {
         uint64_t left = args->bytes - at;
@@ -516,7 +557,7 @@ IRIS_DEVICE void iris_d_levels_add(iris_d_levels_t *levels,
         const char *from = m == levels->self ? (const char *)args->in + part.at
                                              : iris_d_rail_receive(levels, m);
 
-        levels->table[i] = (uintptr_t)from;
+        iris_d_levels_enter(levels, i, from);
     }
     if (args->way == IRIS_CCL_LEVELS_SCATTER && part.to != levels->self) {
         out = levels->own;
@@ -650,13 +691,14 @@ IRIS_DEVICE void iris_d_levels_pass(iris_d_levels_t *levels, const char *in,
         uint64_t to = iris_d_levels_on(levels, node, place);
 
         for (uint64_t q = 0; q < levels->mates; q++) {
-            iris_d_copy_bytes(pack + q * bytes,
-                              q == place
-                                  ? in + to * bytes
-                                  : iris_d_ccl_at(levels->table, (uint32_t)q) +
-                                        node * bytes,
-                              bytes);
+            iris_d_wg_bytes(levels->wg, pack + q * bytes,
+                            q == place
+                                ? in + to * bytes
+                                : iris_d_ccl_at(levels->table, (uint32_t)q) +
+                                      node * bytes,
+                            bytes);
         }
+        iris_wg_barrier(levels->wg);
         iris_d_rail_send(levels, to, pack, levels->mates * bytes);
     }
 }
@@ -672,29 +714,31 @@ IRIS_DEVICE void iris_d_levels_swap(iris_d_levels_t *levels, const char *in,
 
     for (uint64_t i = 1; i < levels->mates; i++) {
         for (uint64_t k = 0; k < nodes; k++) {
-            iris_d_copy_bytes(
-                pack + k * bytes,
-                in + iris_d_levels_on(levels, k, place + i) * bytes, bytes);
+            iris_d_wg_bytes(levels->wg, pack + k * bytes,
+                            in + iris_d_levels_on(levels, k, place + i) * bytes,
+                            bytes);
         }
+        iris_wg_barrier(levels->wg);
         iris_d_rail_send(levels, iris_d_levels_mate(levels, place + i), pack,
                          nodes * bytes);
     }
     for (uint64_t i = 1; i < levels->mates; i++) {
-        levels->table[(place + i) % levels->mates] =
-            (uintptr_t)iris_d_rail_receive(
-                levels, iris_d_levels_mate(levels, place + i));
+        iris_d_levels_enter(
+            levels, (place + i) % levels->mates,
+            iris_d_rail_receive(levels, iris_d_levels_mate(levels, place + i)));
     }
+    iris_wg_barrier(levels->wg); /* all lanes see the table */
     iris_d_levels_pass(levels, in, bytes);
     if (out != in) {
-        iris_d_copy_bytes(out + levels->self * bytes, in + levels->self * bytes,
-                          bytes);
+        iris_d_wg_bytes(levels->wg, out + levels->self * bytes,
+                        in + levels->self * bytes, bytes);
     }
     for (uint64_t i = 1; i < levels->mates; i++) {
         uint64_t q = (place + i) % levels->mates;
         uint64_t m = iris_d_levels_mate(levels, q);
 
-        iris_d_copy_bytes(
-            out + m * bytes,
+        iris_d_wg_bytes(
+            levels->wg, out + m * bytes,
             iris_d_ccl_at(levels->table, (uint32_t)q) + node * bytes, bytes);
         iris_d_rail_taken(levels, m);
     }
@@ -704,8 +748,9 @@ IRIS_DEVICE void iris_d_levels_swap(iris_d_levels_t *levels, const char *in,
         const char *piece = iris_d_rail_receive(levels, m);
 
         for (uint64_t q = 0; q < levels->mates; q++) {
-            iris_d_copy_bytes(out + iris_d_levels_on(levels, from, q) * bytes,
-                              piece + q * bytes, bytes);
+            iris_d_wg_bytes(levels->wg,
+                            out + iris_d_levels_on(levels, from, q) * bytes,
+                            piece + q * bytes, bytes);
         }
         iris_d_rail_taken(levels, m);
     }
@@ -737,7 +782,7 @@ IRIS_DEVICE void iris_d_levels_hand_on(iris_d_levels_t *levels, uint64_t piece,
     if (levels->self == args->root) {
         iris_d_levels_share(levels, in, bytes);
         if (out != in) {
-            iris_d_copy_bytes(out, in, bytes);
+            iris_d_levels_copy(levels, out, in, bytes);
         }
     } else if (args->node == from) {
         iris_d_rail_take(levels, args->root, out, bytes);
@@ -777,7 +822,7 @@ IRIS_DEVICE void iris_d_levels_move(iris_d_levels_t *levels)
     }
 }
 
-/* One workgroup of one lane. */
+/* One workgroup. */
 IRIS_KERNEL(iris_k_ccl_levels, struct iris_ccl_levels_args)
 {
     struct iris_ccl_space *space = args->start.space;
@@ -797,8 +842,8 @@ IRIS_KERNEL(iris_k_ccl_levels, struct iris_ccl_levels_args)
     levels.byes = (uint64_t *)(void *)iris_d_far_at(space, space->byes);
     levels.own = iris_d_far_at(space, space->stages);
     levels.table = (iris_d_u64_t *)(void *)iris_d_far_at(space, space->tables);
-    iris_d_far_begin(wg, levels.dev, &args->start);
-    levels.step = ++*iris_d_far_epoch(space) & ~IRIS_CCL_BUSY;
+    levels.step = iris_d_far_begin(wg, levels.dev, &args->start) + 1;
+    iris_d_far_count(wg, space, levels.step);
     if (args->way == IRIS_CCL_LEVELS_CHAIN ||
         args->way == IRIS_CCL_LEVELS_SCATTER) {
         iris_d_levels_chain(&levels);
@@ -810,8 +855,8 @@ IRIS_KERNEL(iris_k_ccl_levels, struct iris_ccl_levels_args)
     } else {
         iris_d_levels_move(&levels);
     }
-    iris_d_far_end(space);
-    levels.dev.cpu->posted &= levels.owes;
+    iris_d_far_end(wg, space);
+    iris_d_far_owes(levels.dev, levels.owes);
 }
 #endif
 

@@ -265,6 +265,11 @@ IRIS_DEVICE void iris_d_pairs_fail(const iris_d_ccl_t *ccl,
     uint32_t wgs = (uint32_t)iris_d_ccl_word(&ccl->space->pair_wgs);
     iris_d_refusal_t refusal;
 
+#if IRIS_FAR
+    if (iris_d_lane() != 0) {
+        return; /* one lane's messages are enough */
+    }
+#endif
     refusal.receiver = ccl->index;
     refusal.expected = args->start.what.what;
     refusal.expected_bytes = args->start.what.sizes[0];
@@ -340,26 +345,25 @@ IRIS_KERNEL(iris_k_ccl_pairs, struct iris_ccl_pairs_args)
     iris_d_ccl_end(wg, &ccl);
 }
 
-#if IRIS_ON_CPU
+#if IRIS_ON_CPU || IRIS_FAR
 /* iris_k_ccl_pairs for members that do not all map each other's heaps; one
  * workgroup. */
 IRIS_KERNEL(iris_k_ccl_far_pairs, struct iris_ccl_pairs_args)
 {
     iris_d_ccl_t ccl = iris_d_ccl_of(&args->start, 0);
-    /* All members are 0 in C and in C++: it moves no bytes. */
-    static iris_d_far_step_t no_step;
-    static struct iris_ccl_far_args no_bytes;
-    iris_d_far_step_t step = no_step;
-    struct iris_ccl_far_args meeting = no_bytes;
+    /* They move no bytes. */
+    iris_d_far_step_t step = {0, 0, 0, 0, NULL, NULL, 0, 0, 0, 0};
+    struct iris_ccl_far_args meeting = {args->start, NULL, NULL, 0, 0,        0,
+                                        0,           0,    0,    0, -1,       0,
+                                        0,           0,    0,    0, {0, 0, 0}};
 
-    meeting.start = args->start;
-    meeting.root = -1;
-    iris_d_far_begin(wg, ccl.dev, &meeting.start);
+    step.number = iris_d_far_begin(wg, ccl.dev, &meeting.start);
     if (args->meets) {
         iris_d_far_exchange(wg, ccl.dev, &meeting, &step);
     }
     iris_d_pairs(wg, &ccl, args, 0);
-    iris_d_far_end(args->start.space);
+    iris_wg_barrier(wg);
+    iris_d_far_end(wg, args->start.space);
 }
 #endif
 

@@ -498,6 +498,7 @@ struct iris_stream {
     struct iris_backend *backend;
     struct iris_stream *next;
     uint64_t fence; /* the point for query */
+    bool serves;    /* other ranks' work: it goes on after this rank's faults */
     /* Used by the core, 0 initially: the stream's number in the rank, the
      * number of waits of the host for it, and the graph that it captures. */
     uint64_t number;
@@ -516,6 +517,13 @@ iris_status_t iris_i_fault_set(struct iris_backend *backend,
 /* IRIS_OK, or the fault; sets this thread's message to the fault's.
  * Thread-safe, and a single load if there is no fault. */
 iris_status_t iris_i_fault_check(const struct iris_backend *backend);
+
+/* The instance's fault `fault`, unless the stream's work goes on. */
+static inline iris_status_t iris_i_fault_of(const struct iris_stream *stream,
+                                            iris_status_t fault)
+{
+    return stream->serves && fault != IRIS_ERR_DEVICE ? IRIS_OK : fault;
+}
 
 /* For clear_fault, when none of the old work is running. */
 void iris_i_fault_clear(struct iris_backend *backend);

@@ -183,11 +183,17 @@ static inline int iris_i_queue_query(struct iris_stream *stream,
     return stream->backend->queue->query(stream, target_p);
 }
 
+/* The fault that keeps the stream from its work. */
+static inline iris_status_t iris_i_queue_fault(const struct iris_stream *stream)
+{
+    return iris_i_fault_of(stream, iris_i_fault_check(stream->backend));
+}
+
 static inline iris_status_t iris_i_queue_copy(struct iris_stream *stream,
                                               void *dst, const void *src,
                                               size_t bytes)
 {
-    iris_status_t status = iris_i_fault_check(stream->backend);
+    iris_status_t status = iris_i_queue_fault(stream);
 
     return status ? status
                   : stream->backend->queue->copy(stream, dst, src, bytes);
@@ -197,7 +203,7 @@ static inline iris_status_t
 iris_i_queue_copy_rows(struct iris_stream *stream,
                        const struct iris_copy_rows *rows)
 {
-    iris_status_t status = iris_i_fault_check(stream->backend);
+    iris_status_t status = iris_i_queue_fault(stream);
 
     return status ? status : stream->backend->queue->copy_rows(stream, rows);
 }
@@ -205,7 +211,7 @@ iris_i_queue_copy_rows(struct iris_stream *stream,
 static inline iris_status_t iris_i_queue_set(struct iris_stream *stream,
                                              void *dst, int value, size_t bytes)
 {
-    iris_status_t status = iris_i_fault_check(stream->backend);
+    iris_status_t status = iris_i_queue_fault(stream);
 
     return status ? status
                   : stream->backend->queue->set(stream, dst, value, bytes);
@@ -215,7 +221,7 @@ static inline iris_status_t
 iris_i_queue_launch(struct iris_stream *stream,
                     const struct iris_launch *launch)
 {
-    iris_status_t status = iris_i_fault_check(stream->backend);
+    iris_status_t status = iris_i_queue_fault(stream);
 
     return status ? status : stream->backend->queue->launch(stream, launch);
 }
@@ -223,7 +229,7 @@ iris_i_queue_launch(struct iris_stream *stream,
 static inline iris_status_t iris_i_queue_signal(struct iris_stream *stream,
                                                 uint64_t *place, uint64_t value)
 {
-    iris_status_t status = iris_i_fault_check(stream->backend);
+    iris_status_t status = iris_i_queue_fault(stream);
 
     return status ? status
                   : stream->backend->queue->signal(stream, place, value);
@@ -233,7 +239,7 @@ static inline iris_status_t iris_i_queue_wait(struct iris_stream *stream,
                                               uint64_t *place, iris_cmp_t cmp,
                                               uint64_t value)
 {
-    iris_status_t status = iris_i_fault_check(stream->backend);
+    iris_status_t status = iris_i_queue_fault(stream);
 
     return status ? status
                   : stream->backend->queue->wait(stream, place, cmp, value);
@@ -242,7 +248,7 @@ static inline iris_status_t iris_i_queue_wait(struct iris_stream *stream,
 static inline iris_status_t iris_i_queue_follow(struct iris_stream *stream,
                                                 struct iris_stream *other)
 {
-    iris_status_t status = iris_i_fault_check(stream->backend);
+    iris_status_t status = iris_i_queue_fault(stream);
 
     return status ? status : stream->backend->queue->follow(stream, other);
 }
@@ -250,7 +256,7 @@ static inline iris_status_t iris_i_queue_follow(struct iris_stream *stream,
 static inline iris_status_t
 iris_i_queue_capture_begin(struct iris_stream *stream)
 {
-    iris_status_t status = iris_i_fault_check(stream->backend);
+    iris_status_t status = iris_i_queue_fault(stream);
 
     return status ? status : stream->backend->queue->capture_begin(stream);
 }
@@ -258,7 +264,7 @@ iris_i_queue_capture_begin(struct iris_stream *stream)
 static inline iris_status_t iris_i_queue_capture_end(struct iris_stream *stream,
                                                      void **graph_p)
 {
-    iris_status_t status = iris_i_fault_check(stream->backend);
+    iris_status_t status = iris_i_queue_fault(stream);
 
     return status ? status
                   : stream->backend->queue->capture_end(stream, graph_p);
@@ -267,7 +273,7 @@ static inline iris_status_t iris_i_queue_capture_end(struct iris_stream *stream,
 static inline iris_status_t
 iris_i_queue_graph_launch(struct iris_stream *stream, void *graph)
 {
-    iris_status_t status = iris_i_fault_check(stream->backend);
+    iris_status_t status = iris_i_queue_fault(stream);
 
     return status ? status
                   : stream->backend->queue->graph_launch(stream, graph);
@@ -282,7 +288,7 @@ static inline iris_status_t iris_i_queue_call(struct iris_stream *stream,
                                               iris_native_call_t function,
                                               void *what, int apart)
 {
-    iris_status_t status = iris_i_fault_check(stream->backend);
+    iris_status_t status = iris_i_queue_fault(stream);
 
     return status ? status
                   : stream->backend->queue->call(stream, function, what, apart);

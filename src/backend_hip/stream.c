@@ -153,7 +153,7 @@ static iris_status_t enqueue_calls(struct iris_stream *base, size_t calls,
 {
     struct hip_stream *stream = (struct hip_stream *)base;
     HIP_SCOPED struct hip_before before = iris_i_hip_enter(stream->hip);
-    iris_status_t status = iris_i_hip_check(stream->hip);
+    iris_status_t status = iris_i_fault_of(base, iris_i_hip_check(stream->hip));
     bool finished;
 
     while (status == IRIS_OK) {

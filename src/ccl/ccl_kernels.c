@@ -6,8 +6,6 @@
 #define IRIS_MAX_LANES 512 /* block size of their launches */
 #include "ccl/kernels.h"
 
-#include <iris/device/kernels/ccl_far.h>
-#include <iris/device/kernels/ccl_levels.h>
 #include <iris/device/kernels/ccl_matrix.h>
 #include <iris/device/kernels/ccl_move.h>
 #include <iris/device/kernels/ccl_packet.h>
@@ -66,10 +64,3 @@ const struct iris_kernel *iris_i_ccl_reduce_kernel(int kind, int op,
 #undef ROW
     return iris_k_ccl_reduce;
 }
-
-#if IRIS_ON_CPU /* GPUs reach mapped heaps only */
-const struct iris_kernel *const iris_i_ccl_far_kernel = iris_k_ccl_far;
-const struct iris_kernel *const iris_i_ccl_far_pairs_kernel =
-    iris_k_ccl_far_pairs;
-const struct iris_kernel *const iris_i_ccl_levels_kernel = iris_k_ccl_levels;
-#endif

@@ -26,7 +26,10 @@ const struct iris_kernel *
 iris_i_ccl_packet_near(const struct iris_ccl_packet_args *args);
 extern const struct iris_kernel *const iris_i_ccl_pairs_kernel;
 extern const struct iris_kernel *const iris_i_ccl_unordered_kernel;
-extern const struct iris_kernel *const iris_i_ccl_far_kernel; /* CPU only */
+
+/* ---- far_kernels.c ---- */
+
+extern const struct iris_kernel *const iris_i_ccl_far_kernel;
 extern const struct iris_kernel *const iris_i_ccl_far_pairs_kernel;
 extern const struct iris_kernel *const iris_i_ccl_levels_kernel;
 

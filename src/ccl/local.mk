@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 libirisi_la_SOURCES += %D%/api.c %D%/ccl.h %D%/ccl_kernels.c %D%/check.c \
-	%D%/choose.c %D%/internal.h %D%/kernels.h %D%/launch.c %D%/workspace.c
+	%D%/choose.c %D%/far_kernels.c %D%/internal.h %D%/kernels.h %D%/launch.c %D%/workspace.c
 # The table of choices, from what iris bench --tune wrote, as C.
 EXTRA_DIST += %D%/choices
 CLEANFILES += %D%/choices.inc

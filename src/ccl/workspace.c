@@ -203,14 +203,17 @@ static struct share find_least(const struct iris_group *group)
 }
 
 /* Bytes of a stage: several slots', and for every workgroup at least the
- * minimum for an all_reduce. */
+ * minimum for an all_reduce. Between nodes, sums are in the stages on GPUs,
+ * too. */
 static int64_t stage_bytes(const struct iris_ccl *ccl,
                            const struct iris_ccl_space *space)
 {
     int64_t least = space->max_wgs * (space->count + 1) * IRIS_CCL_STAGE_GRAIN;
     int64_t best = space->slot_bytes * STAGE_SLOTS;
 
-    return !ccl->stages ? 0 : best < least ? least : best;
+    return !ccl->stages && space->rail_bytes == 0 ? 0
+           : best < least                         ? least
+                                                  : best;
 }
 
 /* Lays out a workspace with the largest slots that are possible. */
@@ -218,25 +221,27 @@ static struct iris_ccl_space lay_out(const struct iris_ccl *ccl,
                                      const struct iris_group *group,
                                      uint64_t max_wgs, int far)
 {
-    struct iris_ccl_space space = {
-        .count = group->members.count,
-        .index = group->index,
-        .max_wgs = (int64_t)max_wgs,
-        .slot_bytes = (int64_t)ccl->most_slot_bytes,
-        .pair_wgs = ccl->stages ? IRIS_CCL_PAIR_CPU_WGS : IRIS_CCL_PAIR_WGS};
+    struct iris_ccl_space space = {.count = group->members.count,
+                                   .index = group->index,
+                                   .max_wgs = (int64_t)max_wgs,
+                                   .slot_bytes = (int64_t)ccl->most_slot_bytes,
+                                   .pair_wgs = far ? 1
+                                               : ccl->stages
+                                                   ? IRIS_CCL_PAIR_CPU_WGS
+                                                   : IRIS_CCL_PAIR_WGS};
     uint64_t fp = iris_i_fp_enter(); /* for the factor of averages */
     size_t most = ccl->bytes / WORKSPACES;
     size_t each = ccl->bytes * CPU_RANKS_MOST / (size_t)space.count;
 
     most = ccl->stages && each < most ? each : most;
-    space.stage_bytes = stage_bytes(ccl, &space);
     space.rail_bytes = far ? space.slot_bytes * 2 : 0;
+    space.stage_bytes = stage_bytes(ccl, &space);
     iris_i_ccl_lay_out(&space);
     while (space.slot_bytes > (int64_t)SLOT_BYTES_MIN &&
            (size_t)space.bytes > most) {
         space.slot_bytes /= 2;
-        space.stage_bytes = stage_bytes(ccl, &space);
         space.rail_bytes /= 2;
+        space.stage_bytes = stage_bytes(ccl, &space);
         iris_i_ccl_lay_out(&space);
     }
     iris_i_fp_leave(fp);
@@ -628,16 +633,9 @@ static iris_status_t check_members(const iris_t *iris,
                                    const struct iris_group *group,
                                    const char *call)
 {
-    if (!iris_i_group_is_far(iris, group)) {
-        return iris_i_group_check_reachable(iris, group, call);
-    }
-    return !iris_i_is_gpu(iris)
+    return iris_i_group_is_far(iris, group)
                ? IRIS_OK
-               : iris_i_fail(iris_i_log(iris), IRIS_ERR_UNREACHABLE,
-                             "%s: on GPUs, collectives do not reach ranks of "
-                             "other nodes yet; use a group of one node, and "
-                             "puts, signals and barriers between nodes",
-                             call);
+               : iris_i_group_check_reachable(iris, group, call);
 }
 
 iris_status_t iris_i_ccl_workspace(iris_t *iris, struct iris_ccl_call *call)

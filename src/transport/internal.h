@@ -119,16 +119,22 @@ struct iris_target {
 
     /* For memory of another device. */
     struct iris_stream *stream;
+    unsigned pending; /* accesses since a wait for the stream */
+    int is_late;      /* the last wait did not end in time */
     const struct iris_kernel *update;
     struct iris_far_shared *shared;
     struct iris_pinned pinned; /* its memory */
 };
 
-/* Memory of the host that kernels of a device share with its proxy. */
+/* Copies to a device's heap for whose end the proxy does not wait. */
+#define IRIS_FAR_PENDING 64
+
+/* Memory of the host that a device and its proxy share. */
 struct iris_far_shared {
     struct iris_dev_requests requests;
     uint64_t old; /* the result of an update */
     unsigned char down[IRIS_RING_BYTES];
+    unsigned char up[IRIS_FAR_PENDING][IRIS_RING_BYTES];
 };
 
 /* All slots are filled. One thread at a time calls them. `at` is on the heap.

@@ -316,8 +316,9 @@ int play_and_check(struct play_board *board, const struct play *play)
     if (make_images(board->iris, play, &images) != 0) {
         return 1;
     }
-    if (play->off_heap == PLAY_OFF_HEAP ||
-        (play->off_heap == PLAY_MIXED && iris_rank(board->iris) % 2 == 0)) {
+    if (!harness_on_gpu(board->iris) &&
+        (play->off_heap == PLAY_OFF_HEAP ||
+         (play->off_heap == PLAY_MIXED && iris_rank(board->iris) % 2 == 0))) {
         memory[0] = in = malloc(images.in_bytes + shift + 2 * CASES_GUARD);
         memory[1] = out = malloc(images.out_bytes + shift + 2 * CASES_GUARD);
         CHECK(in != NULL && out != NULL);

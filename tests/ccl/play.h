@@ -20,7 +20,7 @@ enum play_op {
     PLAY_NUM_OPS,
 };
 
-/* Whose buffers are of malloc(): on the CPU only. */
+/* Whose buffers are of malloc(). On GPUs none are. */
 enum play_memory {
     PLAY_ON_HEAP,
     PLAY_OFF_HEAP,

@@ -186,18 +186,12 @@ static TEST(rows_get_where_they_belong)
     harness_run(3, shapes_body, NULL);
 }
 
-static int nodes_body(iris_t *iris, void *arg)
-{
-    CPU_ONLY(iris, "GPUs reach only heaps that are mapped");
-    return shapes_body(iris, arg);
-}
-
 static TEST(rows_reach_ranks_of_other_nodes)
 {
     setenv("IRIS_NODES", "2", 1);
-    harness_run(4, nodes_body, NULL);
+    harness_run(4, shapes_body, NULL);
     setenv("IRIS_NODES", "3", 1);
-    harness_run(3, nodes_body, NULL);
+    harness_run(3, shapes_body, NULL);
     unsetenv("IRIS_NODES");
 }
 

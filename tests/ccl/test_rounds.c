@@ -196,9 +196,6 @@ static int wrap_body(iris_t *iris, void *arg)
     struct rounds rounds = {0};
     struct iris_ccl_call call = {.name = "test", .group = iris->world};
 
-    if (iris_num_nodes(iris) > 1) {
-        CPU_ONLY(iris, "GPUs reach only heaps that are mapped");
-    }
     CHECK_EQUAL(rounds_open(iris, &rounds), 0);
     CHECK_OK(iris_all_reduce_preamble(iris, NULL));
     for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {

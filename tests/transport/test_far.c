@@ -8,9 +8,13 @@
 #define IRIS_FAR 1 /* in GPU code, too */
 #include "support/harness.h"
 
+#include "backend/backend.h"
+#include "context/context.h"
+
 #include <iris/device.h>
 #include <iris/iris.h>
 
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -313,6 +317,63 @@ static int misuse_body(iris_t *iris, void *arg)
     return iris_free(iris, args.words);
 }
 
+/* ---- A GPU that is full ---- */
+
+/* Waits until the host ends it. */
+IRIS_KERNEL(fill_up, struct far_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+
+    if (iris_wg_leader(wg)) {
+        if (wg.id == 0) {
+            iris_signal_set(dev, &args->words[1], 1, 0);
+        }
+        (void)iris_wait_until(dev, &args->words[0], IRIS_CMP_GE, (uint64_t)1);
+    }
+    iris_wg_barrier(wg);
+}
+
+/* Reads and updates words of rank 1, whose GPU is full. */
+IRIS_KERNEL(update_full, struct far_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+
+    if (iris_wg_leader(wg)) {
+        (void)iris_wait_until(dev, &args->words[1], IRIS_CMP_GE, (uint64_t)1);
+        (void)iris_load(dev, &args->words[3], 1);
+        (void)iris_atomic_add(dev, &args->words[2], (uint64_t)1, 1,
+                              IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
+    }
+}
+
+/* Rank 1 learns of it, though no call of its own waits. */
+static int full_body(iris_t *iris, void *arg)
+{
+    struct far_args args = {.context = iris_device_context(iris)};
+    int is_full = iris_rank(iris) == 1;
+    iris_status_t status;
+
+    CHECK_OK(iris_calloc(iris, WORDS, 8, (void **)&args.words));
+    CHECK_OK(iris_launch(iris, is_full ? fill_up : update_full,
+                         is_full ? 4 * (unsigned)iris_num_cus(iris) : 1,
+                         is_full ? IRIS_LAUNCH_BLOCK_MAX : 1, &args,
+                         sizeof args, NULL));
+    for (int ms = 0; ms < 30000 && is_full &&
+                     iris_i_fault_check(iris_i_backend(iris)) == IRIS_OK;
+         ms++) {
+        poll(NULL, 0, 1);
+    }
+    status = iris_stream_synchronize(iris, NULL);
+    if (is_full) {
+        CHECK_EQUAL(status, IRIS_ERR_TIMEOUT);
+        CHECK_MESSAGE("leave a compute unit free for the atomics");
+    } else {
+        CHECK(status == IRIS_ERR_INVALID || status == IRIS_ERR_TIMEOUT);
+    }
+    CHECK_OK(iris_clear_error(iris));
+    return iris_barrier(iris, NULL, NULL);
+}
+
 /* ---- The tests ---- */
 
 static void run(int num_ranks, const char *nodes, iris_rank_fn body)
@@ -354,6 +415,21 @@ static TEST(streams_copy_and_signal_across_nodes)
 static TEST(what_does_not_reach_is_told)
 {
     run(RANKS, "2", misuse_body);
+}
+
+static TEST(a_full_gpu_that_cannot_do_an_atomic_is_told_in_time)
+{
+    if (!harness_has_gpu()) {
+        skip();
+    }
+    setenv("IRIS_TIMEOUT_MS", "2000", 1);
+    setenv("IRIS_DEVICE_TIMEOUT_MS", "0", 1);
+    /* On the fake GPU, of which each stream has compute units of its own. */
+    setenv("FAKEHIP_QUIRKS", "copy-behind-kernel", 1);
+    run(2, "2", full_body);
+    unsetenv("FAKEHIP_QUIRKS");
+    unsetenv("IRIS_DEVICE_TIMEOUT_MS");
+    unsetenv("IRIS_TIMEOUT_MS");
 }
 
 static int never(iris_t *iris, void *arg)
