@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 
+#include <dlfcn.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
