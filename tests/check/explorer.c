@@ -303,9 +303,8 @@ static void add_output(struct outputs *outputs, const char *text)
         i++;
     }
     if (i == outputs->count) {
-        outputs->outputs =
-            replay_grow(outputs->outputs, i, sizeof *outputs->outputs);
-        output = &outputs->outputs[outputs->count++];
+        output =
+            replay_grow(&outputs->outputs, &outputs->count, sizeof *output);
         *output = (struct output){.text = replay_alloc(NULL, bytes)};
         memcpy(output->text, text, bytes);
     }
@@ -414,9 +413,10 @@ static void pop(struct explorer *e)
 
 static void put_to_sleep(struct node *node, const struct effect *effect)
 {
-    node->sleep =
-        replay_grow(node->sleep, node->num_sleep, sizeof *node->sleep);
-    node->sleep[node->num_sleep++] = copy_effect(effect);
+    struct effect copy = copy_effect(effect);
+
+    *(struct effect *)replay_grow(&node->sleep, &node->num_sleep,
+                                  sizeof copy) = copy;
 }
 
 /* Adds a node. Sleeping steps stay asleep unless they depend on the step
@@ -425,8 +425,7 @@ static struct node *push(struct explorer *e, const struct step *step)
 {
     struct node *node, *before;
 
-    e->nodes = replay_grow(e->nodes, e->num_nodes, sizeof *e->nodes);
-    node = &e->nodes[e->num_nodes++];
+    node = replay_grow(&e->nodes, &e->num_nodes, sizeof *node);
     *node = (struct node){.lane = lane_of(e, &step->who)};
     for (unsigned i = 0; i < step->num_next; i++) {
         node->enabled |= UINT32_C(1) << lane_of(e, &step->next[i]);
