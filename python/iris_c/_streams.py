@@ -72,11 +72,19 @@ class Streams:
             ours = cuda.ExternalStream(native, device=self.device_id())
             ours.wait_stream(cuda.current_stream(self.device_id()))
 
+    def synchronize(self, stream: Any) -> None:
+        """Waits for a stream, whose workspaces another one may use then."""
+        call.iris_stream_synchronize(
+            self._session.handle, self.handle_of(stream)
+        )
+
     def synchronize_device(self) -> None:
         """Waits for all work that torch has enqueued on this rank's device."""
         cuda = self._cuda()
         if cuda is not None:
             cuda.synchronize(self.device_id())
+            for native in list(self._wrapped):
+                self.synchronize(native)
 
     def settle(self) -> None:
         """Call this before memory that was freed is allocated again: the

@@ -8,13 +8,14 @@ Torch's own tensors are not on a symmetric heap, so the library sends their data
 in packets. Each process group has a separate heap for these.
 """
 
+import contextlib
 import functools
 import math
 import threading
 import time
 import uuid
 from datetime import timedelta
-from typing import Any, Dict, List, Optional, Sequence, Set
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Set
 
 import torch
 import torch.distributed as dist
@@ -189,18 +190,54 @@ if _base() is _ProcessGroup:
     dist.destroy_process_group = dist.distributed_c10d.destroy_process_group
 
 
+class _Order:
+    """A group's calls run one after another, also where a program on a GPU makes
+    them on several streams, as FSDP2 does: one stream at a time may use the
+    group's workspace. From the second stream on, the calls run on a stream of the
+    group, behind the work of the program's stream and ahead of its later work."""
+
+    def __init__(self, context: Iris) -> None:
+        self._context = context
+        self._streams = context.ccl._streams
+        self._first: Any = None
+        self._own: Any = None
+
+    @contextlib.contextmanager
+    def hold(self) -> Iterator[None]:
+        """Makes the calls inside run in this order."""
+        device = self._streams.device_id()
+        if device is None or torch.cuda.is_current_stream_capturing():
+            yield
+            return
+        current = torch.cuda.current_stream(device)
+        if self._first is None:
+            self._first = current
+        if self._own is None and current != self._first:
+            self._streams.synchronize(self._first)
+            self._own = torch.cuda.Stream(device)
+        if self._own is None:
+            yield
+            return
+        self._own.wait_stream(current)
+        with torch.cuda.stream(self._own):
+            yield
+        current.wait_stream(self._own)
+
+
 class _Timed:
     """The library's calls. Programs of torch know a timeout by its word."""
 
-    def __init__(self, calls: Any) -> None:
+    def __init__(self, calls: Any, order: _Order) -> None:
         self._calls = calls
+        self._order = order
 
     def __getattr__(self, name: str) -> Any:
         call = getattr(self._calls, name)
 
         def timed(*args: Any) -> Any:
             try:
-                return call(*args)
+                with self._order.hold():
+                    return call(*args)
             except DeadlineError as error:
                 raise DeadlineError(f"{name}: Timed out : {error}") from error
 
@@ -223,7 +260,8 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
         rank, size = context.get_rank(), context.get_num_ranks()
         super().__init__(rank, size)
         self._context = context
-        self._ccl = _Timed(context.ccl)
+        self._order = _Order(context)
+        self._ccl = _Timed(context.ccl, self._order)
         self._timeout = timeout
         is_cpu = context.get_device().type == "cpu"
         self._messages: Any = (
@@ -305,7 +343,8 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
         if self._batch is not None:
             self._batch += messages
         elif isinstance(self._messages, Exchange):
-            self._messages.run()
+            with self._order.hold():
+                self._messages.run()
             return self._done([message.tensor for message in messages])
         self._calls += 1
         tensors = [message.tensor for message in messages]
@@ -527,7 +566,7 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
 
     def barrier(self, opts: Any = None) -> Any:
         """Waits for all ranks."""
-        _Timed(self._context).barrier()
+        _Timed(self._context, self._order).barrier()
         return self._done(None)
 
     def monitored_barrier(

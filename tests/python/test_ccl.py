@@ -481,6 +481,7 @@ class Ccl(support.TestCase):
             self.skipTest("this torch has no 8-bit floats")
         for dtype in (torch.float8_e4m3fn, torch.float8_e5m2):
             given = torch.linspace(-9, 9, 37).add(self.rank).to(dtype)
+            given = given.to(self.ctx.get_device())
             out = torch.empty_like(given)
             self.ccl.all_reduce(out, given)
             exact = sum(

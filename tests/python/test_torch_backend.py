@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """torch.distributed with the library's collectives as its backend."""
 
+import contextlib
 import os
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 import support
 
@@ -421,6 +423,62 @@ for group in dist.group.WORLD, dist.new_group(), dist.new_group([0, 1, 2]):
     dist.barrier(group)
 dist.destroy_process_group()
 """
+
+
+class Stream:
+    """A stream of a GPU that is not there, and what streams have done."""
+
+    log = []
+    current = None
+
+    def __init__(self, name="own"):
+        self.name = name
+
+    def wait_stream(self, other):
+        self.log.append(f"{self.name} waits for {other.name}")
+
+    @contextlib.contextmanager
+    def as_current(self):
+        before, Stream.current = Stream.current, self
+        yield
+        Stream.current = before
+
+
+@unittest.skipUnless(support.has_backends(), "a test of torch 2.1 or newer")
+class OrderOfStreams(unittest.TestCase):
+    def call_on(self, order, stream, **state):
+        """What a call on a stream of a program does."""
+        from torch import cuda
+
+        Stream.log.clear()
+        with unittest.mock.patch.multiple(
+            cuda,
+            current_stream=lambda device: Stream.current,
+            is_current_stream_capturing=lambda: bool(state),
+            Stream=lambda device: Stream(),
+            stream=Stream.as_current,
+        ), stream.as_current(), order.hold():
+            Stream.log.append(f"a call on {Stream.current.name}")
+        return list(Stream.log)
+
+    def test_calls_on_several_streams_are_one_after_another(self):
+        from iris_c.torch_backend import _Order
+
+        context = unittest.mock.Mock()
+        streams = context.ccl._streams
+        streams.device_id.return_value = 0
+        streams.synchronize = lambda stream: Stream.log.append(
+            f"the host waits for {stream.name}"
+        )
+        order, a, b = _Order(context), Stream("a"), Stream("b")
+        self.assertEqual(self.call_on(order, a), ["a call on a"])
+        behind = ["own waits for b", "a call on own", "b waits for own"]
+        self.assertEqual(
+            self.call_on(order, b), ["the host waits for a", *behind]
+        )
+        self.assertEqual(self.call_on(order, b), behind)
+        self.assertEqual(self.call_on(order, a)[1], "a call on own")
+        self.assertEqual(self.call_on(order, a, captures=1), ["a call on a"])
 
 
 @unittest.skipUnless(support.has_backends(), "a test of torch 2.1 or newer")
