@@ -204,12 +204,13 @@ IRIS_DEVICE void iris_d_ccl_reduce(const iris_d_ccl_work_t *work,
     }
 }
 
-/* Blocks that a lane has in flight of each member, if the kind is a constant:
- * as many as fit into registers with their sums. */
-IRIS_DEVICE uint32_t iris_d_ccl_depth(enum iris_d_kind kind)
-{
-    return kind == IRIS_D_KIND_f32 ? 4 : 2;
-}
+/* Blocks that a lane takes in a turn, and has in flight of each member, where
+ * the kind is a constant. */
+#define IRIS_CCL_TURN 4
+#define IRIS_CCL_DEPTH 2
+/* In a share of this size the sums are sent after all of them are made: links
+ * carry loads and stores faster one after the other than at once. */
+#define IRIS_CCL_APART_BYTES ((size_t)4 << 20)
 
 /* Whether all buffers are aligned for whole blocks. */
 IRIS_DEVICE iris_bool_t iris_d_ccl_is_aligned(const iris_d_ccl_work_t *work)
@@ -222,23 +223,24 @@ IRIS_DEVICE iris_bool_t iris_d_ccl_is_aligned(const iris_d_ccl_work_t *work)
     return (bits & (IRIS_CCL_BLOCK_BYTES - 1)) == 0;
 }
 
-/* Combines iris_d_ccl_depth() blocks, the first one at `at`, `apart` bytes from one
- * to the next. All loads of a batch of members are in flight at once. */
+/* Combines IRIS_CCL_DEPTH blocks, the first one at `at`, `apart` bytes from one
+ * to the next, for the first `copies` members. All loads of a batch of members
+ * are in flight at once. */
 IRIS_DEVICE void iris_d_ccl_reduce_deep(const iris_d_ccl_work_t *work,
                                         const struct iris_ccl_reduce_args *args,
-                                        size_t at, size_t apart)
+                                        size_t at, size_t apart,
+                                        uint32_t copies)
 {
     const size_t block = IRIS_CCL_BLOCK_BYTES;
     uint32_t count = work->ccl.count;
-    const uint32_t depth = iris_d_ccl_depth(work->kind);
-    iris_d_sums_t sums[4];
+    iris_d_sums_t sums[IRIS_CCL_DEPTH];
 
     for (uint32_t first = 0; first < count; first += IRIS_CCL_BATCH) {
-        iris_d_block_t blocks[IRIS_CCL_BATCH][4];
+        iris_d_block_t blocks[IRIS_CCL_BATCH][IRIS_CCL_DEPTH];
 
         IRIS_D_UNROLL
-        for (uint32_t i = 0; i < IRIS_CCL_BATCH * depth; i++) {
-            uint32_t k = i / depth, d = i % depth;
+        for (uint32_t i = 0; i < IRIS_CCL_BATCH * IRIS_CCL_DEPTH; i++) {
+            uint32_t k = i / IRIS_CCL_DEPTH, d = i % IRIS_CCL_DEPTH;
 
             if (first + k < count) {
                 iris_d_load_wide(blocks[k][d].words,
@@ -247,8 +249,8 @@ IRIS_DEVICE void iris_d_ccl_reduce_deep(const iris_d_ccl_work_t *work,
             }
         }
         IRIS_D_UNROLL
-        for (uint32_t i = 0; i < IRIS_CCL_BATCH * depth; i++) {
-            uint32_t k = i / depth, d = i % depth;
+        for (uint32_t i = 0; i < IRIS_CCL_BATCH * IRIS_CCL_DEPTH; i++) {
+            uint32_t k = i / IRIS_CCL_DEPTH, d = i % IRIS_CCL_DEPTH;
 
             if (first + k == 0) {
                 iris_d_fold_begin(work->kind, &sums[d], &blocks[k][d], block);
@@ -259,35 +261,65 @@ IRIS_DEVICE void iris_d_ccl_reduce_deep(const iris_d_ccl_work_t *work,
         }
     }
     IRIS_D_UNROLL
-    for (uint32_t d = 0; d < depth; d++) {
+    for (uint32_t d = 0; d < IRIS_CCL_DEPTH; d++) {
         iris_d_block_t result;
 
         iris_d_fold_finish(work->kind, &result, &sums[d], args->scale, block);
-        for (uint32_t i = 0; i < work->copies; i++) {
+        for (uint32_t i = 0; i < copies; i++) {
             iris_d_store_wide(iris_d_ccl_result(work, i, at + d * apart),
                               result.words);
         }
     }
 }
 
-/* The workgroup's part of the blocks that lanes combine
- * iris_d_ccl_depth() at a time. Returns the bytes of the share that all workgroups combine so. */
+/* Sends what this lane combined in a turn to the other members. */
+IRIS_DEVICE void iris_d_ccl_spread(const iris_d_ccl_work_t *work, size_t at,
+                                   size_t apart)
+{
+    iris_d_block_t blocks[IRIS_CCL_TURN];
+
+    IRIS_D_UNROLL
+    for (uint32_t d = 0; d < IRIS_CCL_TURN; d++) {
+        iris_d_load_wide(blocks[d].words,
+                         iris_d_ccl_result(work, 0, at + d * apart));
+    }
+    for (uint32_t i = 1; i < work->copies; i++) {
+        char *to = iris_d_ccl_result(work, i, at);
+
+        IRIS_D_UNROLL
+        for (uint32_t d = 0; d < IRIS_CCL_TURN; d++) {
+            iris_d_store_wide(to + d * apart, blocks[d].words);
+        }
+    }
+}
+
+/* The workgroup's part of the blocks that lanes combine IRIS_CCL_DEPTH at a
+ * time. Returns the bytes of the share that all workgroups combine so. A lane
+ * sends its own sums only, so nothing waits between sums and sending. */
 IRIS_DEVICE size_t
 iris_d_ccl_reduce_many(iris_wg_t wg, const iris_d_ccl_work_t *work,
                        const struct iris_ccl_reduce_args *args)
 {
     size_t apart = (size_t)wg.num_lanes * IRIS_CCL_BLOCK_BYTES;
-    size_t deep = apart * iris_d_ccl_depth(work->kind);
-    size_t turns = work->share.bytes / deep;
+    size_t turn = apart * IRIS_CCL_TURN;
+    size_t turns = work->share.bytes / turn;
+    size_t own = iris_d_lane() * IRIS_CCL_BLOCK_BYTES;
+    iris_bool_t later =
+        work->copies > 1 && work->share.bytes >= IRIS_CCL_APART_BYTES;
 
     if (!iris_d_ccl_is_aligned(work)) {
         return 0;
     }
     for (size_t t = wg.id; t < turns; t += wg.num_wgs) {
-        iris_d_ccl_reduce_deep(
-            work, args, t * deep + iris_d_lane() * IRIS_CCL_BLOCK_BYTES, apart);
+        for (uint32_t d = 0; d < IRIS_CCL_TURN; d += IRIS_CCL_DEPTH) {
+            iris_d_ccl_reduce_deep(work, args, t * turn + own + d * apart,
+                                   apart, later ? 1 : work->copies);
+        }
     }
-    return turns * deep;
+    for (size_t t = wg.id; later && t < turns; t += wg.num_wgs) {
+        iris_d_ccl_spread(work, t * turn + own, apart);
+    }
+    return turns * turn;
 }
 #endif
 
