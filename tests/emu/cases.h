@@ -11,6 +11,7 @@
 #include <iris/device/core/float8.h>
 #include <iris/device/kernels/barrier.h>
 #include <iris/device/kernels/signal.h>
+#include <iris/device/wg/tile.h>
 
 /* What every kernel takes, packed; run.py packs the same. */
 struct emu_args {
@@ -257,6 +258,75 @@ PRODUCT(ordered, bf16, iris_bf16_t, iris_wg_tile_product_in_order, BF16)
 PRODUCT(ordered, f32, float, iris_wg_tile_product_in_order, F32)
 #undef PRODUCT
 /* clang-format on */
+
+/* Tiles of args->count rows and args->value columns, of elements of args->sem
+ * bytes: one in own memory, which is larger and has gaps, and one on the heap, with
+ * gaps, and with its columns adjacent if args->hint has bit 1. Bit 0 is the same of
+ * the one in own memory. */
+IRIS_DEVICE iris_tile_t emu_tile(const struct emu_args *args, void *data,
+                                 uint32_t more, int by_columns)
+{
+    uint32_t rows = (uint32_t)args->count + more;
+    uint32_t cols = (uint32_t)args->value + more;
+    uint32_t bytes = (uint32_t)args->sem;
+
+    return by_columns != 0
+               ? iris_tile_transposed(
+                     iris_tile(data, cols, rows, rows + 1, bytes))
+               : iris_tile(data, rows, cols,
+                           cols + (args->hint > 3 ? 0 : 2 - more), bytes);
+}
+
+#define EMU_TILE(name, call)                                               \
+    IRIS_KERNEL(emu_tile##name, struct emu_args)                           \
+    {                                                                      \
+        iris_dev_t dev = iris_dev_init(args->context);                     \
+        iris_tile_t here =                                                 \
+            emu_tile(args, args->local, args->hint < 4, args->hint & 1);   \
+        iris_tile_t there = emu_tile(args, args->heap, 0, args->hint & 2); \
+                                                                           \
+        (void)here, (void)there;                                           \
+        call;                                                              \
+    }
+EMU_TILE(put, iris_wg_tile_put(wg, dev, here, there, args->peer))
+EMU_TILE(get, iris_wg_tile_get(wg, dev, there, here, args->from))
+EMU_TILE(load, iris_wg_tile_load(wg, dev, there, args->local, args->from))
+EMU_TILE(store, iris_wg_tile_store(wg, dev, there, args->local, args->peer))
+
+/* Two ranks pass tiles to and fro, args->from times: rank 1 begins. Each marks its
+ * tile as ready for itself, puts it, and waits for the other's. */
+IRIS_KERNEL(emu_tilepass, struct emu_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    iris_tile_t here = emu_tile(args, args->local, 0, 0);
+    iris_tile_t there = emu_tile(args, args->heap, 0, 0);
+    uint64_t *ready = (uint64_t *)args->more, *come = ready + 1;
+    uint32_t *q = (uint32_t *)args->local;
+
+    for (uint64_t turn = 1; turn <= (uint64_t)args->from; turn++) {
+        if ((int)(turn & 1) != dev.rank) {
+            iris_wg_tile_await(wg, dev, come + (turn & 1), turn - (turn > 2));
+            iris_wg_tile_get(wg, dev, there, here, dev.rank);
+            iris_wg_barrier(wg);
+            continue;
+        }
+        for (int pauses = 0; pauses < 20; pauses++) {
+            iris_d_pause();
+        }
+        IRIS_WG_LANES (wg, i, args->count * args->value) {
+            q[i] = q[i] * 5 + (uint32_t)(i + turn);
+        }
+        iris_wg_tile_ready(wg, dev, ready, turn);
+        iris_wg_tile_await(wg, dev, ready, turn);
+        if (turn < 3) {
+            iris_wg_tile_put_signal(wg, dev, here, there, come + (turn & 1),
+                                    turn, args->peer);
+        } else {
+            iris_wg_tile_put_signal_add(wg, dev, here, there, come + (turn & 1),
+                                        2, args->peer);
+        }
+    }
+}
 
 /* Each lane reads after the barrier what a lane of another wavefront wrote
  * before it. */

@@ -361,6 +361,16 @@ def tiles():
         yield case
 
 
+def tile_copies():
+    """By rows and columns, with gaps and, from hint 4 on, without."""
+    for op, size, hint, (rows, cols) in itertools.product(
+            ("put", "get", "load", "store"), (1, 4, 8), range(5),
+            ((1, 1), (5, 7), (3, 40))):
+        if op in ("put", "get") or hint in (0, 2, 4):
+            yield Case("copies of tiles", f"emu_tile{op}", count=rows,
+                       value=cols, sem=size, hint=hint, peer=1, **{"from": 1})
+
+
 def zeroed(case):
     return case.put(None, HEAP_AT, [0] * 64, 8).put(None, MORE_AT, [0], 8)
 
@@ -376,6 +386,8 @@ def two_ranks():
                           block=block, members=33, value=5))
     yield Case("two ranks: several signals", "emu_sets", both=True,
                value=5).put(None, MORE_AT, [0] * 32, 8)
+    yield Case("two ranks: tiles", "emu_tilepass", both=True, count=5, value=9,
+               sem=4, **{"from": 6}).put(None, MORE_AT, [0] * 4, 8)
     yield zeroed(Case("two ranks: on the same elements", "emu_contest",
                       both=True, value=4))
 
@@ -492,7 +504,8 @@ class Ended(Case):
 
 
 def cases():
-    return [*accesses(), *atomics(), *waits(), *workgroups(), *eights(), *tiles(), *two_ranks(),
+    return [*accesses(), *atomics(), *waits(), *workgroups(), *eights(), *tiles(), *tile_copies(),
+            *two_ranks(),
             *(Ended(stop) for stop in (0, 1) for _ in range(RANKS)),
             *library_barrier(), *library_signal(), *library_signal_add(),
             *library_wait(), *library_forward()]

@@ -10,6 +10,8 @@
 
 #include <emu/cases.h>
 #include <emu/wg_ccl.h>
+#include <iris/device/kernels/ccl_packet.h>
+#include <iris/device/kernels/ccl_pairs.h>
 #include <iris/device/kernels/ops_chunk.h>
 
 #define EMU_KERNEL(name, ARGS) NARROW(name, ARGS, (void)0)
@@ -38,6 +40,29 @@ EMU_KERNEL(iris_k_transfer, struct iris_transfer_args)
 EMU_KERNEL(emu_wgccl_reduce_f32, struct emu_wg_args)
 EMU_KERNEL(emu_wgccl_twoshot_f32, struct emu_wg_args)
 EMU_KERNEL(emu_wgccl_scatter_f32, struct emu_wg_args)
+#endif
+
+#ifdef EMU_pairs
+EMU_KERNEL(iris_k_ccl_pairs, struct iris_ccl_pairs_args)
+#endif
+
+#ifdef EMU_tile
+EMU_KERNEL(emu_tileput, struct emu_args)
+EMU_KERNEL(emu_tileget, struct emu_args)
+EMU_KERNEL(emu_tileload, struct emu_args)
+EMU_KERNEL(emu_tilestore, struct emu_args)
+EMU_KERNEL(emu_tilepass, struct emu_args)
+#endif
+
+#ifdef EMU_wgtile
+EMU_KERNEL(emu_wgccl_tilealltoall_f32, struct emu_wg_args)
+#endif
+
+#ifdef EMU_packet
+EMU_KERNEL(iris_k_ccl_once_f32_sum, struct iris_ccl_packet_args)
+EMU_KERNEL(iris_k_ccl_packet_f32_sum, struct iris_ccl_packet_args)
+EMU_KERNEL(iris_k_ccl_once_move, struct iris_ccl_packet_args)
+EMU_KERNEL(iris_k_ccl_packet_move, struct iris_ccl_packet_args)
 #endif
 
 #ifdef EMU_trace /* with IRIS_TRACE */

@@ -76,6 +76,7 @@ const struct emu_name emu_members[] = {
     MEMBER(emu_wg_args, handle.piece), MEMBER(emu_wg_args, handle.max_wgs),
     MEMBER(emu_wg_args, in), MEMBER(emu_wg_args, out),
     MEMBER(emu_wg_args, count), MEMBER(emu_wg_args, rows),
+    MEMBER(emu_wg_args, gaps),
     MEMBER(emu_wg_args, root),
 
     ALL(iris_fill_args), MEMBER(iris_fill_args, data),

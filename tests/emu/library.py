@@ -381,13 +381,18 @@ def packets():
 
 
 def messages():
-    for meets, reads, bytes_ in itertools.product((0, 1), (0, 1),
-                                                  (8, 37, 3000)):
-        own = [0, 16, 0x1000, 16]  # what a rank keeps, then what it exchanges
+    """Of both ranks the same size, or of one a large one and of the other a small
+    one, or none."""
+    own = [0, 16, 0x1000, 16]  # what a rank keeps, then what it exchanges
+    for meets, reads, sizes in itertools.product(
+            (0, 1), (0, 1), ((8, 8), (37, 37), (3000, 3000), (3000, 100),
+                             (20, 1500), (0, 700))):
         yield collective("iris_k_ccl_pairs", "iris_ccl_pairs_args", "u8", {
             "bytes_per_wg": 1 << 20, "most_wgs": 1, "count": 2, "meets": meets,
-            "checks": meets, "reads": reads, "start.steps": meets,
-            "routes": own + [16, bytes_, 4, bytes_]})
+            "checks": meets and sizes[0] == sizes[1], "reads": reads,
+            "start.steps": meets,
+            "routes": lambda _, rank, sizes=sizes: own + [
+                16, sizes[rank], 4, sizes[1 - rank]]})
 
 
 class OfWorkgroups(Collective):
@@ -439,10 +444,12 @@ def of_workgroups():
     for name, root, (high, wide) in itertools.product(
             ("reduce", "oneshot", "twoshot", "scatter", "allgather", "gather",
              "alltoall", "broadcast", "deal", "root"), (0, 1),
-            ((1, 1), (7, 13), (2, 61))):
+            ((1, 1), (7, 13), (2, 61), (1, 70))):
         if root == 0 or name in ("gather", "broadcast", "deal", "root"):
-            yield OfWorkgroups(f"tile{name}_f32", {
-                "rows": high, "count": wide, "root": root}, grid=2)
+            for gaps in (0, 1) if high == 7 else (1,):
+                yield OfWorkgroups(f"tile{name}_f32", {
+                    "rows": high, "count": wide, "root": root, "gaps": gaps},
+                                   grid=2)
 
 
 # Kernels that record what they do --------------------------------------------

@@ -15,6 +15,7 @@ struct emu_wg_args {
     void *out;
     uint64_t count; /* elements, or bytes of what is moved; columns of a tile */
     uint32_t rows;  /* of a tile */
+    uint32_t gaps;  /* 1: rows of tiles have gaps behind them */
     uint32_t root;
 };
 

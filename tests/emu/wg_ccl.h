@@ -21,12 +21,12 @@ IRIS_DEVICE char *emu_wg_at(iris_wg_t wg, void *data, uint32_t turn)
     return (char *)data + (EMU_WG_TURNS * wg.id + turn) * EMU_WG_BYTES;
 }
 
-/* A tile whose rows have a gap behind them. */
+/* A tile whose rows may have a gap behind them. */
 IRIS_DEVICE iris_tile_t emu_wg_tile(const struct emu_wg_args *args, void *data,
                                     uint32_t parts, uint32_t gap)
 {
     return iris_tile(data, parts * args->rows, (uint32_t)args->count,
-                     (uint32_t)args->count + gap, sizeof(float));
+                     (uint32_t)args->count + gap * args->gaps, sizeof(float));
 }
 
 /* clang-format off */
