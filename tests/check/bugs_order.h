@@ -7,7 +7,13 @@
 
 #include "check/bug.h"
 
-/* Rank 0 produces, and after a fence sets the flag by the call to change. */
+#define WG IRIS_SCOPE_WG
+#define SET(sem, scope) iris_atomic_store(d, f, 1, 1, sem, scope)
+#define ADD(sem, scope) iris_atomic_add(d, f, 1, 1, sem, scope)
+#define POLL(sem, scope) (iris_atomic_load(d, f, 1, sem, scope) != 0)
+
+/* Rank 0 produces, and after a fence sets the flag by the call to change. Each use
+ * is one line: clang gives the last line of a macro, and debuggers the first. */
 #define RELEASE_FENCE_BUG(name, missing, fence, flag) \
     BUG(name, missing, 1, 2)                          \
     {                                                 \
@@ -54,12 +60,9 @@ BUG(release_of_loop_missing, "release", 1, 2)
         OTHER(iris_load(d, &x[199], 1));
     }
 }
-RELEASE_BUG(release_missing, "release",
-    iris_atomic_store(d, f, 1, 1, wrong ? RLX : REL, SYS))
-RELEASE_BUG(release_of_agent, "wider scope",
-    iris_atomic_store(d, f, 1, 1, REL, wrong ? AGENT : SYS))
-RELEASE_BUG(release_of_workgroup, "wider scope",
-    iris_atomic_store(d, f, 1, 1, REL, wrong ? IRIS_SCOPE_WG : SYS))
+RELEASE_BUG(release_missing, "release", SET(wrong ? RLX : REL, SYS))
+RELEASE_BUG(release_of_agent, "wider scope", SET(REL, wrong ? AGENT : SYS))
+RELEASE_BUG(release_of_workgroup, "wider scope", SET(REL, wrong ? WG : SYS))
 
 BUG(release_by_volatile, "release", 1, 2)
 {
@@ -74,25 +77,17 @@ BUG(release_by_volatile, "release", 1, 2)
         receive(d, x, f);
     }
 }
-RELEASE_BUG(release_by_add, "release",
-    iris_atomic_add(d, f, 1, 1, wrong ? RLX : REL, SYS))
-RELEASE_BUG(release_by_exchange, "wider scope",
-    iris_atomic_xchg(d, f, 1, 1, REL, wrong ? AGENT : SYS))
-RELEASE_BUG(release_by_swap, "release",
-    iris_atomic_cas(d, f, 0, 1, 1, wrong ? RLX : REL, SYS))
-RELEASE_BUG(release_by_max, "release",
-    iris_atomic_max(d, f, 1, 1, wrong ? RLX : REL, SYS))
+RELEASE_BUG(release_by_add, "release", ADD(wrong ? RLX : REL, SYS))
+RELEASE_BUG(release_by_exchange, "wider scope", iris_atomic_xchg(d, f, 1, 1, REL, wrong ? AGENT : SYS))
+RELEASE_BUG(release_by_swap, "release", iris_atomic_cas(d, f, 0, 1, 1, wrong ? RLX : REL, SYS))
+RELEASE_BUG(release_by_max, "release", iris_atomic_max(d, f, 1, 1, wrong ? RLX : REL, SYS))
 /* An update that acquires where it should release. */
-RELEASE_BUG(release_is_acquire, "release",
-    iris_atomic_or(d, f, 1, 1, wrong ? ACQ : REL, SYS))
+RELEASE_BUG(release_is_acquire, "release", iris_atomic_or(d, f, 1, 1, wrong ? ACQ : REL, SYS))
 
 /* ---- Acquire ---- */
-ACQUIRE_BUG(acquire_missing, "acquire",
-    iris_atomic_load(d, f, 1, wrong ? RLX : ACQ, SYS) != 0)
-ACQUIRE_BUG(acquire_of_agent, "wider scope",
-    iris_atomic_load(d, f, 1, ACQ, wrong ? AGENT : SYS) != 0)
-ACQUIRE_BUG(acquire_of_workgroup, "wider scope",
-    iris_atomic_load(d, f, 1, ACQ, wrong ? IRIS_SCOPE_WG : SYS) != 0)
+ACQUIRE_BUG(acquire_missing, "acquire", POLL(wrong ? RLX : ACQ, SYS))
+ACQUIRE_BUG(acquire_of_agent, "wider scope", POLL(ACQ, wrong ? AGENT : SYS))
+ACQUIRE_BUG(acquire_of_workgroup, "wider scope", POLL(ACQ, wrong ? WG : SYS))
 
 BUG(acquire_by_volatile, "acquire", 1, 2)
 {
@@ -107,28 +102,16 @@ BUG(acquire_by_volatile, "acquire", 1, 2)
         receive(d, x, f);
     }
 }
-ACQUIRE_BUG(acquire_by_swap, "acquire",
-    iris_atomic_cas(d, f, 1, 2, 1, wrong ? RLX : ACQ, SYS) == 1)
+ACQUIRE_BUG(acquire_by_swap, "acquire", iris_atomic_cas(d, f, 1, 2, 1, wrong ? RLX : ACQ, SYS) == 1)
 /* An update that releases where it should acquire. */
-ACQUIRE_BUG(acquire_is_release, "acquire",
-    iris_atomic_and(d, f, 1, 1, wrong ? REL : ACQ, SYS) != 0)
+ACQUIRE_BUG(acquire_is_release, "acquire", iris_atomic_and(d, f, 1, 1, wrong ? REL : ACQ, SYS) != 0)
 
 /* ---- Fences ---- */
-RELEASE_FENCE_BUG(release_fence_missing, "release",
-    iris_fence(wrong ? RLX : REL, SYS),
-    iris_atomic_store(d, f, 1, 1, RLX, SYS))
-RELEASE_FENCE_BUG(release_fence_of_workgroup, "wider scope",
-    iris_fence(REL, wrong ? IRIS_SCOPE_WG : SYS),
-    iris_atomic_store(d, f, 1, 1, RLX, SYS))
-RELEASE_FENCE_BUG(release_fence_of_agent, "wider scope",
-    iris_fence(IRIS_ACQ_REL, wrong ? AGENT : SYS),
-    iris_atomic_add(d, f, 1, 1, RLX, SYS))
-RELEASE_FENCE_BUG(release_fences_of_agent, "wider scope",
-    iris_fence(REL, wrong ? AGENT : SYS); iris_fence(REL, AGENT),
-    iris_atomic_store(d, f, 1, 1, RLX, SYS))
-RELEASE_FENCE_BUG(release_fence_is_acquire, "release",
-    iris_fence(wrong ? ACQ : REL, SYS),
-    iris_atomic_store(d, f, 1, 1, RLX, SYS))
+RELEASE_FENCE_BUG(release_fence_missing, "release", iris_fence(wrong ? RLX : REL, SYS), SET(RLX, SYS))
+RELEASE_FENCE_BUG(release_fence_of_workgroup, "wider scope", iris_fence(REL, wrong ? WG : SYS), SET(RLX, SYS))
+RELEASE_FENCE_BUG(release_fence_of_agent, "wider scope", iris_fence(IRIS_ACQ_REL, wrong ? AGENT : SYS), ADD(RLX, SYS))
+RELEASE_FENCE_BUG(release_fences_of_agent, "wider scope", iris_fence(REL, wrong ? AGENT : SYS); iris_fence(REL, AGENT), SET(RLX, SYS))
+RELEASE_FENCE_BUG(release_fence_is_acquire, "release", iris_fence(wrong ? ACQ : REL, SYS), SET(RLX, SYS))
 
 BUG(release_fence_late, "release", 1, 2)
 {
@@ -153,15 +136,9 @@ BUG(release_fence_early, NULL, 1, 2)
         receive(d, x, f);
     }
 }
-ACQUIRE_FENCE_BUG(acquire_fence_missing, "acquire",
-    iris_fence(wrong ? RLX : ACQ, SYS),
-    iris_atomic_load(d, f, 1, RLX, SYS) != 0)
-ACQUIRE_FENCE_BUG(acquire_fence_of_agent, "acquire",
-    iris_fence(ACQ, wrong ? AGENT : SYS),
-    iris_atomic_load(d, f, 1, RLX, SYS) != 0)
-ACQUIRE_FENCE_BUG(acquire_fence_is_release, "acquire",
-    iris_fence(wrong ? REL : ACQ, SYS),
-    iris_atomic_load(d, f, 1, RLX, SYS) != 0)
+ACQUIRE_FENCE_BUG(acquire_fence_missing, "acquire", iris_fence(wrong ? RLX : ACQ, SYS), POLL(RLX, SYS))
+ACQUIRE_FENCE_BUG(acquire_fence_of_agent, "acquire", iris_fence(ACQ, wrong ? AGENT : SYS), POLL(RLX, SYS))
+ACQUIRE_FENCE_BUG(acquire_fence_is_release, "acquire", iris_fence(wrong ? REL : ACQ, SYS), POLL(RLX, SYS))
 
 /* clang-format on */
 /* ---- Workgroups of one rank ---- */
