@@ -541,4 +541,4 @@ static TEST(a_failed_launch_ends_the_collective_on_all_members)
     }
 }
 
-TEST_GROUP_WITH(hip_setup, harness_teardown, hip);
+TEST_GROUP_WITH(hip_setup, harness_teardown, hip, waits);

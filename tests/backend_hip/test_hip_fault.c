@@ -324,4 +324,4 @@ static int setup(void **state)
     return ret;
 }
 
-TEST_GROUP_WITH(setup, harness_teardown, hip);
+TEST_GROUP_WITH(setup, harness_teardown, hip, waits);

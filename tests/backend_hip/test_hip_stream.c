@@ -402,4 +402,4 @@ static TEST(a_gpu_that_hangs_is_given_up)
     setenv("IRIS_TIMEOUT_MS", kept, 1);
 }
 
-TEST_GROUP_WITH(hip_setup, harness_teardown, hip);
+TEST_GROUP_WITH(hip_setup, harness_teardown, hip, waits);

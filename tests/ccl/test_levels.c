@@ -31,7 +31,7 @@ static void run_on(const char *nodes, int ranks, int (*body)(iris_t *, void *),
 static int check_types(struct play_board *board, struct play play)
 {
     static const size_t counts[] = {1, 1031, 9001, 257, 20000};
-    size_t step = getenv("IRIS_TEST_LONG") != NULL ? 1 : 3;
+    size_t step = harness_is_long() ? 1 : 3;
     size_t first = (size_t)iris_num_ranks(board->iris) % step;
 
     for (size_t t = 0; t < case_num_types; t++) {

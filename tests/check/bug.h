@@ -31,10 +31,10 @@ struct bug_args {
 
 struct bug {
     const char *name;
-    const char *missing; /* what the report says; NULL: one of several */
     void (*kernel)(const struct bug_args *a, iris_wg_t wg, iris_dev_t d,
                    int wrong, int32_t *x, uint64_t *f);
     int (*host)(iris_t *iris, const struct bug_args *a, int32_t *x);
+    const char *missing; /* what the report says; NULL: one of several */
     unsigned grid;
     int ranks;          /* at least */
     const char *advice; /* a part of it; NULL: any */
@@ -53,18 +53,36 @@ static _Atomic int bug_lines[3];
 #define ONE_OK(call) CHECK_OK((atomic_store(&bug_lines[0], __LINE__), (call)))
 #define OTHER_OK(call) CHECK_OK((atomic_store(&bug_lines[1], __LINE__), (call)))
 
+/* Bugs: what the report misses, the grid, the ranks and perhaps the advice
+ * follow the name, as in struct bug. The linker lists them. */
+#define BUG_ENTRY(id, kernel_, host_, ...)                           \
+    static const struct bug bug_##id = {                             \
+        .name = #id, .kernel = kernel_, .host = host_, __VA_ARGS__}; \
+    static const struct bug *const entry_of_##id                     \
+        __attribute__((used, section("iris_bugs"))) = &bug_##id
+extern const struct bug *const __start_iris_bugs[];
+extern const struct bug *const __stop_iris_bugs[];
+
 /* A kernel's bug: every rank launches it once. `d` is the device, x and f are
  * zeroed data and flags. */
-#define BUG(name)                                                   \
+#define BUG_PART(name)                                              \
     static void name(IRIS_UNUSED const struct bug_args *a,          \
                      IRIS_UNUSED iris_wg_t wg, iris_dev_t d,        \
                      IRIS_UNUSED int wrong, IRIS_UNUSED int32_t *x, \
                      IRIS_UNUSED uint64_t *f)
+#define BUG(name, ...)                        \
+    BUG_PART(name);                           \
+    BUG_ENTRY(name, name, NULL, __VA_ARGS__); \
+    BUG_PART(name)
 
 /* A host's bug: its calls, and kernels that it launches. */
-#define HOST_BUG(name)                                      \
+#define HOST_PART(name)                                     \
     static int name(iris_t *iris, const struct bug_args *a, \
                     IRIS_UNUSED int32_t *x)
+#define HOST_BUG(name, ...)                   \
+    HOST_PART(name);                          \
+    BUG_ENTRY(name, NULL, name, __VA_ARGS__); \
+    HOST_PART(name)
 
 /* Rank 0 stores to rank 1, which loads. */
 static inline void produce(iris_dev_t d, int32_t *x)

@@ -21,8 +21,8 @@ static inline struct iris_ccl_options options_of(iris_stream_t *stream)
 
 /* `to` reads what rank 0 has put there, with a collective between the two. The
  * bug is its root, or its stream `at`. */
-#define COLLECTIVE(name, to, at, call)                    \
-    RMA_BUG(name)                                         \
+#define COLLECTIVE(name, ranks, to, at, call)             \
+    RMA_BUG(name, NULL, 1, ranks)                         \
     {                                                     \
         struct iris_ccl_options options = options_of(at); \
         const int32_t *part = &r->x[192];                 \
@@ -35,38 +35,38 @@ static inline struct iris_ccl_options options_of(iris_stream_t *stream)
     }
 #define OTHER_STREAM (r->wrong ? r->t : r->s)
 
-COLLECTIVE(broadcast_of_the_reader, 1, r->s,
+COLLECTIVE(broadcast_of_the_reader, 2, 1, r->s,
            iris_ccl_broadcast(r->iris, part, result, 4, IRIS_DTYPE_I32,
                               r->wrong ? 1 : 0, &options))
-COLLECTIVE(broadcast_of_a_third_rank, 1, r->s,
+COLLECTIVE(broadcast_of_a_third_rank, 3, 1, r->s,
            iris_ccl_broadcast(r->iris, part, result, 4, IRIS_DTYPE_I32,
                               r->wrong ? 2 : 0, &options))
-COLLECTIVE(scatter_of_the_reader, 1, r->s,
+COLLECTIVE(scatter_of_the_reader, 2, 1, r->s,
            iris_scatter(r->iris, part, result, 4, IRIS_DTYPE_I32,
                         r->wrong ? 1 : 0, &options))
-COLLECTIVE(reduce_to_the_writer, 1, r->s,
+COLLECTIVE(reduce_to_the_writer, 2, 1, r->s,
            iris_reduce(r->iris, part, result, 4, IRIS_DTYPE_I32,
                        IRIS_REDUCE_SUM, r->wrong ? 0 : 1, &options))
-COLLECTIVE(gather_to_the_writer, 1, r->s,
+COLLECTIVE(gather_to_the_writer, 2, 1, r->s,
            iris_gather(r->iris, part, result, 4, IRIS_DTYPE_I32,
                        r->wrong ? 0 : 1, &options))
-COLLECTIVE(gather_to_a_third_rank, 1, r->s,
+COLLECTIVE(gather_to_a_third_rank, 3, 1, r->s,
            iris_gather(r->iris, part, result, 4, IRIS_DTYPE_I32,
                        r->wrong ? 2 : 1, &options))
-COLLECTIVE(all_gather_on_another_stream, 1, OTHER_STREAM,
+COLLECTIVE(all_gather_on_another_stream, 2, 1, OTHER_STREAM,
            iris_all_gather(r->iris, part, result, 4, IRIS_DTYPE_I32, &options))
-COLLECTIVE(reduce_scatter_on_another_stream, 1, OTHER_STREAM,
+COLLECTIVE(reduce_scatter_on_another_stream, 2, 1, OTHER_STREAM,
            iris_reduce_scatter(r->iris, part, result, 4, IRIS_DTYPE_I32,
                                IRIS_REDUCE_SUM, &options))
-COLLECTIVE(all_to_all_on_another_stream, 1, OTHER_STREAM,
+COLLECTIVE(all_to_all_on_another_stream, 2, 1, OTHER_STREAM,
            iris_all_to_all(r->iris, part, result, 4, IRIS_DTYPE_I32, &options))
 
 static const size_t fours[64] = {4, 4, 4, 4};
 
-COLLECTIVE(all_gatherv_on_another_stream, 1, OTHER_STREAM,
+COLLECTIVE(all_gatherv_on_another_stream, 2, 1, OTHER_STREAM,
            iris_all_gatherv(r->iris, part, result, fours, NULL, IRIS_DTYPE_I32,
                             &options))
-COLLECTIVE(all_to_allv_on_another_stream, 1, OTHER_STREAM,
+COLLECTIVE(all_to_allv_on_another_stream, 2, 1, OTHER_STREAM,
            iris_all_to_allv(r->iris, part, fours, NULL, result, fours, NULL,
                             IRIS_DTYPE_I32, &options))
 
@@ -84,7 +84,7 @@ static inline iris_status_t message(const struct rma *r, int from,
 }
 
 #define MESSAGE(name, from, at)                                      \
-    RMA_BUG(name)                                                    \
+    RMA_BUG(name, NULL, 1, 3)                                        \
     {                                                                \
         struct iris_ccl_options options = options_of(at);            \
                                                                      \
@@ -102,7 +102,7 @@ MESSAGE(message_on_another_stream, 0, OTHER_STREAM)
 #undef COLLECTIVE
 #undef OTHER_STREAM
 
-RMA_BUG(reduction_of_another_group)
+RMA_BUG(reduction_of_another_group, NULL, 1, 2)
 {
     struct iris_ccl_options options = options_of(r->s);
     int all[64], first = r->wrong ? r->rank : 0;
@@ -126,7 +126,7 @@ RMA_BUG(reduction_of_another_group)
     iris_all_reduce((r)->iris, from, to, 16, IRIS_DTYPE_I32, IRIS_REDUCE_SUM, \
                     options)
 
-RMA_BUG(put_to_an_input)
+RMA_BUG(put_to_an_input, NULL, 1, 2)
 {
     struct iris_ccl_options options = options_of(r->s);
 
@@ -138,7 +138,7 @@ RMA_BUG(put_to_an_input)
     return 0;
 }
 
-RMA_BUG(get_of_a_result)
+RMA_BUG(get_of_a_result, NULL, 1, 2)
 {
     struct iris_ccl_options options = options_of(r->s);
 
@@ -153,7 +153,7 @@ RMA_BUG(get_of_a_result)
 }
 
 /* The result is sent on from another stream. */
-RMA_BUG(result_put_unwaited)
+RMA_BUG(result_put_unwaited, "stream order", 1, 2)
 {
     struct iris_ccl_options options = options_of(r->s);
 
@@ -167,7 +167,7 @@ RMA_BUG(result_put_unwaited)
     return 0;
 }
 
-RMA_BUG(input_filled_on_another_stream)
+RMA_BUG(input_filled_on_another_stream, "stream order", 1, 2)
 {
     struct iris_ccl_options options = options_of(r->s);
 
@@ -176,7 +176,7 @@ RMA_BUG(input_filled_on_another_stream)
     return 0;
 }
 
-RMA_BUG(freed_during_a_reduction)
+RMA_BUG(freed_during_a_reduction, "life", 1, 2)
 {
     struct iris_ccl_options options = options_of(r->s);
 
@@ -186,28 +186,5 @@ RMA_BUG(freed_during_a_reduction)
     return 0;
 }
 #undef sum
-
-/* clang-format off */
-#define BUGS_COLLECTIVES(X)                                                    \
-    X(broadcast_of_the_reader,          NULL,           1, 2)                  \
-    X(broadcast_of_a_third_rank,        NULL,           1, 3)                  \
-    X(scatter_of_the_reader,            NULL,           1, 2)                  \
-    X(reduce_to_the_writer,             NULL,           1, 2)                  \
-    X(gather_to_the_writer,             NULL,           1, 2)                  \
-    X(gather_to_a_third_rank,           NULL,           1, 3)                  \
-    X(all_gather_on_another_stream,     NULL,           1, 2)                  \
-    X(reduce_scatter_on_another_stream, NULL,           1, 2)                  \
-    X(all_to_all_on_another_stream,     NULL,           1, 2)                  \
-    X(all_gatherv_on_another_stream,    NULL,           1, 2)                  \
-    X(all_to_allv_on_another_stream,    NULL,           1, 2)                  \
-    X(message_the_other_way,            NULL,           1, 3)                  \
-    X(message_on_another_stream,        NULL,           1, 3)                  \
-    X(reduction_of_another_group,       NULL,           1, 2)                  \
-    X(put_to_an_input,                  NULL,           1, 2)                  \
-    X(get_of_a_result,                  NULL,           1, 2)                  \
-    X(result_put_unwaited,              "stream order", 1, 2)                  \
-    X(input_filled_on_another_stream,   "stream order", 1, 2)                  \
-    X(freed_during_a_reduction,         "life",         1, 2)
-/* clang-format on */
 
 #endif /* IRIS_TESTS_CHECK_BUGS_COLLECTIVES_H */

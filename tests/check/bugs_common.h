@@ -10,7 +10,10 @@
 #define COMMON_ROUNDS 4
 
 /* Two slots, and no credit before a slot is written again. */
-BUG(double_buffer_without_credit)
+BUG(double_buffer_without_credit, "credit", 1, 2,
+    "rank 1 may still read the place when rank 0 writes it: let rank 1 signal "
+    "behind"
+    " the read, and rank 0 wait for that credit ahead of the write")
 {
     for (uint64_t round = 1; round <= COMMON_ROUNDS; round++) {
         if (d.rank == 0) {
@@ -28,7 +31,10 @@ BUG(double_buffer_without_credit)
 }
 
 /* The last workgroup to count reads what all have written. */
-BUG(counter_relaxed_in_the_last_block)
+BUG(counter_relaxed_in_the_last_block, "release", 2, 2,
+    "releases nothing; pass IRIS_RELEASE; pass IRIS_ACQ_REL to a counter whose "
+    "last"
+    " user reads what the others wrote")
 {
     if (d.rank == 0) {
         uint64_t before;
@@ -43,7 +49,8 @@ BUG(counter_relaxed_in_the_last_block)
 }
 
 /* A barrier of this rank alone, between a peer's write and the read. */
-BUG(barrier_of_the_wrong_group)
+BUG(barrier_of_the_wrong_group, "member of the barrier", 1, 2,
+    "does not order them: rank 0 is not in its group")
 {
     if (d.rank == 0) {
         produce(d, x);
@@ -55,7 +62,9 @@ BUG(barrier_of_the_wrong_group)
 }
 
 /* The consumer trusts a tail that is raised to reserve a slot. */
-BUG(queue_that_trusts_its_tail)
+BUG(queue_that_trusts_its_tail, "later release", 1, 2,
+    "a counter that is raised ahead of the data does not say that the data is "
+    "there")
 {
     if (d.rank == 0) {
         for (int i = 0; i < 4; i++) {
@@ -81,7 +90,7 @@ BUG(queue_that_trusts_its_tail)
 }
 
 /* The reader waits for the signal of the round before. */
-BUG(epoch_off_by_one)
+BUG(epoch_off_by_one, NULL, 1, 2, "wait")
 {
     for (uint64_t round = 1; round <= COMMON_ROUNDS; round++) {
         if (d.rank == 0) {
@@ -96,25 +105,11 @@ BUG(epoch_off_by_one)
     }
 }
 
-/* clang-format off */
-#define BUGS_COMMON(X)                                                                  \
-    X(double_buffer_without_credit, "credit", 1, 2,                                     \
-      "rank 1 may still read the place when rank 0 writes it: let rank 1 signal behind" \
-      " the read, and rank 0 wait for that credit ahead of the write")                  \
-    X(counter_relaxed_in_the_last_block, "release", 2, 2,                               \
-      "releases nothing; pass IRIS_RELEASE; pass IRIS_ACQ_REL to a counter whose last"  \
-      " user reads what the others wrote")                                              \
-    X(barrier_of_the_wrong_group, "member of the barrier", 1, 2,                        \
-      "does not order them: rank 0 is not in its group")                                \
-    X(queue_that_trusts_its_tail, "later release", 1, 2,                                \
-      "a counter that is raised ahead of the data does not say that the data is there") \
-    X(epoch_off_by_one, NULL, 1, 2, "wait")
-/* clang-format on */
-
 /* ---- Hosts ---- */
 
 /* Two streams of one rank. */
-HOST_BUG(two_streams)
+HOST_BUG(two_streams, "stream order", 1, 2,
+         "synchronize the stream of bugs_common.h:")
 {
     iris_stream_t *stream;
 
@@ -134,7 +129,8 @@ HOST_BUG(two_streams)
 }
 
 /* A buffer of the host, on no heap, between two streams. */
-HOST_BUG(buffer_of_two_streams)
+HOST_BUG(buffer_of_two_streams, "stream order", 1, 2,
+         "synchronize the stream of bugs_common.h:")
 {
     int32_t buffer[16] = {0};
     iris_stream_t *stream;
@@ -155,7 +151,10 @@ HOST_BUG(buffer_of_two_streams)
 }
 
 /* The signal overtakes its data, which goes through another stream. */
-HOST_BUG(signal_of_another_stream)
+HOST_BUG(signal_of_another_stream, "order of signal and data", 1, 2,
+         "is on another stream or in another workgroup than the write: send it "
+         "behind the"
+         " write, on its stream")
 {
     iris_stream_t *stream;
 
@@ -176,7 +175,8 @@ HOST_BUG(signal_of_another_stream)
 }
 
 /* A host frees what a peer's kernel still stores to. */
-HOST_BUG(freed_while_a_peer_uses_it)
+HOST_BUG(freed_while_a_peer_uses_it, "life", 1, 2,
+         "let every rank call iris_stream_synchronize, then iris_free")
 {
     if (iris_rank(iris) == 0) {
         CHECK_EQUAL(enqueue(iris, a, STORE_TO_PEER, NULL), 0);
@@ -187,18 +187,5 @@ HOST_BUG(freed_while_a_peer_uses_it)
     OTHER_OK(iris_free(iris, x));
     return 0;
 }
-
-/* clang-format off */
-#define BUGS_COMMON_HOSTS(X)                                                            \
-    X(two_streams, "stream order", 1, 2,                                                \
-      "synchronize the stream of bugs_common.h:")                                       \
-    X(buffer_of_two_streams, "stream order", 1, 2,                                      \
-      "synchronize the stream of bugs_common.h:")                                       \
-    X(signal_of_another_stream, "order of signal and data", 1, 2,                       \
-      "is on another stream or in another workgroup than the write: send it behind the" \
-      " write, on its stream")                                                          \
-    X(freed_while_a_peer_uses_it, "life", 1, 2,                                         \
-      "let every rank call iris_stream_synchronize, then iris_free")
-/* clang-format on */
 
 #endif /* IRIS_TESTS_CHECK_BUGS_COMMON_H */

@@ -18,7 +18,7 @@ static int fence(const struct rma *r)
 /* ---- Notifications ---- */
 
 /* A list of two writes, and a notification of the first. */
-RMA_BUG(notified_ahead_of_the_last_write)
+RMA_BUG(notified_ahead_of_the_last_write, NULL, 1, 2)
 {
     if (r->rank == 0) {
         CHECK_OK(put(r, r->x, 1, r->s));
@@ -37,7 +37,7 @@ RMA_BUG(notified_ahead_of_the_last_write)
 }
 
 /* Both neighbours write their halves of the halo; each has a notification. */
-RMA_BUG(halo_of_one_neighbour)
+RMA_BUG(halo_of_one_neighbour, NULL, 1, 3)
 {
     if (r->rank != 1) {
         if (r->rank < 3) {
@@ -55,7 +55,7 @@ RMA_BUG(halo_of_one_neighbour)
 }
 
 /* The owner is told that its data was read while the read still runs. */
-RMA_BUG(read_notified_too_early)
+RMA_BUG(read_notified_too_early, NULL, 1, 2)
 {
     if (r->rank == 0) {
         ONE_OK(get(r, r->x, 1, r->s));
@@ -72,7 +72,7 @@ RMA_BUG(read_notified_too_early)
                               IRIS_SIGNAL_ADD, rank, (r)->s)
 
 /* Two notifications are counted in one word. */
-RMA_BUG(counted_to_one)
+RMA_BUG(counted_to_one, NULL, 1, 3)
 {
     if (r->rank == 0 || r->rank == 2) {
         ONE_OK(put_add(r, &r->x[8 * r->rank], 1));
@@ -85,7 +85,7 @@ RMA_BUG(counted_to_one)
 
 /* ---- Fences ---- */
 
-RMA_BUG(epoch_unclosed)
+RMA_BUG(epoch_unclosed, NULL, 1, 2)
 {
     CHECK(fence(r) == 0);
     if (r->rank == 0) {
@@ -102,7 +102,7 @@ RMA_BUG(epoch_unclosed)
 }
 
 /* The target stores to its window in the epoch of a put to the same place. */
-RMA_BUG(store_in_an_epoch)
+RMA_BUG(store_in_an_epoch, "order of writers", 1, 2)
 {
     CHECK(fence(r) == 0);
     if (r->rank == 0) {
@@ -117,7 +117,7 @@ RMA_BUG(store_in_an_epoch)
 /* ---- Post, start, complete and wait; locks ---- */
 
 /* The target posts its window once it has read the epoch before. */
-RMA_BUG(started_unposted)
+RMA_BUG(started_unposted, NULL, 1, 2)
 {
     if (r->rank == 0) {
         if (!r->wrong) {
@@ -133,7 +133,7 @@ RMA_BUG(started_unposted)
     return 0;
 }
 
-RMA_BUG(completed_ahead_of_the_put)
+RMA_BUG(completed_ahead_of_the_put, NULL, 1, 2)
 {
     if (r->rank == 0) {
         CHECK_OK(await(r, 0, 1, r->s));
@@ -151,7 +151,7 @@ RMA_BUG(completed_ahead_of_the_put)
 }
 
 /* The lock goes from rank 0 to rank 1; the window is rank 2's. */
-RMA_BUG(unlocked_ahead_of_the_put)
+RMA_BUG(unlocked_ahead_of_the_put, NULL, 1, 3)
 {
     if (r->rank == 0) {
         ONE_OK(put(r, r->x, 2, r->s));
@@ -162,18 +162,5 @@ RMA_BUG(unlocked_ahead_of_the_put)
     }
     return 0;
 }
-
-/* clang-format off */
-#define BUGS_EPOCHS(X)                                                         \
-    X(notified_ahead_of_the_last_write, NULL, 1, 2)                            \
-    X(halo_of_one_neighbour,            NULL, 1, 3)                            \
-    X(read_notified_too_early,          NULL, 1, 2)                            \
-    X(counted_to_one,                   NULL, 1, 3)                            \
-    X(epoch_unclosed,                   NULL, 1, 2)                            \
-    X(store_in_an_epoch,                "order of writers", 1, 2)              \
-    X(started_unposted,                 NULL, 1, 2)                            \
-    X(completed_ahead_of_the_put,       NULL, 1, 2)                            \
-    X(unlocked_ahead_of_the_put,        NULL, 1, 3)
-/* clang-format on */
 
 #endif /* IRIS_TESTS_CHECK_BUGS_EPOCHS_H */

@@ -10,7 +10,7 @@
 
 /* ---- Signals ---- */
 
-BUG(flag_lost)
+BUG(flag_lost, NULL, 1, 2)
 {
     if (d.rank == 0) {
         send(d, x, f);
@@ -23,7 +23,7 @@ BUG(flag_lost)
 }
 
 /* Rank 0 is late: otherwise the test may hold, and all is well. */
-BUG(flag_tested_once)
+BUG(flag_tested_once, NULL, 1, 2)
 {
     if (d.rank == 0) {
         be_late(d, &f[1], wrong);
@@ -48,7 +48,7 @@ static inline void test_flag(iris_dev_t d, uint64_t *f, int wrong)
 
 /* The test comes amid the loads of a loop. One of them reads the value that the
  * flag has by then. */
-BUG(flag_tested_in_loop)
+BUG(flag_tested_in_loop, NULL, 1, 2)
 {
     if (d.rank == 0) {
         be_late(d, &f[1], wrong);
@@ -66,7 +66,7 @@ BUG(flag_tested_in_loop)
     }
 }
 
-BUG(flag_compared_wrongly)
+BUG(flag_compared_wrongly, NULL, 1, 2)
 {
     if (d.rank == 0) {
         be_late(d, &f[1], wrong);
@@ -78,7 +78,7 @@ BUG(flag_compared_wrongly)
     }
 }
 
-BUG(flag_of_another)
+BUG(flag_of_another, NULL, 1, 2)
 {
     if (d.rank == 0) {
         iris_signal_set(d, &f[1], 1, 1);
@@ -90,7 +90,7 @@ BUG(flag_of_another)
     }
 }
 
-BUG(flag_plain)
+BUG(flag_plain, "atomic flag", 1, 2)
 {
     if (d.rank == 0) {
         produce(d, x);
@@ -104,7 +104,7 @@ BUG(flag_plain)
     }
 }
 
-BUG(flag_put_plainly)
+BUG(flag_put_plainly, "atomic flag", 1, 2)
 {
     uint64_t one = 1;
 
@@ -120,7 +120,7 @@ BUG(flag_put_plainly)
     }
 }
 
-BUG(flag_ahead)
+BUG(flag_ahead, NULL, 1, 2)
 {
     if (d.rank == 0) {
         if (wrong) {
@@ -135,7 +135,7 @@ BUG(flag_ahead)
     }
 }
 
-BUG(flag_ahead_of_bulk)
+BUG(flag_ahead_of_bulk, NULL, 1, 2)
 {
     if (d.rank == 0 && wrong) {
         CHANGE(iris_signal_set(d, f, 1, 1));
@@ -148,7 +148,7 @@ BUG(flag_ahead_of_bulk)
     }
 }
 
-BUG(flag_ahead_of_tile)
+BUG(flag_ahead_of_tile, NULL, 1, 2)
 {
     iris_tile_t tile = iris_tile(x, 4, 4, 8, 4);
 
@@ -164,7 +164,7 @@ BUG(flag_ahead_of_tile)
 }
 
 /* The signal covers the first of two puts. */
-BUG(flag_between_puts)
+BUG(flag_between_puts, NULL, 1, 2)
 {
     if (d.rank == 0) {
         iris_store(d, &x[1], 7, 1);
@@ -181,7 +181,7 @@ BUG(flag_between_puts)
 }
 
 /* Rank 0 signals rank 1, but writes to rank 2, who hears from rank 1. */
-BUG(flag_of_third_early)
+BUG(flag_of_third_early, NULL, 1, 3)
 {
     if (d.rank == 0) {
         ONE(iris_store(d, x, 7, 2));
@@ -198,7 +198,7 @@ BUG(flag_of_third_early)
 }
 
 /* Each of two senders has a signal; one wait is for either. */
-BUG(any_instead_of_all)
+BUG(any_instead_of_all, NULL, 1, 3)
 {
     if (d.rank == 0 || d.rank == 2) {
         ONE(iris_store(d, &x[d.rank], 7, 1));
@@ -215,7 +215,7 @@ BUG(any_instead_of_all)
 
 /* ---- Reuse ---- */
 
-BUG(reused_early)
+BUG(reused_early, NULL, 1, 2)
 {
     if (d.rank == 0) {
         iris_store(d, x, 1, 1);
@@ -231,7 +231,7 @@ BUG(reused_early)
     }
 }
 
-BUG(answered_early)
+BUG(answered_early, NULL, 1, 2)
 {
     if (d.rank == 0) {
         iris_signal_set(d, f, 1, 1);
@@ -271,18 +271,18 @@ static inline void pass_ring(iris_dev_t d, int32_t *x, uint64_t *f,
     }
 }
 
-BUG(ring_without_credits)
+BUG(ring_without_credits, NULL, 1, 2)
 {
     pass_ring(d, x, f, wrong ? 4 : 2);
 }
 
-BUG(ring_with_a_credit_too_many)
+BUG(ring_with_a_credit_too_many, NULL, 1, 2)
 {
     pass_ring(d, x, f, wrong ? 3 : 2);
 }
 
 /* A peer that gets what its owner overwrites. */
-BUG(overwritten_while_read)
+BUG(overwritten_while_read, NULL, 1, 2)
 {
     int32_t value;
 
@@ -299,7 +299,7 @@ BUG(overwritten_while_read)
 
 /* ---- Barriers in kernels ---- */
 
-BUG(device_barrier_missing)
+BUG(device_barrier_missing, NULL, 1, 2)
 {
     if (d.rank == 0) {
         produce(d, x);
@@ -312,7 +312,7 @@ BUG(device_barrier_missing)
     }
 }
 
-BUG(device_barrier_early)
+BUG(device_barrier_early, NULL, 1, 2)
 {
     if (wrong) {
         iris_dev_barrier(wg, d, a->all);
@@ -329,7 +329,7 @@ BUG(device_barrier_early)
 }
 
 /* The second round's store needs a barrier after the first round's load. */
-BUG(second_barrier_missing)
+BUG(second_barrier_missing, NULL, 1, 2)
 {
     if (d.rank == 0) {
         iris_store(d, x, 1, 1);
@@ -347,7 +347,7 @@ BUG(second_barrier_missing)
 }
 
 /* A barrier of one workgroup does not cover what another one wrote. */
-BUG(device_barrier_of_one_workgroup)
+BUG(device_barrier_of_one_workgroup, NULL, 2, 2)
 {
     if (wg.id == 1) {
         if (d.rank == 0) {
@@ -368,7 +368,7 @@ BUG(device_barrier_of_one_workgroup)
 /* ---- Collectives in kernels ---- */
 
 /* It gives the result, but orders no other accesses. */
-BUG(collective_as_barrier)
+BUG(collective_as_barrier, NULL, 1, 2)
 {
     iris_wg_ccl_t ccl = iris_wg_ccl_begin(wg, &a->ccl, 0);
 
@@ -387,7 +387,7 @@ BUG(collective_as_barrier)
 }
 
 /* A peer stores to what a collective reads. */
-BUG(collective_reads_what_is_written)
+BUG(collective_reads_what_is_written, NULL, 1, 2)
 {
     iris_wg_ccl_t ccl = iris_wg_ccl_begin(wg, &a->ccl, 0);
 
@@ -400,7 +400,7 @@ BUG(collective_reads_what_is_written)
 }
 
 /* A peer reads what a collective writes. */
-BUG(collective_writes_what_is_read)
+BUG(collective_writes_what_is_read, NULL, 1, 2)
 {
     iris_wg_ccl_t ccl = iris_wg_ccl_begin(wg, &a->ccl, 0);
 
@@ -414,34 +414,5 @@ BUG(collective_writes_what_is_read)
         iris_load(d, &x[81], 1);
     }
 }
-
-/* clang-format off */
-#define BUGS_FLAGS(X)                                                          \
-    X(flag_lost,                   NULL,            1, 2)                      \
-    X(flag_tested_once,            NULL,            1, 2)                      \
-    X(flag_tested_in_loop,         NULL,            1, 2)                      \
-    X(flag_compared_wrongly,       NULL,            1, 2)                      \
-    X(flag_of_another,             NULL,            1, 2)                      \
-    X(flag_plain,                  "atomic flag",   1, 2)                      \
-    X(flag_put_plainly,            "atomic flag",   1, 2)                      \
-    X(flag_ahead,                  NULL,            1, 2)                      \
-    X(flag_ahead_of_bulk,          NULL,            1, 2)                      \
-    X(flag_ahead_of_tile,          NULL,            1, 2)                      \
-    X(flag_between_puts,           NULL,            1, 2)                      \
-    X(flag_of_third_early,         NULL,            1, 3)                      \
-    X(any_instead_of_all,          NULL,            1, 3)                      \
-    X(reused_early,                NULL,            1, 2)                      \
-    X(answered_early,              NULL,            1, 2)                      \
-    X(ring_without_credits,        NULL,            1, 2)                      \
-    X(ring_with_a_credit_too_many, NULL,            1, 2)                      \
-    X(overwritten_while_read,      NULL,            1, 2)                      \
-    X(device_barrier_missing,      NULL,            1, 2)                      \
-    X(device_barrier_early,        NULL,            1, 2)                      \
-    X(second_barrier_missing,      NULL,            1, 2)                      \
-    X(device_barrier_of_one_workgroup, NULL,        2, 2)                      \
-    X(collective_as_barrier,       NULL,            1, 2)                      \
-    X(collective_reads_what_is_written, NULL,       1, 2)                      \
-    X(collective_writes_what_is_read, NULL,         1, 2)
-/* clang-format on */
 
 #endif /* IRIS_TESTS_CHECK_BUGS_FLAGS_H */

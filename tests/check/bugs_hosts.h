@@ -51,7 +51,7 @@ static int store_then_load(iris_t *iris, const struct bug_args *a,
     return 0;
 }
 
-HOST_BUG(barrier_of_a_wrong_stream)
+HOST_BUG(barrier_of_a_wrong_stream, NULL, 1, 2)
 {
     iris_stream_t *stream;
 
@@ -62,7 +62,7 @@ HOST_BUG(barrier_of_a_wrong_stream)
     return 0;
 }
 
-HOST_BUG(barrier_of_a_wrong_group)
+HOST_BUG(barrier_of_a_wrong_group, NULL, 1, 2)
 {
     iris_group_t *alone, *all;
     int ranks[64], rank = iris_rank(iris);
@@ -75,7 +75,7 @@ HOST_BUG(barrier_of_a_wrong_group)
     return store_then_load(iris, a, NULL, NULL, a->wrong ? alone : all);
 }
 
-HOST_BUG(barrier_missing)
+HOST_BUG(barrier_missing, NULL, 1, 2)
 {
     CHECK_EQUAL(enqueue(iris, a, STORE_TO_PEER, NULL), 0);
     CHECK_OK(iris_stream_synchronize(iris, NULL));
@@ -87,7 +87,7 @@ HOST_BUG(barrier_missing)
     return 0;
 }
 
-HOST_BUG(device_barrier_of_a_wrong_stream)
+HOST_BUG(device_barrier_of_a_wrong_stream, NULL, 1, 2)
 {
     iris_stream_t *stream;
 
@@ -101,7 +101,7 @@ HOST_BUG(device_barrier_of_a_wrong_stream)
     return 0;
 }
 
-HOST_BUG(round_without_second_barrier)
+HOST_BUG(round_without_second_barrier, NULL, 1, 2)
 {
     CHECK_EQUAL(enqueue(iris, a, LOAD_OWN, NULL), 0);
     if (!a->wrong) {
@@ -113,7 +113,7 @@ HOST_BUG(round_without_second_barrier)
 }
 
 /* Only a barrier waits for a stream: a broadcast orders hosts. */
-HOST_BUG(broadcast_as_barrier)
+HOST_BUG(broadcast_as_barrier, NULL, 1, 2)
 {
     int value = 0;
 
@@ -130,7 +130,7 @@ HOST_BUG(broadcast_as_barrier)
 
 /* ---- Memory that is freed ---- */
 
-HOST_BUG(freed_while_used)
+HOST_BUG(freed_while_used, "life", 1, 2)
 {
     CHECK_EQUAL(enqueue(iris, a, STORE_TO_PEER, NULL), 0);
     if (!a->wrong) {
@@ -140,7 +140,7 @@ HOST_BUG(freed_while_used)
     return 0;
 }
 
-HOST_BUG(freed_then_used)
+HOST_BUG(freed_then_used, "life", 1, 2)
 {
     if (a->wrong) {
         OTHER_OK(iris_free(iris, x));
@@ -153,7 +153,7 @@ HOST_BUG(freed_then_used)
     return 0;
 }
 
-HOST_BUG(freed_while_copied)
+HOST_BUG(freed_while_copied, "life", 1, 2)
 {
     static int32_t out[256];
     iris_stream_t *stream;
@@ -172,7 +172,7 @@ HOST_BUG(freed_while_copied)
 
 /* Work of rank 1 on a stream of its own, then a kernel on the default one. */
 #define BESIDE(name, work, kernel_step)                      \
-    HOST_BUG(name)                                           \
+    HOST_BUG(name, "stream order", 1, 2)                     \
     {                                                        \
         static int32_t out[256];                             \
         iris_stream_t *stream;                               \
@@ -202,7 +202,7 @@ BESIDE(get_unwaited, iris_get_on_stream(iris, x, &x[64], 64, 0, stream),
        LOAD_OWN)
 #undef BESIDE
 
-HOST_BUG(fills_of_two_streams)
+HOST_BUG(fills_of_two_streams, "stream order", 1, 2)
 {
     iris_stream_t *stream;
 
@@ -220,7 +220,7 @@ HOST_BUG(fills_of_two_streams)
                               1, NULL)
 
 /* Rank 0 puts to rank 1, which hears of it by a signal. */
-HOST_BUG(put_signal_unwaited)
+HOST_BUG(put_signal_unwaited, NULL, 1, 2)
 {
     if (iris_rank(iris) == 0) {
         ONE_OK(PUT(a->flags));
@@ -232,7 +232,7 @@ HOST_BUG(put_signal_unwaited)
     return 0;
 }
 
-HOST_BUG(signal_ahead_of_put)
+HOST_BUG(signal_ahead_of_put, NULL, 1, 2)
 {
     if (iris_rank(iris) == 0 && a->wrong) {
         CHECK_OK(iris_signal_on_stream(iris, a->flags, 1, 1, NULL));
@@ -265,7 +265,7 @@ static int reduce_beside(iris_t *iris, const struct bug_args *a, int step,
 }
 
 /* The input of a collective is written while it may still read. */
-HOST_BUG(collective_input_reused)
+HOST_BUG(collective_input_reused, "stream order", 1, 2)
 {
     iris_stream_t *stream;
 
@@ -276,7 +276,7 @@ HOST_BUG(collective_input_reused)
 }
 
 /* A peer writes to the input, with no order. */
-HOST_BUG(collective_input_of_a_peer)
+HOST_BUG(collective_input_of_a_peer, NULL, 1, 2)
 {
     CHECK_EQUAL(enqueue(iris, a, STORE_TO_PEER, NULL), 0);
     if (!a->wrong) {
@@ -288,7 +288,7 @@ HOST_BUG(collective_input_of_a_peer)
 }
 
 /* The result is read by another stream. */
-HOST_BUG(collective_result_unwaited)
+HOST_BUG(collective_result_unwaited, "stream order", 1, 2)
 {
     struct bug_args args = *a;
     iris_stream_t *stream;
@@ -307,30 +307,5 @@ HOST_BUG(collective_result_unwaited)
 
 #undef SUM
 #undef PUT
-
-/* clang-format off */
-#define BUGS_HOSTS(X)                                                          \
-    X(barrier_of_a_wrong_stream,        NULL,           1, 2)                  \
-    X(barrier_of_a_wrong_group,         NULL,           1, 2)                  \
-    X(barrier_missing,                  NULL,           1, 2)                  \
-    X(device_barrier_of_a_wrong_stream, NULL,           1, 2)                  \
-    X(round_without_second_barrier,     NULL,           1, 2)                  \
-    X(broadcast_as_barrier,             NULL,           1, 2)                  \
-    X(freed_while_used,                 "life",         1, 2)                  \
-    X(freed_then_used,                  "life",         1, 2)                  \
-    X(freed_while_copied,               "life",         1, 2)                  \
-    X(copy_out_unwaited,                "stream order", 1, 2)                  \
-    X(copy_in_unwaited,                 "stream order", 1, 2)                  \
-    X(fill_unwaited,                    "stream order", 1, 2)                  \
-    X(put_unwaited,                     "stream order", 1, 2)                  \
-    X(put_source_unwaited,              "stream order", 1, 2)                  \
-    X(get_unwaited,                     "stream order", 1, 2)                  \
-    X(fills_of_two_streams,             "stream order", 1, 2)                  \
-    X(put_signal_unwaited,              NULL,           1, 2)                  \
-    X(signal_ahead_of_put,              NULL,           1, 2)                  \
-    X(collective_input_reused,          "stream order", 1, 2)                  \
-    X(collective_input_of_a_peer,       NULL,           1, 2)                  \
-    X(collective_result_unwaited,       "stream order", 1, 2)
-/* clang-format on */
 
 #endif /* IRIS_TESTS_CHECK_BUGS_HOSTS_H */

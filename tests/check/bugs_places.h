@@ -10,7 +10,7 @@
 
 /* ---- Overlaps: ranks 0 and 1 write to rank 1 ---- */
 
-BUG(puts_overlap)
+BUG(puts_overlap, "order of writers", 1, 2)
 {
     if (d.rank == 0) {
         ONE(iris_wg_put(wg, d, &x[64], x, wrong ? 68 : 64, 1));
@@ -19,7 +19,7 @@ BUG(puts_overlap)
     }
 }
 
-BUG(slots_too_near)
+BUG(slots_too_near, "order of writers", 1, 2)
 {
     size_t slot = wrong ? 12 : 16;
 
@@ -30,7 +30,7 @@ BUG(slots_too_near)
     }
 }
 
-BUG(slot_of_another)
+BUG(slot_of_another, "order of writers", 1, 2)
 {
     if (d.rank == 0) {
         ONE(iris_store(d, &x[d.rank], 1, 1));
@@ -39,7 +39,7 @@ BUG(slot_of_another)
     }
 }
 
-BUG(half_of_an_element)
+BUG(half_of_an_element, "order of writers", 1, 2)
 {
     int16_t *half = (int16_t *)(void *)x;
 
@@ -50,7 +50,7 @@ BUG(half_of_an_element)
     }
 }
 
-BUG(mask_too_wide)
+BUG(mask_too_wide, "order of writers", 1, 2)
 {
     for (int i = 0; i < 8; i++) {
         iris_bool_t is_mine = i % 2 == d.rank || (wrong && i == 3);
@@ -64,7 +64,7 @@ BUG(mask_too_wide)
 }
 
 /* The kernel ends in the middle of a loop's block. */
-BUG(loops_overlap)
+BUG(loops_overlap, "order of writers", 1, 2)
 {
     if (d.rank == 0) {
         for (int i = 0; i < 100; i++) {
@@ -77,7 +77,7 @@ BUG(loops_overlap)
     }
 }
 
-BUG(tiles_overlap)
+BUG(tiles_overlap, "order of writers", 1, 2)
 {
     iris_tile_t from = iris_tile(&x[128], 4, 4, 4, 4);
 
@@ -90,7 +90,7 @@ BUG(tiles_overlap)
     }
 }
 
-BUG(rows_overlap)
+BUG(rows_overlap, "order of writers", 1, 2)
 {
     int64_t stride = wrong ? 6 : 8;
 
@@ -104,7 +104,7 @@ BUG(rows_overlap)
     }
 }
 
-BUG(workgroups_overlap)
+BUG(workgroups_overlap, "order of writers", 2, 2)
 {
     size_t share = wrong ? 36 : 32;
 
@@ -115,7 +115,7 @@ BUG(workgroups_overlap)
     }
 }
 
-BUG(put_beside_load)
+BUG(put_beside_load, NULL, 1, 2)
 {
     if (d.rank == 0) {
         ONE(iris_put(d, &x[64], &x[4], 1));
@@ -124,7 +124,7 @@ BUG(put_beside_load)
     }
 }
 
-BUG(get_beside_store)
+BUG(get_beside_store, NULL, 1, 2)
 {
     if (d.rank == 0) {
         ONE(iris_wg_get(wg, d, x, &x[64], 64, 1));
@@ -134,7 +134,7 @@ BUG(get_beside_store)
 }
 
 /* What a get writes, read by a peer. */
-BUG(get_into_what_is_read)
+BUG(get_into_what_is_read, NULL, 1, 2)
 {
     if (d.rank == 0) {
         ONE(iris_wg_get(wg, d, x, &x[64], 64, 1));
@@ -144,7 +144,7 @@ BUG(get_into_what_is_read)
 }
 
 /* A third rank copies what two others have. */
-BUG(copy_of_what_is_written)
+BUG(copy_of_what_is_written, NULL, 1, 3)
 {
     if (d.rank == 0) {
         ONE(iris_copy(d, x, &x[1], 1, 2));
@@ -153,7 +153,7 @@ BUG(copy_of_what_is_written)
     }
 }
 
-BUG(copy_to_what_is_read)
+BUG(copy_to_what_is_read, NULL, 1, 3)
 {
     if (d.rank == 0) {
         ONE(iris_wg_copy(wg, d, x, &x[16], 64, 1, 2));
@@ -164,7 +164,7 @@ BUG(copy_to_what_is_read)
 
 /* ---- Atomics ---- */
 
-BUG(store_beside_add)
+BUG(store_beside_add, "atomic access", 1, 2)
 {
     if (d.rank == 0) {
         ONE(iris_atomic_add(d, f, 1, 1, RLX, SYS));
@@ -175,7 +175,7 @@ BUG(store_beside_add)
     }
 }
 
-BUG(load_beside_add)
+BUG(load_beside_add, "atomic access", 1, 2)
 {
     if (d.rank == 0) {
         ONE(iris_atomic_add(d, f, 1, 1, RLX, SYS));
@@ -186,7 +186,7 @@ BUG(load_beside_add)
     }
 }
 
-BUG(bulk_beside_add)
+BUG(bulk_beside_add, "atomic access", 1, 2)
 {
     if (d.rank == 0) {
         ONE(iris_atomic_add(d, f, 1, 1, RLX, SYS));
@@ -195,7 +195,7 @@ BUG(bulk_beside_add)
     }
 }
 
-BUG(get_beside_exchange)
+BUG(get_beside_exchange, "atomic access", 1, 2)
 {
     uint64_t value;
 
@@ -208,7 +208,7 @@ BUG(get_beside_exchange)
     }
 }
 
-BUG(counter_of_agent)
+BUG(counter_of_agent, "wider scope", 1, 2)
 {
     iris_scope_t scope = wrong ? AGENT : SYS;
 
@@ -219,7 +219,7 @@ BUG(counter_of_agent)
     }
 }
 
-BUG(counter_of_workgroup)
+BUG(counter_of_workgroup, "wider scope", 2, 2)
 {
     iris_scope_t scope = wrong ? IRIS_SCOPE_WG : AGENT;
 
@@ -230,7 +230,7 @@ BUG(counter_of_workgroup)
     }
 }
 
-BUG(exchange_of_agent)
+BUG(exchange_of_agent, "wider scope", 1, 2)
 {
     iris_scope_t scope = wrong ? AGENT : SYS;
 
@@ -241,7 +241,7 @@ BUG(exchange_of_agent)
     }
 }
 
-BUG(atomics_of_two_sizes)
+BUG(atomics_of_two_sizes, "one size", 1, 2)
 {
     uint32_t *low = (uint32_t *)(void *)f;
 
@@ -254,7 +254,7 @@ BUG(atomics_of_two_sizes)
     }
 }
 
-BUG(flag_of_two_sizes)
+BUG(flag_of_two_sizes, "one size", 1, 2)
 {
     uint32_t *high = (uint32_t *)(void *)f + 1;
 
@@ -266,7 +266,7 @@ BUG(flag_of_two_sizes)
 }
 
 /* A word is set up plainly while a peer counts in it already. */
-BUG(reset_beside_add)
+BUG(reset_beside_add, NULL, 1, 2)
 {
     if (d.rank == 0) {
         if (!wrong) {
@@ -278,33 +278,5 @@ BUG(reset_beside_add)
         iris_signal_set(d, &f[1], 1, 0);
     }
 }
-
-/* clang-format off */
-#define BUGS_PLACES(X)                                                         \
-    X(puts_overlap,            "order of writers", 1, 2)                       \
-    X(slots_too_near,          "order of writers", 1, 2)                       \
-    X(slot_of_another,         "order of writers", 1, 2)                       \
-    X(half_of_an_element,      "order of writers", 1, 2)                       \
-    X(mask_too_wide,           "order of writers", 1, 2)                       \
-    X(loops_overlap,           "order of writers", 1, 2)                       \
-    X(tiles_overlap,           "order of writers", 1, 2)                       \
-    X(rows_overlap,            "order of writers", 1, 2)                       \
-    X(workgroups_overlap,      "order of writers", 2, 2)                       \
-    X(put_beside_load,         NULL,               1, 2)                       \
-    X(get_beside_store,        NULL,               1, 2)                       \
-    X(get_into_what_is_read,   NULL,               1, 2)                       \
-    X(copy_of_what_is_written, NULL,               1, 3)                       \
-    X(copy_to_what_is_read,    NULL,               1, 3)                       \
-    X(store_beside_add,        "atomic access",    1, 2)                       \
-    X(load_beside_add,         "atomic access",    1, 2)                       \
-    X(bulk_beside_add,         "atomic access",    1, 2)                       \
-    X(get_beside_exchange,     "atomic access",    1, 2)                       \
-    X(counter_of_agent,        "wider scope",      1, 2)                       \
-    X(counter_of_workgroup,    "wider scope",      2, 2)                       \
-    X(exchange_of_agent,       "wider scope",      1, 2)                       \
-    X(atomics_of_two_sizes,    "one size",         1, 2)                       \
-    X(flag_of_two_sizes,       "one size",         1, 2)                       \
-    X(reset_beside_add,        NULL,               1, 2)
-/* clang-format on */
 
 #endif /* IRIS_TESTS_CHECK_BUGS_PLACES_H */

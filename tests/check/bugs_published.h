@@ -10,7 +10,7 @@
 #include "check/bugs_hosts.h"
 
 /* ROCm/iris 462: the lock of a tile that peers poll is set at GPU scope. */
-BUG(tile_lock_of_agent)
+BUG(tile_lock_of_agent, "wider scope", 1, 2)
 {
     if (d.rank == 0) {
         ONE(iris_store(d, x, 7, 0));
@@ -23,7 +23,7 @@ BUG(tile_lock_of_agent)
 }
 
 /* ROCm/iris 215: locks by plain stores. */
-BUG(tile_lock_plain)
+BUG(tile_lock_plain, "atomic flag", 1, 2)
 {
     if (d.rank == 0) {
         produce(d, x);
@@ -38,7 +38,7 @@ BUG(tile_lock_plain)
 }
 
 /* ROCm/aiter 4786: peers' signals are loaded relaxed, at device scope. */
-BUG(start_signal_of_agent)
+BUG(start_signal_of_agent, "wider scope", 1, 2)
 {
     if (d.rank == 0) {
         send(d, x, f);
@@ -51,7 +51,7 @@ BUG(start_signal_of_agent)
 }
 
 /* ROCm/aiter 3290: "ready" is sent with no fence behind the input's stores. */
-BUG(ready_without_fence)
+BUG(ready_without_fence, "release", 1, 2)
 {
     if (d.rank == 0) {
         ONE(iris_store(d, x, 7, 0));
@@ -64,7 +64,7 @@ BUG(ready_without_fence)
 }
 
 /* vllm-project/vllm 57059: the start barrier is relaxed on both sides. */
-BUG(start_barrier_relaxed)
+BUG(start_barrier_relaxed, "release", 1, 2)
 {
     int peer = 1 - d.rank;
 
@@ -79,7 +79,7 @@ BUG(start_barrier_relaxed)
 }
 
 /* vllm-project/vllm 8404: the signal is volatile, with no fence. */
-BUG(signal_volatile)
+BUG(signal_volatile, "acquire", 1, 2)
 {
     if (d.rank == 0) {
         send(d, x, f);
@@ -94,7 +94,7 @@ BUG(signal_volatile)
 
 /* vllm-project/vllm 2760: ranks write different bytes of a word, which is read
  * as a whole. */
-BUG(signal_bytes_of_a_word)
+BUG(signal_bytes_of_a_word, "one size", 1, 2)
 {
     uint32_t *half = (uint32_t *)(void *)f;
 
@@ -109,7 +109,7 @@ BUG(signal_bytes_of_a_word)
 
 /* vllm-project/vllm 2760: the second of two stages reads what a peer reduced in
  * the first, behind a barrier without a release. */
-BUG(second_stage_unordered)
+BUG(second_stage_unordered, "release", 1, 2)
 {
     if (d.rank == 0) {
         iris_store(d, &x[8], 3, 1);
@@ -124,7 +124,7 @@ BUG(second_stage_unordered)
 }
 
 /* NVIDIA/cutlass 3117: the spin loop ahead of a reduction is relaxed. */
-BUG(reduction_spins_relaxed)
+BUG(reduction_spins_relaxed, "acquire", 1, 2)
 {
     if (d.rank == 0) {
         produce(d, x);
@@ -139,7 +139,7 @@ BUG(reduction_spins_relaxed)
 
 /* NVIDIA/nvshmem 84: one counter for several chunks, which may come in any
  * order: it says how many there are, not which. */
-BUG(chunks_counted_together)
+BUG(chunks_counted_together, NULL, 2, 2)
 {
     if (d.rank == 0 && wg.id == 0) {
         be_late(d, &f[2], wrong);
@@ -156,7 +156,7 @@ BUG(chunks_counted_together)
 }
 
 /* ROCm/rocm-systems 3339: a lock that is released by a plain store. */
-BUG(queue_unlocked_plainly)
+BUG(queue_unlocked_plainly, "atomic access", 1, 2)
 {
     if (d.rank > 1) {
         return;
@@ -173,7 +173,7 @@ BUG(queue_unlocked_plainly)
 
 /* AMD-AGI/Primus-Turbo 482: one wavefront publishes rows of another, which it
  * has only waited for. */
-BUG(tail_published_for_others)
+BUG(tail_published_for_others, "release", 2, 2)
 {
     iris_sem_t sem = wrong ? RLX : REL;
 
@@ -192,7 +192,7 @@ BUG(tail_published_for_others)
 
 /* deepseek-ai/DeepEP 600: an output is filled on one stream, after the stream
  * that writes the result has waited for it. */
-HOST_BUG(output_filled_late)
+HOST_BUG(output_filled_late, "stream order", 1, 2)
 {
     iris_stream_t *stream;
 
@@ -210,23 +210,5 @@ HOST_BUG(output_filled_late)
     iris_stream_destroy(iris, stream);
     return 0;
 }
-
-/* clang-format off */
-#define BUGS_PUBLISHED(X)                                                      \
-    X(tile_lock_of_agent,        "wider scope",   1, 2)                        \
-    X(tile_lock_plain,           "atomic flag",   1, 2)                        \
-    X(start_signal_of_agent,     "wider scope",   1, 2)                        \
-    X(ready_without_fence,       "release",       1, 2)                        \
-    X(start_barrier_relaxed,     "release",       1, 2)                        \
-    X(signal_volatile,           "acquire",       1, 2)                        \
-    X(signal_bytes_of_a_word,    "one size",      1, 2)                        \
-    X(second_stage_unordered,    "release",       1, 2)                        \
-    X(reduction_spins_relaxed,   "acquire",       1, 2)                        \
-    X(chunks_counted_together,   NULL,            2, 2)                        \
-    X(queue_unlocked_plainly,    "atomic access", 1, 2)                        \
-    X(tail_published_for_others, "release",       2, 2)
-#define BUGS_PUBLISHED_HOSTS(X)                                                \
-    X(output_filled_late,        "stream order",  1, 2)
-/* clang-format on */
 
 #endif /* IRIS_TESTS_CHECK_BUGS_PUBLISHED_H */

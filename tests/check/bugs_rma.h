@@ -65,9 +65,9 @@ static int with_streams(iris_t *iris, const struct bug_args *a, int32_t *x,
     return failed;
 }
 
-#define RMA_BUG(name)                                 \
+#define RMA_BUG(name, ...)                            \
     static int name##_part(const struct rma *r);      \
-    HOST_BUG(name)                                    \
+    HOST_BUG(name, __VA_ARGS__)                       \
     {                                                 \
         return with_streams(iris, a, x, name##_part); \
     }                                                 \
@@ -93,7 +93,7 @@ static int read_it(const struct rma *r, int rank)
 
 /* Rank 0 puts, and rank 1 reads behind what is between. */
 #define PUT_THEN_READ(name, between)           \
-    RMA_BUG(name)                              \
+    RMA_BUG(name, NULL, 1, 2)                  \
     {                                          \
         CHECK_EQUAL(put_it(r, 1), 0);          \
         between CHECK_EQUAL(read_it(r, 1), 0); \
@@ -156,7 +156,7 @@ PUT_THEN_READ(reduction_on_another_stream, {
 })
 #undef PUT_THEN_READ
 
-RMA_BUG(put_behind_barrier)
+RMA_BUG(put_behind_barrier, NULL, 1, 2)
 {
     if (r->wrong) {
         CHECK_OK(meet(r));
@@ -171,7 +171,7 @@ RMA_BUG(put_behind_barrier)
 }
 
 /* The barrier is of the first two ranks, but the third one reads. */
-RMA_BUG(barrier_without_the_reader)
+RMA_BUG(barrier_without_the_reader, NULL, 1, 3)
 {
     int all[64], pair = r->rank < 2, first = pair ? 0 : r->rank;
     iris_group_t *group;
@@ -190,7 +190,7 @@ RMA_BUG(barrier_without_the_reader)
 }
 
 /* A stream that ends has done its work; the peers must hear of it after that. */
-RMA_BUG(stream_ended_behind_barrier)
+RMA_BUG(stream_ended_behind_barrier, NULL, 1, 2)
 {
     iris_stream_t *stream;
 
@@ -213,7 +213,7 @@ RMA_BUG(stream_ended_behind_barrier)
 
 /* ---- Signals and waits ---- */
 
-RMA_BUG(get_ahead_of_wait)
+RMA_BUG(get_ahead_of_wait, NULL, 1, 2)
 {
     if (r->rank == 0) {
         ONE_OK(write_own(r, r->x, r->s));
@@ -228,7 +228,7 @@ RMA_BUG(get_ahead_of_wait)
     return 0;
 }
 
-RMA_BUG(signal_ahead_of_fill)
+RMA_BUG(signal_ahead_of_fill, NULL, 1, 2)
 {
     if (r->rank == 0 && r->wrong) {
         CHECK_OK(set(r, 0, 1, r->s));
@@ -243,7 +243,7 @@ RMA_BUG(signal_ahead_of_fill)
     return 0;
 }
 
-RMA_BUG(signal_on_another_stream)
+RMA_BUG(signal_on_another_stream, NULL, 1, 2)
 {
     if (r->rank == 0) {
         ONE_OK(put(r, r->x, 1, r->s));
@@ -255,7 +255,7 @@ RMA_BUG(signal_on_another_stream)
     return 0;
 }
 
-RMA_BUG(wait_on_another_stream)
+RMA_BUG(wait_on_another_stream, NULL, 1, 2)
 {
     if (r->rank == 0) {
         ONE_OK(put_set(r, r->x, 1, 1));
@@ -267,7 +267,7 @@ RMA_BUG(wait_on_another_stream)
 }
 
 /* The second put is behind the second signal. */
-RMA_BUG(wait_for_an_earlier_signal)
+RMA_BUG(wait_for_an_earlier_signal, NULL, 1, 2)
 {
     if (r->rank == 0) {
         CHECK_OK(put_set(r, &r->x[16], 1, 1));
@@ -281,7 +281,7 @@ RMA_BUG(wait_for_an_earlier_signal)
 }
 
 /* A put of the flag's bytes is no signal. */
-RMA_BUG(flag_by_put)
+RMA_BUG(flag_by_put, NULL, 1, 2)
 {
     if (r->rank == 0) {
         CHECK_OK(write_own(r, r->out, r->s));
@@ -297,7 +297,7 @@ RMA_BUG(flag_by_put)
 }
 
 /* The receiver clears its flag while a signal may be on its way. */
-RMA_BUG(flag_cleared_late)
+RMA_BUG(flag_cleared_late, NULL, 1, 2)
 {
     if (r->rank == 1) {
         ONE_OK(iris_memset(r->iris, r->f, 0, sizeof *r->f, r->s));
@@ -313,7 +313,7 @@ RMA_BUG(flag_cleared_late)
 }
 
 /* Data and signals go from rank to rank. */
-RMA_BUG(forwarded_unwaited)
+RMA_BUG(forwarded_unwaited, NULL, 1, 3)
 {
     if (r->rank == 0) {
         ONE_OK(put_set(r, r->x, 1, 1));
@@ -331,7 +331,7 @@ RMA_BUG(forwarded_unwaited)
 }
 
 /* Rank 1 hears of rank 0's put from rank 2. */
-RMA_BUG(relay_told_too_early)
+RMA_BUG(relay_told_too_early, NULL, 1, 3)
 {
     if (r->rank == 0) {
         if (r->wrong) {
@@ -352,7 +352,7 @@ RMA_BUG(relay_told_too_early)
 }
 
 /* The second round overwrites what the first one's reader may still read. */
-RMA_BUG(round_unanswered)
+RMA_BUG(round_unanswered, NULL, 1, 2)
 {
     if (r->rank == 0) {
         CHECK_OK(put_set(r, r->x, 1, 1));
@@ -368,7 +368,7 @@ RMA_BUG(round_unanswered)
     return 0;
 }
 
-RMA_BUG(answer_ahead_of_read)
+RMA_BUG(answer_ahead_of_read, NULL, 1, 2)
 {
     if (r->rank == 0) {
         CHECK_OK(put_set(r, r->x, 1, 1));
@@ -386,31 +386,5 @@ RMA_BUG(answer_ahead_of_read)
     }
     return 0;
 }
-
-/* clang-format off */
-#define BUGS_RMA(X)                                                            \
-    X(quiet_missing,                    NULL,           1, 2)                  \
-    X(quiet_of_another_stream,          NULL,           1, 2)                  \
-    X(quiet_without_barrier,            NULL,           1, 2)                  \
-    X(quiet_behind_barrier,             NULL,           1, 2)                  \
-    X(quiet_missing_before_broadcast,   NULL,           1, 2)                  \
-    X(barrier_on_another_stream,        NULL,           1, 2)                  \
-    X(device_barrier_on_another_stream, NULL,           1, 2)                  \
-    X(reduction_on_another_stream,      NULL,           1, 2)                  \
-    X(put_behind_barrier,               NULL,           1, 2)                  \
-    X(barrier_without_the_reader,       NULL,           1, 3)                  \
-    X(stream_ended_behind_barrier,      NULL,           1, 2)                  \
-    X(get_ahead_of_wait,                NULL,           1, 2)                  \
-    X(signal_ahead_of_fill,             NULL,           1, 2)                  \
-    X(signal_on_another_stream,         NULL,           1, 2)                  \
-    X(wait_on_another_stream,           NULL,           1, 2)                  \
-    X(wait_for_an_earlier_signal,       NULL,           1, 2)                  \
-    X(flag_by_put,                      NULL,           1, 2)                  \
-    X(flag_cleared_late,                NULL,           1, 2)                  \
-    X(forwarded_unwaited,               NULL,           1, 3)                  \
-    X(relay_told_too_early,             NULL,           1, 3)                  \
-    X(round_unanswered,                 NULL,           1, 2)                  \
-    X(answer_ahead_of_read,             NULL,           1, 2)
-/* clang-format on */
 
 #endif /* IRIS_TESTS_CHECK_BUGS_RMA_H */

@@ -9,7 +9,7 @@
 
 /* ---- Local completion ---- */
 
-RMA_BUG(source_reused)
+RMA_BUG(source_reused, "stream order", 1, 2)
 {
     if (r->rank == 0) {
         ONE_OK(put(r, r->x, 1, r->s));
@@ -21,7 +21,7 @@ RMA_BUG(source_reused)
     return 0;
 }
 
-RMA_BUG(got_too_early)
+RMA_BUG(got_too_early, "stream order", 1, 2)
 {
     if (r->rank == 0) {
         ONE_OK(get(r, r->x, 1, r->s));
@@ -37,7 +37,7 @@ RMA_BUG(got_too_early)
     iris_put_on_stream((r)->iris, to, from, BYTES, rank, stream)
 
 /* One stream gets and hands over to another one by a signal to itself. */
-RMA_BUG(handed_over_unwaited)
+RMA_BUG(handed_over_unwaited, "stream order", 1, 2)
 {
     if (r->rank == 0) {
         ONE_OK(get(r, r->x, 1, r->s));
@@ -52,7 +52,7 @@ RMA_BUG(handed_over_unwaited)
 
 /* ---- Two that access one place ---- */
 
-RMA_BUG(puts_of_two_ranks)
+RMA_BUG(puts_of_two_ranks, "order of writers", 1, 2)
 {
     if (r->rank < 2) {
         ONE_OK(put(r, &r->x[r->wrong ? 0 : 16 * r->rank], 0, r->s));
@@ -61,14 +61,14 @@ RMA_BUG(puts_of_two_ranks)
 }
 
 /* Each rank's place of 64 bytes begins in the middle of another's. */
-RMA_BUG(places_too_near)
+RMA_BUG(places_too_near, "order of writers", 1, 2)
 {
     ONE_OK(put(r, &r->x[(r->wrong ? 8 : 16) * r->rank], 0, r->s));
     return 0;
 }
 
 /* Columns of one matrix, of 4 rows of 16. */
-RMA_BUG(columns_overlap)
+RMA_BUG(columns_overlap, "order of writers", 1, 2)
 {
     int32_t *to = &r->x[r->rank == 0 ? 0 : r->wrong ? 4 : 8];
     const iris_tile_t dst = {.data = to,
@@ -91,34 +91,34 @@ RMA_BUG(columns_overlap)
 }
 
 /* Rank 0's part, then a quiet and, in the twin, a barrier; then rank 1's. */
-#define TWO_IN_ORDER(name, first, second) \
-    RMA_BUG(name)                         \
-    {                                     \
-        if (r->rank == 0) {               \
-            ONE_OK(first);                \
-            CHECK_OK(quiet(r, r->s));     \
-        }                                 \
-        if (!r->wrong) {                  \
-            CHECK_OK(meet(r));            \
-        }                                 \
-        if (r->rank == 1) {               \
-            OTHER_OK(second);             \
-        }                                 \
-        return 0;                         \
+#define TWO_IN_ORDER(name, missing, first, second) \
+    RMA_BUG(name, missing, 1, 2)                   \
+    {                                              \
+        if (r->rank == 0) {                        \
+            ONE_OK(first);                         \
+            CHECK_OK(quiet(r, r->s));              \
+        }                                          \
+        if (!r->wrong) {                           \
+            CHECK_OK(meet(r));                     \
+        }                                          \
+        if (r->rank == 1) {                        \
+            OTHER_OK(second);                      \
+        }                                          \
+        return 0;                                  \
     }
 
-TWO_IN_ORDER(put_against_local_fill, put(r, r->x, 1, r->s),
+TWO_IN_ORDER(put_against_local_fill, "order of writers", put(r, r->x, 1, r->s),
              write_own(r, r->x, r->s))
-TWO_IN_ORDER(local_read_against_put, read_own(r, r->x, r->s),
+TWO_IN_ORDER(local_read_against_put, NULL, read_own(r, r->x, r->s),
              put(r, r->x, 0, r->s))
-TWO_IN_ORDER(get_against_local_fill, get(r, r->x, 1, r->s),
+TWO_IN_ORDER(get_against_local_fill, NULL, get(r, r->x, 1, r->s),
              write_own(r, r->x, r->s))
-TWO_IN_ORDER(local_fill_against_get, write_own(r, r->x, r->s),
+TWO_IN_ORDER(local_fill_against_get, NULL, write_own(r, r->x, r->s),
              get(r, r->x, 0, r->s))
 #undef TWO_IN_ORDER
 
 /* Rank 2 gets from rank 1 what rank 0 puts there. */
-RMA_BUG(get_of_a_third_rank)
+RMA_BUG(get_of_a_third_rank, NULL, 1, 3)
 {
     if (r->rank == 0) {
         ONE_OK(put(r, r->x, 1, r->s));
@@ -135,7 +135,7 @@ RMA_BUG(get_of_a_third_rank)
 /* ---- Memory that is freed ---- */
 
 #define FREED(name, work, ahead)            \
-    RMA_BUG(name)                           \
+    RMA_BUG(name, "life", 1, 2)             \
     {                                       \
         if (r->rank == 0) {                 \
             ONE_OK(work);                   \
@@ -151,7 +151,7 @@ FREED(freed_behind_a_wrong_barrier, put(r, r->x, 1, r->s),
       iris_barrier(r->iris, r->wrong ? r->t : r->s, NULL))
 #undef FREED
 
-RMA_BUG(put_to_freed_memory)
+RMA_BUG(put_to_freed_memory, "life", 1, 2)
 {
     if (r->wrong) {
         OTHER_OK(iris_free(r->iris, r->x));
@@ -169,7 +169,7 @@ RMA_BUG(put_to_freed_memory)
 /* The twin uses the same bytes again, as another allocation. The order of the
  * run decides whether the put races with the free or with what fills the new
  * allocation. */
-RMA_BUG(freed_and_allocated_again)
+RMA_BUG(freed_and_allocated_again, NULL, 1, 2)
 {
     void *again;
 
@@ -180,25 +180,5 @@ RMA_BUG(freed_and_allocated_again)
     CHECK_OK(write_own(r, again, r->s));
     return 0;
 }
-
-/* clang-format off */
-#define BUGS_RMA_MEMORY(X)                                                     \
-    X(source_reused,                    "stream order", 1, 2)                  \
-    X(got_too_early,                    "stream order", 1, 2)                  \
-    X(handed_over_unwaited,             "stream order", 1, 2)                  \
-    X(puts_of_two_ranks,                "order of writers", 1, 2)              \
-    X(places_too_near,                  "order of writers", 1, 2)              \
-    X(columns_overlap,                    "order of writers", 1, 2)            \
-    X(put_against_local_fill,           "order of writers", 1, 2)              \
-    X(local_read_against_put,           NULL,           1, 2)                  \
-    X(get_against_local_fill,           NULL,           1, 2)                  \
-    X(local_fill_against_get,           NULL,           1, 2)                  \
-    X(get_of_a_third_rank,              NULL,           1, 3)                  \
-    X(freed_during_put,                 "life",         1, 2)                  \
-    X(freed_during_get,                 "life",         1, 2)                  \
-    X(freed_behind_a_wrong_barrier,     "life",         1, 2)                  \
-    X(put_to_freed_memory,              "life",         1, 2)                  \
-    X(freed_and_allocated_again,        NULL,           1, 2)
-/* clang-format on */
 
 #endif /* IRIS_TESTS_CHECK_BUGS_RMA_MEMORY_H */

@@ -11,7 +11,7 @@
 /* ---- Waits that prove too little ---- */
 
 /* Ranks 0 and 2 send, and rank 1 hears of one of them. */
-RMA_BUG(wait_for_one_of_two)
+RMA_BUG(wait_for_one_of_two, NULL, 1, 3)
 {
     if (r->rank == 0) {
         CHECK_OK(put(r, &r->x[16], 1, r->s));
@@ -30,7 +30,7 @@ RMA_BUG(wait_for_one_of_two)
 }
 
 /* Of a flag that nobody sets. */
-RMA_BUG(wait_that_holds_at_once)
+RMA_BUG(wait_that_holds_at_once, NULL, 1, 2)
 {
     if (r->rank == 0) {
         ONE_OK(put_set(r, r->x, 1, 1));
@@ -41,7 +41,7 @@ RMA_BUG(wait_that_holds_at_once)
     return 0;
 }
 
-RMA_BUG(tile_unwaited)
+RMA_BUG(tile_unwaited, NULL, 1, 2)
 {
     iris_tile_t tile = {.data = r->x,
                         .elem_bytes = 4,
@@ -64,7 +64,7 @@ RMA_BUG(tile_unwaited)
 }
 
 /* It waits for this rank's stream, not for the peer's. */
-RMA_BUG(blocking_copy_as_barrier)
+RMA_BUG(blocking_copy_as_barrier, NULL, 1, 2)
 {
     CHECK_EQUAL(put_it(r, 1), 0);
     CHECK_OK(quiet(r, r->s));
@@ -77,7 +77,7 @@ RMA_BUG(blocking_copy_as_barrier)
     return 0;
 }
 
-RMA_BUG(barrier_on_another_stream_than_get)
+RMA_BUG(barrier_on_another_stream_than_get, NULL, 1, 2)
 {
     if (r->rank == 0) {
         ONE_OK(get(r, r->x, 1, r->s));
@@ -92,7 +92,7 @@ RMA_BUG(barrier_on_another_stream_than_get)
 /* ---- Rounds ---- */
 
 /* Two slots, three rounds. */
-RMA_BUG(slot_reused_unanswered)
+RMA_BUG(slot_reused_unanswered, NULL, 1, 2)
 {
     if (r->rank == 0) {
         CHECK_OK(put_set(r, r->x, 1, 1));
@@ -115,7 +115,7 @@ RMA_BUG(slot_reused_unanswered)
 }
 
 /* The owner fills the next round's data while the peer still gets this one's. */
-RMA_BUG(filled_ahead_of_answer)
+RMA_BUG(filled_ahead_of_answer, NULL, 1, 2)
 {
     if (r->rank == 0) {
         CHECK_OK(write_own(r, r->x, r->s));
@@ -133,7 +133,7 @@ RMA_BUG(filled_ahead_of_answer)
 }
 
 /* Rank 0 sends to both others, and takes rank 2's answer for rank 1's. */
-RMA_BUG(answer_of_another_rank)
+RMA_BUG(answer_of_another_rank, NULL, 1, 3)
 {
     if (r->rank == 0) {
         CHECK_OK(put_set(r, r->x, 1, 1));
@@ -149,7 +149,7 @@ RMA_BUG(answer_of_another_rank)
 }
 
 /* Each rank sends its data on while its neighbour writes there. */
-RMA_BUG(ring_in_place)
+RMA_BUG(ring_in_place, NULL, 1, 2)
 {
     int32_t *to = r->wrong ? r->x : &r->x[16];
     int next = (r->rank + 1) % iris_num_ranks(r->iris);
@@ -160,7 +160,7 @@ RMA_BUG(ring_in_place)
 
 /* ---- Words that are flags and data ---- */
 
-RMA_BUG(signal_read_plainly)
+RMA_BUG(signal_read_plainly, "atomic access", 1, 2)
 {
     if (r->rank == 0) {
         ONE_OK(set(r, 0, 1, r->s));
@@ -173,7 +173,7 @@ RMA_BUG(signal_read_plainly)
     return 0;
 }
 
-RMA_BUG(put_over_flags)
+RMA_BUG(put_over_flags, "atomic access", 1, 3)
 {
     void *to = r->wrong ? (void *)r->f : r->x;
 
@@ -186,7 +186,7 @@ RMA_BUG(put_over_flags)
 }
 
 /* The put's second half is where the owner fills. */
-RMA_BUG(fill_of_a_half)
+RMA_BUG(fill_of_a_half, "order of writers", 1, 2)
 {
     CHECK_EQUAL(put_it(r, 1), 0);
     if (r->rank == 1) {
@@ -194,21 +194,5 @@ RMA_BUG(fill_of_a_half)
     }
     return 0;
 }
-
-/* clang-format off */
-#define BUGS_RMA_ROUNDS(X)                                                     \
-    X(wait_for_one_of_two,              NULL,           1, 3)                  \
-    X(wait_that_holds_at_once,          NULL,           1, 2)                  \
-    X(tile_unwaited,                    NULL,           1, 2)                  \
-    X(blocking_copy_as_barrier,         NULL,           1, 2)                  \
-    X(barrier_on_another_stream_than_get, NULL,         1, 2)                  \
-    X(slot_reused_unanswered,           NULL,           1, 2)                  \
-    X(filled_ahead_of_answer,           NULL,           1, 2)                  \
-    X(answer_of_another_rank,           NULL,           1, 3)                  \
-    X(ring_in_place,                    NULL,           1, 2)                  \
-    X(signal_read_plainly,              "atomic access", 1, 2)                 \
-    X(put_over_flags,                   "atomic access", 1, 3)                 \
-    X(fill_of_a_half,                   "order of writers", 1, 2)
-/* clang-format on */
 
 #endif /* IRIS_TESTS_CHECK_BUGS_RMA_ROUNDS_H */

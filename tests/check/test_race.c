@@ -32,36 +32,19 @@
 
 #if IRIS_ON_CPU /* the checker is the simulation's */
 
-/* clang-format off */
-#define KERNEL_ROW(name, missing, grid, ranks) \
-    {#name, missing, name, NULL, grid, ranks, NULL},
-#define HOST_ROW(name, missing, grid, ranks) \
-    {#name, missing, NULL, name, grid, ranks, NULL},
-#define COMMON_ROW(name, missing, grid, ranks, advice) \
-    {#name, missing, name, NULL, grid, ranks, advice},
-#define COMMON_HOST_ROW(name, missing, grid, ranks, advice) \
-    {#name, missing, NULL, name, grid, ranks, advice},
-/* clang-format on */
-static const struct bug bugs[] = {
-    BUGS_ORDER(KERNEL_ROW) BUGS_FLAGS(KERNEL_ROW) BUGS_PLACES(KERNEL_ROW)
-        BUGS_HOSTS(HOST_ROW) BUGS_PUBLISHED(KERNEL_ROW)
-            BUGS_PUBLISHED_HOSTS(HOST_ROW) BUGS_RMA(HOST_ROW)
-                BUGS_RMA_MEMORY(HOST_ROW) BUGS_COLLECTIVES(HOST_ROW)
-                    BUGS_RMA_ROUNDS(HOST_ROW) BUGS_EPOCHS(HOST_ROW)
-                        BUGS_COMMON(COMMON_ROW)
-                            BUGS_COMMON_HOSTS(COMMON_HOST_ROW)};
-#define NUM_BUGS ((int)(sizeof bugs / sizeof *bugs))
+#define NUM_BUGS ((int)(__stop_iris_bugs - __start_iris_bugs))
+static const struct bug *const *const bugs = __start_iris_bugs;
 
 IRIS_KERNEL(show_bug, struct bug_args)
 {
-    bugs[args->bug].kernel(args, wg, iris_dev_init(args->context), args->wrong,
-                           args->data, args->flags);
+    bugs[args->bug]->kernel(args, wg, iris_dev_init(args->context), args->wrong,
+                            args->data, args->flags);
 }
 
 static int run_bug(iris_t *iris, void *arg)
 {
     struct bug_args args = *(const struct bug_args *)arg;
-    const struct bug *bug = &bugs[args.bug];
+    const struct bug *bug = bugs[args.bug];
     iris_group_t *all, *alone;
     void *data, *flags;
     int ranks[64];
@@ -181,12 +164,12 @@ static int is_found(int bug, int ranks)
     }
     right &= !has("\"line\": \"\"");
     snprintf(text, sizeof text, "\"missing\": \"%s\"",
-             bugs[bug].missing == NULL ? "" : bugs[bug].missing);
-    right &= bugs[bug].missing == NULL || has(text);
-    right &= bugs[bug].advice == NULL || has(bugs[bug].advice);
+             bugs[bug]->missing == NULL ? "" : bugs[bug]->missing);
+    right &= bugs[bug]->missing == NULL || has(text);
+    right &= bugs[bug]->advice == NULL || has(bugs[bug]->advice);
     if (!right) {
         print_message("%s, %d ranks: %s; lines %d, %d, %d in:\n%s\n",
-                      bugs[bug].name, ranks, iris_last_error(),
+                      bugs[bug]->name, ranks, iris_last_error(),
                       atomic_load(&bug_lines[0]), atomic_load(&bug_lines[1]),
                       atomic_load(&bug_lines[2]), found);
     }
@@ -196,7 +179,7 @@ static int is_found(int bug, int ranks)
 /* The long form runs all at each number of ranks. */
 static int last_ranks(int bug)
 {
-    return getenv("IRIS_TEST_LONG") != NULL ? 4 : bugs[bug].ranks;
+    return getenv("IRIS_TEST_LONG") != NULL ? 4 : bugs[bug]->ranks;
 }
 
 static TEST(a_planted_bug_is_found_at_its_lines)
@@ -204,7 +187,7 @@ static TEST(a_planted_bug_is_found_at_its_lines)
     int num_missed = 0;
 
     for (int bug = 0; bug < NUM_BUGS; bug++) {
-        for (int ranks = bugs[bug].ranks; ranks <= last_ranks(bug); ranks++) {
+        for (int ranks = bugs[bug]->ranks; ranks <= last_ranks(bug); ranks++) {
             num_missed += !is_found(bug, ranks);
         }
     }
@@ -217,11 +200,11 @@ static TEST(the_correct_twin_is_silent)
     int num_loud = 0;
 
     for (int bug = 0; bug < NUM_BUGS; bug++) {
-        for (int ranks = bugs[bug].ranks; ranks <= last_ranks(bug); ranks++) {
+        for (int ranks = bugs[bug]->ranks; ranks <= last_ranks(bug); ranks++) {
             iris_status_t status = run_as("threads", bug, 0, ranks);
 
             if (status != IRIS_OK) {
-                print_message("twin of %s, %d ranks: %s\n%s\n", bugs[bug].name,
+                print_message("twin of %s, %d ranks: %s\n%s\n", bugs[bug]->name,
                               ranks, iris_last_error(), found);
             }
             num_loud += status != IRIS_OK;
@@ -234,7 +217,7 @@ static int number_of(const char *name)
 {
     int bug = 0;
 
-    while (strcmp(bugs[bug].name, name) != 0) {
+    while (strcmp(bugs[bug]->name, name) != 0) {
         bug++;
     }
     return bug;
@@ -261,10 +244,10 @@ static TEST(seeds_find_bugs_and_leave_twins_alone)
         for (seed = 1; seed <= last; seed++) {
             iris_status_t status;
 
-            num_wrong += !is_found(bug, bugs[bug].ranks);
-            status = run_as("threads", bug, 0, bugs[bug].ranks);
+            num_wrong += !is_found(bug, bugs[bug]->ranks);
+            status = run_as("threads", bug, 0, bugs[bug]->ranks);
             if (status != IRIS_OK) {
-                print_message("twin of %s, seed %d: %s\n%s\n", bugs[bug].name,
+                print_message("twin of %s, seed %d: %s\n%s\n", bugs[bug]->name,
                               (int)seed, iris_last_error(), found);
             }
             num_wrong += status != IRIS_OK;
@@ -341,7 +324,7 @@ static int judge_trace(int bug, int wrong)
 
     snprintf(path, sizeof path, "%s/order.json", harness_folder());
     config.trace = path;
-    assert_int_equal(iris_spawn(&config, bugs[bug].ranks, run_bug, &args),
+    assert_int_equal(iris_spawn(&config, bugs[bug]->ranks, run_bug, &args),
                      IRIS_OK);
     snprintf(command, sizeof command, "./iris trace order %s 2>&1", path);
     status = read_command(command);
@@ -358,10 +341,10 @@ static TEST(a_trace_shows_some_bugs_and_no_twin)
         int is_loud = judge_trace(bug, 0) != 0;
 
         if (is_loud) {
-            print_message("twin of %s:\n%s\n", bugs[bug].name, found);
+            print_message("twin of %s:\n%s\n", bugs[bug]->name, found);
         }
         num_loud += is_loud;
-        if (bugs[bug].kernel != NULL) { /* others may end in an error */
+        if (bugs[bug]->kernel != NULL) { /* others may end in an error */
             num_found += judge_trace(bug, 1) != 0;
         }
     }

@@ -362,4 +362,4 @@ static TEST(every_wait_warns_and_is_interrupted)
 }
 #endif
 
-TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, unit);
+TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, unit, waits);

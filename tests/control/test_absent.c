@@ -298,4 +298,4 @@ static TEST(finalize_against_a_barrier_is_a_mismatch)
     run(finalize_early, 0, IRIS_ERR_MISMATCH, "iris_finalize()");
 }
 
-TEST_GROUP(unit);
+TEST_GROUP(unit, waits);

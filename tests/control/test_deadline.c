@@ -202,5 +202,5 @@ static TEST(a_grid_that_waits_for_its_last_workgroup_has_to_fit)
     unsetenv("IRIS_SIM_CUS");
 }
 
-TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, unit);
+TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, unit, waits);
 #endif /* IRIS_ON_CPU */

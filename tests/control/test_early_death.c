@@ -138,4 +138,4 @@ static TEST(spawn_does_not_wait_for_a_child_that_died_before_init)
     assert_int_equal(leaks_found_files(), 0);
 }
 
-TEST_GROUP(unit);
+TEST_GROUP(unit, waits);

@@ -397,4 +397,4 @@ static TEST(ranks_that_finalize_and_end_are_not_lost)
     }
 }
 
-TEST_GROUP(unit);
+TEST_GROUP(unit, waits);

@@ -25,7 +25,7 @@
 
 static char folder[256];
 
-static int is_long(void)
+int harness_is_long(void)
 {
     const char *text = getenv("IRIS_TEST_LONG");
 
@@ -45,7 +45,7 @@ int harness_setup(void **state)
     snprintf(prefix, sizeof prefix, "%s/iris", folder);
     setenv("IRIS_HEAP_BASES_PREFIX", prefix, 0);
     setenv("IRIS_HEAP_SIZE", "16M", 0);
-    setenv("IRIS_TIMEOUT_MS", is_long() ? "3600000" : "60000", 0);
+    setenv("IRIS_TIMEOUT_MS", harness_is_long() ? "3600000" : "60000", 0);
     setenv("IRIS_LOG_LEVEL", "warning", 0);
     leaks_note_files();
     return 0;
@@ -432,7 +432,7 @@ size_t harness_count(size_t count, size_t sample)
 {
     const char *text = getenv("IRIS_TEST_SCALE");
     size_t scale = text != NULL ? strtoul(text, NULL, 10) : 1;
-    size_t wanted = is_long() ? count : sample;
+    size_t wanted = harness_is_long() ? count : sample;
 
     /* Nothing of a loop is a test of something else, so one round stays. */
     return scale <= 1 || wanted == 0 ? wanted : (wanted - 1) / scale + 1;

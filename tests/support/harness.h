@@ -173,6 +173,9 @@ void harness_run_all(iris_rank_fn body, void *arg);
  * one GPU, if there is one. */
 int harness_run_sim(int num_ranks, iris_rank_fn body, void *arg);
 
+/* IRIS_TEST_LONG=1. */
+int harness_is_long(void);
+
 /* How many rounds a long loop has: `count` in a long run (IRIS_TEST_LONG=1),
  * else `sample`; of either the IRIS_TEST_SCALE-th part, at least 1, where ranks
  * are emulated. */
