@@ -703,23 +703,6 @@ static void print_json(const struct info *info)
 
 /* ---- Table of settings ---- */
 
-/* The possible values of each kind; a CHOICE and a LIST have
- * their own lists. */
-#define TAKES_STRING "any text"
-#define TAKES_CHOICE ""
-#define TAKES_LIST ""
-#define TAKES_BYTES "a size such as 64M, 1G or 1048576"
-#define TAKES_MS "milliseconds, 0 for none"
-#define TAKES_COUNT "an integer from 1"
-#define TAKES_RANK "an integer from 0"
-#define TAKES_FLAG "1, true, yes, 0, false or no"
-
-static const char *const takes[] = {
-#define TAKES(field, kind, env, value, choices, help) TAKES_##kind,
-    IRIS_CONFIG_ROWS(TAKES)
-#undef TAKES
-};
-
 /* Prints the words of a list with commas between them. */
 static void print_choices(const char *choices)
 {
@@ -749,7 +732,7 @@ static int env_markdown(void)
         if (row.choices[0] != '\0') {
             print_choices(row.choices);
         } else {
-            printf("%s", takes[i]);
+            printf("%s", row.takes);
         }
         printf(" | ");
         print_escaped(row.help, "<|"); /* no tag, no column */
@@ -770,7 +753,7 @@ static int env_man(void)
         if (row.choices[0] != '\0') {
             print_choices(row.choices);
         } else {
-            print_escaped(takes[i], special);
+            print_escaped(row.takes, special);
         }
         printf(". Default: ");
         print_escaped(row.value[0] == '\0' ? "none" : row.value, special);

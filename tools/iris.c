@@ -5,13 +5,13 @@
 #include "config.h"
 
 #include "iris.h"
+#include "base/base.h"
 
 #include <stdio.h>
 #include <string.h>
 
 /* A word with this many letters changed, added or left out is a misspelling. */
 #define MOST_TYPOS 2
-#define MOST_LETTERS 16
 
 static const struct {
     const char *name;
@@ -33,40 +33,16 @@ static const struct {
 
 #define NUM_TOOLS (sizeof tools / sizeof tools[0])
 
-/* The number of letters to change, add or leave out to make `a` of `b`. */
-static unsigned count_typos(const char *a, const char *b)
-{
-    unsigned row[MOST_LETTERS + 1];
-    size_t length = strlen(b);
-
-    for (unsigned j = 0; j <= length; j++) {
-        row[j] = j;
-    }
-    for (unsigned i = 0; a[i] != '\0'; i++) {
-        unsigned corner = i;
-
-        row[0] = i + 1;
-        for (unsigned j = 0; j < length; j++) {
-            unsigned least = corner + (a[i] != b[j]);
-
-            corner = row[j + 1];
-            least = least < corner + 1 ? least : corner + 1;
-            row[j + 1] = least < row[j] + 1 ? least : row[j] + 1;
-        }
-    }
-    return row[length];
-}
-
 /* The subcommand nearest to a word, or NULL if none is near. */
 static const char *find_nearest(const char *word)
 {
     const char *nearest = NULL;
-    unsigned best = MOST_TYPOS + 1;
+    int best = MOST_TYPOS + 1;
 
-    for (size_t i = 0; i < NUM_TOOLS && strlen(word) <= MOST_LETTERS; i++) {
-        unsigned typos = count_typos(word, tools[i].name);
+    for (size_t i = 0; i < NUM_TOOLS; i++) {
+        int typos = iris_i_count_changes(word, tools[i].name);
 
-        if (typos < best && typos < strlen(tools[i].name)) {
+        if (typos < best && typos < (int)strlen(tools[i].name)) {
             best = typos;
             nearest = tools[i].name;
         }

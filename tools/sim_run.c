@@ -16,10 +16,8 @@
 #include "sim.h"
 #include "base/base.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* The times at which a step could begin and was done, in us. For a send,
  * `arrival` is the time when all of it has reached the receiver. */

@@ -350,24 +350,31 @@ struct members {
     int ranks[MAX_RANKS];
 };
 
-/* From a list such as "0-3,6"; larger numbers are no ranks. */
+const char *trace_next_range(const char *text, long *first_p, long *last_p)
+{
+    char *end;
+
+    *first_p = *last_p = strtol(text, &end, 10);
+    if (end == text) {
+        return NULL;
+    }
+    if (*end == '-') {
+        *last_p = strtol(end + 1, &end, 10);
+    }
+    return end + (*end == ',');
+}
+
+/* Larger numbers are no ranks. */
 static void read_members(const struct iris_event *event,
                          struct members *members_p)
 {
     const char *text = event->members;
-    char *end;
+    long first, last;
 
     members_p->own = -1;
     members_p->count = 0;
-    while (*text != '\0' && members_p->count < MAX_RANKS) {
-        long first = strtol(text, &end, 10), last = first;
-
-        if (end == text) {
-            break;
-        }
-        if (*end == '-') {
-            last = strtol(end + 1, &end, 10);
-        }
+    while ((text = trace_next_range(text, &first, &last)) != NULL &&
+           members_p->count < MAX_RANKS) {
         last = last < MAX_RANKS ? last : MAX_RANKS - 1;
         for (; first >= 0 && first <= last && members_p->count < MAX_RANKS;
              first++) {
@@ -375,7 +382,6 @@ static void read_members(const struct iris_event *event,
                 first == event->pid ? members_p->count : members_p->own;
             members_p->ranks[members_p->count++] = (int)first;
         }
-        text = end + (*end == ',');
     }
 }
 

@@ -8,7 +8,6 @@
 #include "trace/trace.h"
 
 #include <stdint.h>
-#include <stdio.h>
 
 /* ---- Options ---- */
 
@@ -116,6 +115,10 @@ uint64_t trace_percentile(const struct trace_row *row, int percent);
 
 /* Nanoseconds of what the file has: upstream's cycles are 10 ns. */
 double trace_us(const struct trace_figures *figures, uint64_t ns);
+
+/* Takes the first range off a list of ranks such as "0-3,6". Returns the rest, or
+ * NULL if there is no range. */
+const char *trace_next_range(const char *text, long *first_p, long *last_p);
 
 /* Whether it is a kernel's run. */
 int trace_is_run(const struct iris_event *event);

@@ -29,21 +29,13 @@ static int is_barrier(const struct iris_event *event)
            event->pid < MAX_RANKS && strcmp(event->name, "host barrier") == 0;
 }
 
-/* The number of ranks in a list such as "0-3,6". */
 static int count_members(const char *text)
 {
+    long first, last;
     int count = 0;
 
-    while (*text != '\0') {
-        char *end;
-        long first = strtol(text, &end, 10);
-        long last = *end == '-' ? strtol(end + 1, &end, 10) : first;
-
+    while ((text = trace_next_range(text, &first, &last)) != NULL) {
         count += (int)(last - first) + 1;
-        text = end + (*end == ',');
-        if (text == end) {
-            break;
-        }
     }
     return count;
 }

@@ -30,7 +30,6 @@
 #include "trace.h"
 #include "base/base.h"
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>

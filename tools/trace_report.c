@@ -14,7 +14,6 @@
 #include "trace.h"
 #include "base/base.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -160,9 +160,7 @@ int iris_i_address_is_own(const struct iris_address *address)
     iris_i_address_set_port(&own, &no_port);
     ret = sock < 0 ? -1
                    : bind(sock, (const struct sockaddr *)own.data, own.bytes);
-    if (sock >= 0) {
-        close(sock);
-    }
+    iris_i_fd_close(&sock);
     return ret == 0;
 }
 

@@ -472,6 +472,15 @@ static inline int iris_i_fd_above_stdio(int fd)
     return moved;
 }
 
+/* Closes a descriptor unless it is -1, and sets it to -1. */
+static inline void iris_i_fd_close(int *fd_p)
+{
+    if (*fd_p >= 0) {
+        close(*fd_p);
+        *fd_p = -1;
+    }
+}
+
 /* iris_i_fd_above_stdio() for a socket of this process. A child that fork() makes
  * closes its copy before fork() returns in it: peers know the death of a process
  * on another host by the end of its connections, and a child that lives on would
@@ -909,6 +918,7 @@ struct iris_setting_row {
     const char *value; /* the default */
     const char *choices;
     const char *help;
+    const char *takes; /* the accepted values */
     const struct iris_setting *setting;
 };
 
@@ -964,6 +974,10 @@ void iris_i_environment_check(const struct iris_log *log);
 
 /* Whether an entry of environ, "NAME=value", is such a variable. */
 int iris_i_environment_is_unknown(const char *variable);
+
+/* Characters to insert, delete or replace between the two, in any case
+ * (Levenshtein). */
+int iris_i_count_changes(const char *a, const char *b);
 
 /* ---- address.c ---- */
 

@@ -280,9 +280,7 @@ int iris_i_file_write(const char *path, const void *data, size_t bytes)
     return ret != 0 ? ret : closed;
 }
 
-/* ---- JSON ---- */
-
-/* ---- Text ---- */
+/* ---- JSON: text ---- */
 
 size_t iris_i_utf8_char(const char *text, uint32_t *code_p)
 {
@@ -333,7 +331,7 @@ void iris_i_json_string(FILE *file, const char *text)
     fputc('"', file);
 }
 
-/* ---- Documents ---- */
+/* ---- JSON: documents ---- */
 
 struct iris_json_writer iris_i_json_writer(FILE *file)
 {

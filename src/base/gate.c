@@ -370,9 +370,7 @@ iris_status_t iris_i_gate_open(struct iris_gate *gate, int listener,
 void iris_i_gate_close(struct iris_gate *gate)
 {
     for (int i = 0; gate->visitors != NULL && i < gate->num_visitors; i++) {
-        if (gate->visitors[i].sock >= 0) {
-            close(gate->visitors[i].sock);
-        }
+        iris_i_fd_close(&gate->visitors[i].sock);
     }
     if (gate->visitors != NULL) {
         close(gate->poll);

@@ -51,17 +51,28 @@ void iris_i_hooks_remove(struct iris_hooks *hooks,
     }
 }
 
+/* The first observer from slot *at_p on, which is then behind it; NULL: there are no
+ * more. */
+static const struct iris_observer *next_observer(struct iris_hooks *hooks,
+                                                 unsigned *at_p)
+{
+    const struct iris_observer *observer = NULL;
+    unsigned num_slots = atomic_load(&hooks->num_slots);
+
+    while (observer == NULL && *at_p < num_slots) {
+        observer = atomic_load(&hooks->observers[(*at_p)++]);
+    }
+    return observer;
+}
+
 iris_status_t iris_i_hooks_device(struct iris_hooks *hooks,
                                   const struct iris_cpu_event *event)
 {
-    unsigned num_slots = atomic_load(&hooks->num_slots);
+    const struct iris_observer *observer;
     iris_status_t status = IRIS_OK;
 
-    for (unsigned i = 0; i < num_slots; i++) {
-        const struct iris_observer *observer =
-            atomic_load(&hooks->observers[i]);
-
-        if (observer != NULL && observer->device != NULL) {
+    for (unsigned at = 0; (observer = next_observer(hooks, &at)) != NULL;) {
+        if (observer->device != NULL) {
             iris_status_t said = observer->device(observer->self, event);
 
             status = status == IRIS_OK ? said : status;
@@ -72,14 +83,10 @@ iris_status_t iris_i_hooks_device(struct iris_hooks *hooks,
 
 bool iris_i_hooks_take_series(struct iris_hooks *hooks)
 {
-    unsigned num_slots = atomic_load(&hooks->num_slots);
+    const struct iris_observer *observer;
 
-    for (unsigned i = 0; i < num_slots; i++) {
-        const struct iris_observer *observer =
-            atomic_load(&hooks->observers[i]);
-
-        if (observer != NULL && observer->device != NULL &&
-            !observer->takes_series) {
+    for (unsigned at = 0; (observer = next_observer(hooks, &at)) != NULL;) {
+        if (observer->device != NULL && !observer->takes_series) {
             return false;
         }
     }
@@ -89,14 +96,11 @@ bool iris_i_hooks_take_series(struct iris_hooks *hooks)
 bool iris_i_hooks_turn(struct iris_hooks *hooks, const struct iris_cpu_wg *cpu,
                        enum iris_turn turn)
 {
-    unsigned num_slots = atomic_load(&hooks->num_slots);
+    const struct iris_observer *observer;
     bool has_say = false;
 
-    for (unsigned i = 0; i < num_slots; i++) {
-        const struct iris_observer *observer =
-            atomic_load(&hooks->observers[i]);
-
-        if (observer != NULL && observer->turn != NULL) {
+    for (unsigned at = 0; (observer = next_observer(hooks, &at)) != NULL;) {
+        if (observer->turn != NULL) {
             observer->turn(observer->self, cpu, turn);
             has_say = true;
         }
@@ -114,16 +118,13 @@ static uint64_t next_id(struct iris_hooks *hooks,
 
 void iris_i_hooks_host(struct iris_hooks *hooks, struct iris_host_event *event)
 {
-    unsigned num_slots = atomic_load(&hooks->num_slots);
+    const struct iris_observer *observer;
 
     if (event->id == 0) {
         event->id = next_id(hooks, event);
     }
-    for (unsigned i = 0; i < num_slots; i++) {
-        const struct iris_observer *observer =
-            atomic_load(&hooks->observers[i]);
-
-        if (observer != NULL && observer->host != NULL) {
+    for (unsigned at = 0; (observer = next_observer(hooks, &at)) != NULL;) {
+        if (observer->host != NULL) {
             observer->host(observer->self, event);
         }
     }

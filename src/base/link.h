@@ -326,6 +326,9 @@ int iris_i_session_resume(struct iris_session *session, int sock,
  * name is in use; the message names the owner. */
 iris_status_t iris_i_socket_listen(const char *name, int backlog, int *sock_p);
 
+/* Sets a limit, so that no connect() or send() on the socket blocks forever. */
+void iris_i_socket_bound_sends(int sock);
+
 /* Makes a socket for iris_i_socket_connect(); the caller closes it.
  * IRIS_ERR_LIMIT, IRIS_ERR_SYSTEM */
 iris_status_t iris_i_socket_make(int *sock_p);

@@ -109,7 +109,7 @@ struct setting_entry {
 
 static const struct setting_entry settings_table[] = {
 #define ROW(field, kind, env, value, choices, help) \
-    {{env, value, choices, help, NULL},             \
+    {{env, value, choices, help, NULL, NULL},       \
      #field,                                        \
      kind,                                          \
      offsetof(struct iris_config, field),           \
@@ -219,7 +219,7 @@ static int parse_number(const char *text, int64_t least, int units,
     return number >= least;
 }
 
-/* The values that a row accepts, for messages. */
+/* The values that a row accepts. */
 static const char *describe_accepted(const struct setting_entry *row)
 {
     static const char *const texts[] = {
@@ -559,6 +559,9 @@ int iris_i_settings_row(const struct iris_settings *settings, size_t i,
         return 0;
     }
     *row_p = settings_table[i].help;
+    row_p->takes = settings_table[i].kind == STRING
+                       ? "any text"
+                       : describe_accepted(&settings_table[i]);
     if (settings != NULL) {
         row_p->setting = (const void *)((const char *)settings +
                                         settings_table[i].setting_offset);
@@ -589,33 +592,24 @@ static int is_other(const char *name)
            strcmp(name, "IRIS_GPU_BUILD") == 0;
 }
 
-static int find_smallest(int a, int b, int c)
+int iris_i_count_changes(const char *a, const char *b)
 {
-    int least = a < b ? a : b;
-
-    return least < c ? least : c;
-}
-
-/* Characters to insert, delete or replace between `a` in upper case and `b`
- * (Levenshtein). */
-static int count_changes(const char *a, const char *b)
-{
-    int row[NAME_BYTES + 1];
-    int length = (int)strlen(b);
+    int length = (int)strlen(b), row[length + 1];
 
     for (int j = 0; j <= length; j++) {
         row[j] = j;
     }
-    for (int i = 1; a[i - 1] != '\0'; i++) {
-        int diagonal = row[0];
+    for (int i = 0; a[i] != '\0'; i++) {
+        int corner = i;
 
-        row[0] = i;
-        for (int j = 1; j <= length; j++) {
-            int replaced =
-                diagonal + (toupper((unsigned char)a[i - 1]) != b[j - 1]);
+        row[0] = i + 1;
+        for (int j = 0; j < length; j++) {
+            int least = corner + (toupper((unsigned char)a[i]) !=
+                                  toupper((unsigned char)b[j]));
 
-            diagonal = row[j];
-            row[j] = find_smallest(row[j] + 1, row[j - 1] + 1, replaced);
+            corner = row[j + 1];
+            least = least < corner + 1 ? least : corner + 1;
+            row[j + 1] = least < row[j] + 1 ? least : row[j] + 1;
         }
     }
     return row[length];
@@ -635,7 +629,7 @@ static const char *find_nearest(const char *name)
         }
     }
     for (size_t i = 0; iris_i_settings_row(NULL, i, &row); i++) {
-        int changes = count_changes(name, row.env);
+        int changes = iris_i_count_changes(name, row.env);
 
         if (changes < least) {
             least = changes;

@@ -30,8 +30,7 @@ static socklen_t make_address(const char *name, struct sockaddr_un *address)
                        (size_t)length);
 }
 
-/* Sets a limit, so that no connect() or send() on the socket blocks forever. */
-static void bound_sends(int sock)
+void iris_i_socket_bound_sends(int sock)
 {
     struct timeval patience = {.tv_sec = IRIS_SOCKET_PATIENCE_MS / 1000};
 
@@ -46,7 +45,7 @@ iris_status_t iris_i_socket_make(int *sock_p)
     if (sock < 0) {
         return iris_i_fail_fd(errno, "cannot make a socket");
     }
-    bound_sends(sock);
+    iris_i_socket_bound_sends(sock);
     *sock_p = sock;
     return IRIS_OK;
 }
@@ -146,15 +145,13 @@ iris_status_t iris_i_socket_try_connect(int sock, const char *name)
 iris_status_t iris_i_socket_connect(int sock, const char *name,
                                     struct iris_wait *wait)
 {
-    iris_status_t status = iris_i_socket_try_connect(sock, name),
-                  waited = IRIS_OK;
+    iris_status_t status, waited = IRIS_OK;
 
-    while (status == IRIS_ERR_STATE && waited == IRIS_OK) {
-        waited = iris_i_wait_tick(wait);
-        status =
-            waited == IRIS_OK ? iris_i_socket_try_connect(sock, name) : waited;
-    }
-    return status;
+    do {
+        status = iris_i_socket_try_connect(sock, name);
+    } while (status == IRIS_ERR_STATE &&
+             (waited = iris_i_wait_tick(wait)) == IRIS_OK);
+    return status == IRIS_ERR_STATE ? waited : status;
 }
 
 iris_status_t iris_i_socket_accept(int listener, int *sock_p, pid_t *pid_p)
@@ -176,7 +173,7 @@ iris_status_t iris_i_socket_accept(int listener, int *sock_p, pid_t *pid_p)
                            "join a job of uid %ld",
                            (long)peer.pid, (long)peer.uid, (long)geteuid());
     }
-    bound_sends(sock);
+    iris_i_socket_bound_sends(sock);
     *sock_p = sock;
     *pid_p = peer.pid;
     return IRIS_OK;
@@ -334,9 +331,8 @@ iris_status_t iris_i_socket_take(int sock, struct iris_socket_message *message)
                              "Iris?",
                              message->bytes);
     }
-    if (status != IRIS_OK && message->fd >= 0) {
-        close(message->fd);
-        message->fd = -1;
+    if (status != IRIS_OK) {
+        iris_i_fd_close(&message->fd);
     }
     return status;
 }
@@ -346,18 +342,18 @@ iris_status_t iris_i_socket_receive(int sock, void *data, size_t bytes,
 {
     struct iris_socket_message message = {
         .data = data, .bytes = bytes, .fd = -1};
-    iris_status_t status = iris_i_socket_take(sock, &message), waited = IRIS_OK;
+    iris_status_t status, waited = IRIS_OK;
 
     wait->fd = sock;
-    while (status == IRIS_ERR_STATE && waited == IRIS_OK) {
-        waited = iris_i_wait_tick(wait);
-        status =
-            waited == IRIS_OK ? iris_i_socket_take(sock, &message) : waited;
-    }
+    do {
+        status = iris_i_socket_take(sock, &message);
+    } while (status == IRIS_ERR_STATE &&
+             (waited = iris_i_wait_tick(wait)) == IRIS_OK);
+    status = status == IRIS_ERR_STATE ? waited : status;
     if (status == IRIS_OK) {
         *fd_p = message.fd;
-    } else if (message.fd >= 0) {
-        close(message.fd);
+    } else {
+        iris_i_fd_close(&message.fd);
     }
     errno = message.error;
     return status;

@@ -14,11 +14,9 @@
 #include "heap/heap.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 /* ---- race_site.c ---- */
 

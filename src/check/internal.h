@@ -388,16 +388,12 @@ struct iris_order_word *iris_i_order_word(struct iris_order *order, int rank,
 void iris_i_order_write(struct iris_order *order,
                         const struct iris_order_atomic *atomic);
 
-/* After it: the word's new value (one of two if it is unknown), and the value
- * that an update saw. An update continues the release of the write that it
- * saw. */
+/* After it: the word's new value (one of two if it is unknown; NULL: a
+ * compare-and-swap has failed, so there was no write), and the value that an
+ * update saw. An update continues the release of the write that it saw. */
 void iris_i_order_written(struct iris_order *order,
                           const struct iris_order_atomic *atomic,
                           const uint64_t values[2], const uint64_t *seen);
-
-/* After a compare-and-swap that failed: there was no write. */
-void iris_i_order_unwritten(struct iris_order *order,
-                            const struct iris_order_atomic *atomic);
 
 /* After a read, or the read of an update: acquires the release of the value's
  * writer. False: the writer is unknown. */

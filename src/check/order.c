@@ -1129,8 +1129,10 @@ void iris_i_order_written(struct iris_order *order,
         return;
     }
     iris_i_order_spin_lock(order->shared, &word->lock);
-    own = find_write(word, atomic);
-    if (own != NULL) { /* else it was dropped after many others */
+    own = find_write(word, atomic); /* or it was dropped after many others */
+    if (own != NULL && values == NULL) {
+        own->state = IRIS_ORDER_NONE;
+    } else if (own != NULL) {
         if (seen != NULL) {
             continue_release(order, word, own, atomic,
                              cut_value(*seen, atomic->bytes));
@@ -1140,23 +1142,6 @@ void iris_i_order_written(struct iris_order *order,
         own->state = IRIS_ORDER_KNOWN;
         /* Renumbered, since others came in between. */
         own->order = ++word->num_writes;
-    }
-    iris_i_order_spin_unlock(&word->lock);
-}
-
-void iris_i_order_unwritten(struct iris_order *order,
-                            const struct iris_order_atomic *atomic)
-{
-    struct iris_order_word *word = atomic->word;
-    struct iris_order_write *own;
-
-    if (word == NULL) {
-        return;
-    }
-    iris_i_order_spin_lock(order->shared, &word->lock);
-    own = find_write(word, atomic);
-    if (own != NULL) {
-        own->state = IRIS_ORDER_NONE;
     }
     iris_i_order_spin_unlock(&word->lock);
 }

@@ -402,7 +402,7 @@ static void end_atomic(struct iris_race *race,
         iris_i_order_written(order, atomic, values, NULL);
     } else if (event->op == IRIS_OP_ATOMIC_CAS &&
                event->seen != event->expected) {
-        iris_i_order_unwritten(order, atomic);
+        iris_i_order_written(order, atomic, NULL, NULL);
         read_word(race, atomic, event->seen);
     } else {
         find_values(event, values);

@@ -15,12 +15,10 @@
 
 #include "base/base.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 /* Fails, without harm, if `poll` is the listener. */
@@ -46,9 +44,7 @@ static struct iris_arrival *unlink_arrival(struct iris_arrivals *arrivals,
 static void drop_arrival(struct iris_arrival *arrival)
 {
     close(arrival->sock);
-    if (arrival->message.fd >= 0) {
-        close(arrival->message.fd);
-    }
+    iris_i_fd_close(&arrival->message.fd);
     free(arrival);
 }
 
@@ -66,14 +62,13 @@ static void drop_first(struct iris_arrivals *arrivals)
 static struct iris_arrival *add_arrival(struct iris_arrivals *arrivals,
                                         int sock)
 {
-    const struct timeval patience = {.tv_sec = IRIS_SOCKET_PATIENCE_MS / 1000};
     struct iris_arrival *arrival = calloc(1, sizeof *arrival + arrivals->bytes);
 
     if (arrival == NULL) {
         close(sock);
         return NULL;
     }
-    setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    iris_i_socket_bound_sends(sock);
     if (arrivals->count == arrivals->most) {
         drop_first(arrivals);
     }

@@ -99,9 +99,7 @@ static iris_status_t read_secret(const char *path,
         }
         bytes += got > 0 ? (size_t)got : 0;
     }
-    if (fd >= 0) {
-        close(fd);
-    }
+    iris_i_fd_close(&fd);
     if (status == IRIS_OK && bytes == IRIS_SETTING_BYTES) {
         status = fail_file(path, "has a longer text than 511 bytes");
     }

@@ -7,15 +7,12 @@
 
 #include "control/internal.h"
 
-#include "base/base.h"
-
 #if HAVE_MPI
 
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static pthread_mutex_t mpi_lock = PTHREAD_MUTEX_INITIALIZER;

@@ -19,10 +19,6 @@
 
 #include "control/internal.h"
 
-#include "base/base.h"
-#include "base/link.h"
-#include "control/records.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -225,8 +221,8 @@ iris_status_t iris_i_endpoint_open(struct iris_endpoint **endpoint_p)
 
 void iris_i_endpoint_close(struct iris_endpoint *endpoint)
 {
-    if (endpoint != NULL && endpoint->sock >= 0) {
-        close(endpoint->sock);
+    if (endpoint != NULL) {
+        iris_i_fd_close(&endpoint->sock);
     }
     free(endpoint);
 }
@@ -547,8 +543,8 @@ iris_status_t iris_i_control_receive(struct iris_control *control, void *data,
     sender_p->rank = find_sender(control, data, bytes, &letter);
     if (sender_p->rank >= 0) {
         sender_p->fd = letter.fd;
-    } else if (letter.fd >= 0) {
-        close(letter.fd);
+    } else {
+        iris_i_fd_close(&letter.fd);
     }
     return letter.fd_dropped && sender_p->rank >= 0
                ? iris_i_fail_fd(EMFILE, "cannot take a peer's descriptor")
@@ -644,7 +640,7 @@ void iris_i_control_close(struct iris_control *control)
     }
     close_hub(control);
     for (int i = 0; control->peers != NULL && i < control->num_ranks; i++) {
-        iris_i_rendezvous_close(&control->peers[i].pidfd);
+        iris_i_fd_close(&control->peers[i].pidfd);
     }
     iris_i_endpoint_close(control->endpoint);
     iris_i_segment_release(control->records);
@@ -751,7 +747,7 @@ static void keep_peers(struct iris_control *control, const uint64_t *survivors)
             control->peers[count] = control->peers[rank];
             control->peers[count++].leader = 0;
         } else {
-            iris_i_rendezvous_close(&control->peers[rank].pidfd);
+            iris_i_fd_close(&control->peers[rank].pidfd);
         }
     }
 }
@@ -798,7 +794,7 @@ void iris_i_control_drop_old(struct iris_control *control)
 void iris_i_control_parts_close(struct iris_control_parts *parts)
 {
     iris_i_endpoint_close(parts->endpoint);
-    iris_i_rendezvous_close(&parts->listener);
-    iris_i_rendezvous_close(&parts->wake);
+    iris_i_fd_close(&parts->listener);
+    iris_i_fd_close(&parts->wake);
     *parts = (struct iris_control_parts)IRIS_CONTROL_NO_PARTS;
 }

@@ -648,9 +648,6 @@ void iris_i_rendezvous_wait_end(struct iris_rendezvous *rendezvous,
  * sees no such process. */
 int iris_i_rendezvous_find_stopped(const struct iris_rendezvous *rendezvous);
 
-/* Closes a descriptor unless it is -1, and sets it to -1. */
-void iris_i_rendezvous_close(int *fd_p);
-
 /* After iris_i_rendezvous_join(): the key for one purpose, such as "control".
  * It is derived from the job's secret and from rank 0's random bytes. The latter
  * protect a job of one host with a guessable secret, since they pass a local

@@ -10,7 +10,6 @@
 #include "base/base.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -219,9 +218,7 @@ static iris_status_t receive_offers(struct state *x, int timeout_ms,
         }
         note_failure(x, accept_offer(x, &message));
     }
-    if (sender.fd >= 0) {
-        close(sender.fd);
-    }
+    iris_i_fd_close(&sender.fd);
     return status;
 }
 

@@ -19,9 +19,6 @@
 
 #include <iris/types.h>
 
-#include "base/base.h"
-#include "control/records.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>

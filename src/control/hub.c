@@ -23,10 +23,6 @@
 
 #include "control/internal.h"
 
-#include "base/base.h"
-#include "base/link.h"
-
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -761,7 +757,6 @@ static void *run_receiver(void *arg)
 /* A leader while it opens its hub. */
 struct opening {
     struct iris_hub *hub;
-    struct iris_control *control;
     struct iris_rendezvous *rendezvous;
 };
 
@@ -842,7 +837,7 @@ static iris_status_t check_leaders(void *arg)
                 return iris_i_fail(hub->log, status, "rank %d: %s", leader,
                                    why);
             }
-            status = iris_i_peers_check(opening->control, leader);
+            status = iris_i_peers_check(hub->control, leader);
             return status == IRIS_OK ? fail_gone(hub, leader) : status;
         }
         if (!iris_i_control_has_process(hub->control, leader)) {
@@ -856,15 +851,14 @@ static iris_status_t check_leaders(void *arg)
 /* Waits until all leaders have connected. Takes no longer than the rest of the
  * start. */
 static iris_status_t connect_all(struct iris_hub *hub,
-                                 struct iris_control *control,
                                  struct iris_rendezvous *rendezvous)
 {
     static const struct iris_wait_type for_leader = {.pace = IRIS_PACE_SOCKET,
                                                      .fate = check_leaders,
                                                      .describe = print_leader,
                                                      .late = fail_late_leader};
-    struct iris_waiter waiter = iris_i_peers_waiter(control);
-    struct opening opening = {hub, control, rendezvous};
+    struct iris_waiter waiter = iris_i_peers_waiter(hub->control);
+    struct opening opening = {hub, rendezvous};
     iris_status_t status = IRIS_OK;
     struct iris_wait wait;
 
@@ -902,7 +896,7 @@ iris_status_t iris_i_hub_make(struct iris_hub *hub)
 void iris_i_hub_free(struct iris_hub *hub)
 {
     iris_i_links_close(&hub->links);
-    iris_i_rendezvous_close(&hub->wake);
+    iris_i_fd_close(&hub->wake);
     free(hub->polled);
     free(hub->sent);
     free(hub->hashes);
@@ -996,7 +990,7 @@ iris_status_t iris_i_hub_open(struct iris_control *control,
         free(hub);
         return status;
     }
-    status = connect_all(hub, control, rendezvous);
+    status = connect_all(hub, rendezvous);
     if (status != IRIS_OK) {
         iris_i_peers_leave(control, iris_last_error());
         iris_i_hub_close(hub, 5 * TICK_MS); /* in which it tells that */

@@ -234,7 +234,7 @@ struct iris_hub {
     const struct iris_log *log;
     int rank; /* this one, which leads its node */
     int num_ranks;
-    const struct iris_control *control;
+    struct iris_control *control;
     struct iris_table *table;
     struct iris_links links; /* to the other nodes' leaders */
     int wake; /* eventfd: there are pending bytes, or the thread has to end */

@@ -283,14 +283,6 @@ void iris_i_rendezvous_key(const struct iris_rendezvous *rendezvous,
     iris_i_secret_derive(&salted, label, key_p);
 }
 
-void iris_i_rendezvous_close(int *fd_p)
-{
-    if (*fd_p >= 0) {
-        close(*fd_p);
-        *fd_p = -1;
-    }
-}
-
 static int watch_socket(const struct iris_links *links, int sock, int how,
                         uint32_t events)
 {
@@ -316,7 +308,7 @@ static void end_try(struct iris_links *links, struct iris_link *link)
 {
     if (link->dial.sock >= 0) {
         (void)watch_socket(links, link->dial.sock, EPOLL_CTL_DEL, 0);
-        iris_i_rendezvous_close(&link->dial.sock);
+        iris_i_fd_close(&link->dial.sock);
     }
     link->next_ns = iris_i_now_ns() + PAUSE_NS;
 }
@@ -353,7 +345,7 @@ void iris_i_link_leave(struct iris_links *links, struct iris_link *link,
         links->owner.left(links->owner.arg, link);
         /* A child of the process has it, too. */
         shutdown(link->session.sock, SHUT_RDWR);
-        iris_i_rendezvous_close(&link->session.sock);
+        iris_i_fd_close(&link->session.sock);
     }
     atomic_fetch_add(&links->num_cut,
                      (next == IRIS_LINK_CUT) - (link->state == IRIS_LINK_CUT));
@@ -785,13 +777,13 @@ void iris_i_links_close(struct iris_links *links)
     }
     for (int i = 0; i < links->count; i++) {
         end_try(links, &links->all[i]);
-        iris_i_rendezvous_close(&links->all[i].session.sock);
+        iris_i_fd_close(&links->all[i].session.sock);
         iris_i_session_close(&links->all[i].session);
     }
     iris_i_gate_close(&links->gate);
-    iris_i_rendezvous_close(&links->gate.listener);
-    iris_i_rendezvous_close(&links->spare);
-    iris_i_rendezvous_close(&links->poll);
+    iris_i_fd_close(&links->gate.listener);
+    iris_i_fd_close(&links->spare);
+    iris_i_fd_close(&links->poll);
     free(links->all);
     *links = (struct iris_links){.log = NULL};
 }

@@ -5,7 +5,6 @@
  */
 #include "config.h"
 
-#include "control/control.h"
 #include "control/internal.h"
 
 #include <stdio.h>

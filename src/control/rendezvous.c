@@ -13,9 +13,6 @@
 
 #include "control/internal.h"
 
-#include "base/base.h"
-#include "base/link.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -23,7 +20,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 /* Connections to rank 0 that have no proof or no hello yet, besides one of each
@@ -94,7 +90,7 @@ static iris_status_t dial_root(struct iris_rendezvous *rendezvous,
     struct iris_dial dial;
 
     iris_i_secret_derive(&rendezvous->bootstrap->secret, "rendezvous", &key);
-    iris_i_rendezvous_close(&rendezvous->sock);
+    iris_i_fd_close(&rendezvous->sock);
     dial.error = iris_i_dial_begin(&dial, IRIS_CONTROL_TCP,
                                    &rendezvous->bootstrap->root);
     while (status == IRIS_OK && dial.error == 0 &&
@@ -111,7 +107,7 @@ static iris_status_t dial_root(struct iris_rendezvous *rendezvous,
         rendezvous->sock = dial.sock;
         return IRIS_OK;
     }
-    iris_i_rendezvous_close(&dial.sock);
+    iris_i_fd_close(&dial.sock);
     if (status != IRIS_OK || may_come(dial.error)) {
         return status == IRIS_OK ? IRIS_ERR_STATE : status;
     }
@@ -131,15 +127,14 @@ static iris_status_t dial_root(struct iris_rendezvous *rendezvous,
 static iris_status_t connect_far(struct iris_rendezvous *rendezvous,
                                  struct iris_wait *wait)
 {
-    const struct timeval patience = {.tv_sec = IRIS_SOCKET_PATIENCE_MS / 1000};
-    iris_status_t status = dial_root(rendezvous, wait);
+    iris_status_t status, waited = IRIS_OK;
 
-    while (status == IRIS_ERR_STATE) {
-        status = iris_i_wait_tick(wait);
-        status = status == IRIS_OK ? dial_root(rendezvous, wait) : status;
-    }
-    setsockopt(rendezvous->sock, SOL_SOCKET, SO_SNDTIMEO, &patience,
-               sizeof patience);
+    do {
+        status = dial_root(rendezvous, wait);
+    } while (status == IRIS_ERR_STATE &&
+             (waited = iris_i_wait_tick(wait)) == IRIS_OK);
+    status = status == IRIS_ERR_STATE ? waited : status;
+    iris_i_socket_bound_sends(rendezvous->sock);
     return status;
 }
 
@@ -183,7 +178,7 @@ static iris_status_t keep_heap(struct iris_rendezvous *rendezvous, int rank,
 {
     if (rank < 0 || rank >= rendezvous->num_ranks ||
         !is_here(rendezvous, rank) || rendezvous->hellos[rank].handle.fd >= 0) {
-        iris_i_rendezvous_close(&fd);
+        iris_i_fd_close(&fd);
         return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
                            "rank %d sends no descriptor of this host", rank);
     }
@@ -191,17 +186,26 @@ static iris_status_t keep_heap(struct iris_rendezvous *rendezvous, int rank,
     return IRIS_OK;
 }
 
-/* Receives a rank's number and its heap's descriptor. */
-static iris_status_t receive_heap(struct iris_rendezvous *rendezvous, int sock)
+/* Receives a rank's number and a descriptor. */
+static iris_status_t receive_number(struct iris_rendezvous *rendezvous,
+                                    int sock, int32_t *rank_p, int *fd_p)
 {
     struct iris_wait wait;
     iris_status_t status;
-    int32_t rank = -1;
-    int fd = -1;
 
     iris_i_rendezvous_wait_begin(rendezvous, &for_host, &wait);
-    status = iris_i_socket_receive(sock, &rank, sizeof rank, &wait, &fd);
+    status = iris_i_socket_receive(sock, rank_p, sizeof *rank_p, &wait, fd_p);
     iris_i_rendezvous_wait_end(rendezvous, &wait, status);
+    return status;
+}
+
+/* That of its heap. */
+static iris_status_t receive_heap(struct iris_rendezvous *rendezvous, int sock)
+{
+    int32_t rank = -1;
+    int fd = -1;
+    iris_status_t status = receive_number(rendezvous, sock, &rank, &fd);
+
     return status == IRIS_OK ? keep_heap(rendezvous, rank, fd) : status;
 }
 
@@ -293,29 +297,25 @@ static iris_status_t lead_host(struct host *host, const char *name)
         status = gather_host(host, listener, socks);
     }
     for (int rank = 0; rank < rendezvous->num_ranks; rank++) {
-        iris_i_rendezvous_close(&socks[rank]);
+        iris_i_fd_close(&socks[rank]);
     }
-    iris_i_rendezvous_close(&listener);
+    iris_i_fd_close(&listener);
     return status;
 }
 
 static iris_status_t attach_segment(struct iris_rendezvous *rendezvous,
                                     int sock)
 {
-    struct iris_wait wait;
-    iris_status_t status;
     int32_t lowest;
     int fd = -1;
+    iris_status_t status = receive_number(rendezvous, sock, &lowest, &fd);
 
-    iris_i_rendezvous_wait_begin(rendezvous, &for_host, &wait);
-    status = iris_i_socket_receive(sock, &lowest, sizeof lowest, &wait, &fd);
-    iris_i_rendezvous_wait_end(rendezvous, &wait, status);
     if (status == IRIS_OK) {
         status = iris_i_segment_attach(fd, rendezvous->num_ranks,
                                        &rendezvous->segment);
     }
     if (status != IRIS_OK) {
-        iris_i_rendezvous_close(&fd);
+        iris_i_fd_close(&fd);
     }
     return status;
 }
@@ -488,7 +488,7 @@ static void receive_hellos(struct iris_rendezvous *rendezvous,
             return;
         }
         if (status != IRIS_OK || rendezvous->hellos == NULL) {
-            iris_i_rendezvous_close(&fd);
+            iris_i_fd_close(&fd);
             continue;
         }
         rendezvous->hellos[rank] = hello;
@@ -509,7 +509,7 @@ iris_status_t iris_i_rendezvous_hear(void *arg)
     rendezvous->waiter.fate = NULL;
     status =
         receive_root(rendezvous, &for_verdict, &ending, sizeof ending, &fd);
-    iris_i_rendezvous_close(&fd);
+    iris_i_fd_close(&fd);
     ending.status = IRIS_ERR_PEER_LOST;
     return status == IRIS_OK ? iris_i_rendezvous_accept(&ending) : status;
 }
@@ -555,13 +555,13 @@ static iris_status_t agree_as_peer(struct iris_rendezvous *rendezvous,
     }
     iris_i_rendezvous_send(rendezvous->sock, &joint, -1);
     do {
-        iris_i_rendezvous_close(&fd);
+        iris_i_fd_close(&fd);
         status = receive_root(rendezvous,
                               own->status == IRIS_ERR_PEER_LOST ? &for_joint
                                                                 : &for_verdict,
                               &joint, sizeof joint, &fd);
     } while (status == IRIS_OK && joint.status == IRIS_VERDICT_ENDING);
-    iris_i_rendezvous_close(&fd);
+    iris_i_fd_close(&fd);
     /* Rank 0 knows the cause of a loss or of a long wait, or is the one. */
     if (own->status != IRIS_OK && own->status != IRIS_ERR_TIMEOUT &&
         (own->status != IRIS_ERR_PEER_LOST || status != IRIS_OK)) {
@@ -595,7 +595,7 @@ static iris_status_t hear_refusal(void *arg)
             iris_i_socket_receive(sock, &verdict, sizeof verdict, &wait, &fd);
     }
     close(sock);
-    iris_i_rendezvous_close(&fd);
+    iris_i_fd_close(&fd);
     return status == IRIS_OK && verdict.status < 0
                ? iris_i_rendezvous_accept(&verdict)
                : IRIS_OK;
@@ -677,7 +677,7 @@ static iris_status_t say_hello(struct iris_rendezvous *rendezvous,
      * the reason. Otherwise it confirms at once that it has heard this rank,
      * without a descriptor. */
     do {
-        iris_i_rendezvous_close(fd_p);
+        iris_i_fd_close(fd_p);
         status =
             receive_root(rendezvous, type, verdict_p, sizeof *verdict_p, fd_p);
         type = &for_verdict;
@@ -698,7 +698,7 @@ static iris_status_t join_as_peer(struct iris_rendezvous *rendezvous,
     }
     status = say_hello(rendezvous, hello, &verdict, &fd);
     if (!rendezvous->is_far) {
-        iris_i_rendezvous_close(&hello->handle.fd);
+        iris_i_fd_close(&hello->handle.fd);
     }
     if (status == IRIS_OK) {
         status = iris_i_rendezvous_accept(&verdict);
@@ -706,7 +706,7 @@ static iris_status_t join_as_peer(struct iris_rendezvous *rendezvous,
     iris_i_wait_pause();
     if (status != IRIS_OK &&
         (status != IRIS_ERR_LIMIT || verdict.status != IRIS_OK)) {
-        iris_i_rendezvous_close(&fd);
+        iris_i_fd_close(&fd);
         return status;
     }
     /* From here on rank 0 expects this rank's status: tell it of an error. */
@@ -728,16 +728,16 @@ static void leave_rendezvous(struct iris_rendezvous *rendezvous)
     }
     for (int rank = 0; rank < rendezvous->num_ranks; rank++) {
         if (rendezvous->hellos != NULL) {
-            iris_i_rendezvous_close(&rendezvous->hellos[rank].handle.fd);
+            iris_i_fd_close(&rendezvous->hellos[rank].handle.fd);
         }
         if (rendezvous->socks != NULL) {
-            iris_i_rendezvous_close(&rendezvous->socks[rank]);
+            iris_i_fd_close(&rendezvous->socks[rank]);
         }
     }
     iris_i_arrivals_close(&rendezvous->arrivals);
-    iris_i_rendezvous_close(&rendezvous->sock);
-    iris_i_rendezvous_close(&rendezvous->spare);
-    iris_i_rendezvous_close(&rendezvous->far_sock);
+    iris_i_fd_close(&rendezvous->sock);
+    iris_i_fd_close(&rendezvous->spare);
+    iris_i_fd_close(&rendezvous->far_sock);
     free(rendezvous->hellos);
     free(rendezvous->socks);
 }
@@ -862,7 +862,7 @@ iris_status_t iris_i_rendezvous_join(struct iris_rendezvous *rendezvous,
         status = iris_i_rendezvous_root_join(rendezvous);
     } else {
         status = join_as_peer(rendezvous, hello);
-        iris_i_rendezvous_close(&hello->handle.fd);
+        iris_i_fd_close(&hello->handle.fd);
     }
     if (status != IRIS_OK) {
         iris_i_segment_release(rendezvous->segment);

@@ -16,9 +16,6 @@
 
 #include "control/internal.h"
 
-#include "base/base.h"
-#include "base/link.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -293,11 +290,11 @@ static void dismiss_all(struct iris_rendezvous *rendezvous,
                         const struct iris_verdict *verdict)
 {
     for (int rank = 0; rank < rendezvous->num_ranks; rank++) {
-        iris_i_rendezvous_close(&rendezvous->hellos[rank].handle.fd);
+        iris_i_fd_close(&rendezvous->hellos[rank].handle.fd);
         if (rendezvous->socks[rank] >= 0) {
             iris_i_rendezvous_send(rendezvous->socks[rank], verdict, -1);
         }
-        iris_i_rendezvous_close(&rendezvous->socks[rank]);
+        iris_i_fd_close(&rendezvous->socks[rank]);
     }
 }
 
@@ -320,7 +317,7 @@ static void judge_trouble(struct iris_rendezvous *rendezvous,
     if (rendezvous->spare < 0) {
         iris_i_wait_apart(IRIS_DESCRIPTORS_MS);
     }
-    iris_i_rendezvous_close(&rendezvous->spare);
+    iris_i_fd_close(&rendezvous->spare);
 }
 
 /* Whether a rank of another host is the one that it has proven to be. */
@@ -372,7 +369,7 @@ static int take_hello(struct iris_rendezvous *rendezvous,
     iris_i_rendezvous_judge(verdict, judgement);
     iris_i_rendezvous_send(arrival->sock, verdict, -1);
     close(arrival->sock);
-    iris_i_rendezvous_close(&hello.handle.fd);
+    iris_i_fd_close(&hello.handle.fd);
     return status == IRIS_OK || status == IRIS_ERR_LIMIT;
 }
 
@@ -708,9 +705,9 @@ iris_status_t iris_i_rendezvous_root_join(struct iris_rendezvous *rendezvous)
     gather_ranks(rendezvous, &verdict);
     iris_i_wait_pause(); /* until iris_i_rendezvous_agree() ends it */
     iris_i_arrivals_close(&rendezvous->arrivals);
-    iris_i_rendezvous_close(&rendezvous->sock);
-    iris_i_rendezvous_close(&rendezvous->far_sock);
-    iris_i_rendezvous_close(&rendezvous->spare);
+    iris_i_fd_close(&rendezvous->sock);
+    iris_i_fd_close(&rendezvous->far_sock);
+    iris_i_fd_close(&rendezvous->spare);
     if (verdict.status == IRIS_OK) {
         iris_status_t status = make_tables(rendezvous, tables);
 
@@ -844,7 +841,7 @@ static iris_status_t receive_last(struct iris_rendezvous *rendezvous, int rank,
         error = ETIMEDOUT;
     }
     iris_i_rendezvous_wait_end(rendezvous, &wait, status);
-    iris_i_rendezvous_close(&fd);
+    iris_i_fd_close(&fd);
     return status == IRIS_ERR_PEER_LOST && !wait.by_fate
                ? fail_ended(rendezvous, rank, error)
                : status;

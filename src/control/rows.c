@@ -16,8 +16,6 @@
 
 #include "control/internal.h"
 
-#include "base/base.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -18,9 +18,6 @@
 
 #include "control/internal.h"
 
-#include "base/base.h"
-#include "control/records.h"
-
 #include <stdio.h>
 #include <string.h>
 

@@ -23,8 +23,6 @@
 
 #include "control/internal.h"
 
-#include "base/base.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

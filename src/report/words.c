@@ -9,8 +9,6 @@
 #include "backend/backend.h"
 #include "base/base.h"
 
-#include <string.h>
-
 double iris_i_seconds(int64_t ns)
 {
     return ns < 0 ? 0 : (double)ns / 1e9;

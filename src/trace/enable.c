@@ -20,7 +20,6 @@
 #include "heap/heap.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* ---------------------------------------------------------------------------
  * One clock for a trace: converts the device's ticks to this host's time, and

@@ -11,7 +11,6 @@
 #include "context/context.h"
 #include "trace/trace.h"
 
-#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 

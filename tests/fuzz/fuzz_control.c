@@ -23,7 +23,7 @@ static void make_hub(struct iris_hub *hub)
                                             {.leader = 0},
                                             {.is_far = 1, .leader = 2},
                                             {.is_far = 1, .leader = 2}};
-    static const struct iris_control control = {
+    static struct iris_control control = {
         .num_ranks = RANKS, .num_nodes = 2, .peers = peers};
     static struct iris_table *segment;
 
