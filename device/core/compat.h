@@ -40,6 +40,8 @@
  *   IRIS_DEVICE_LARGE    one that the compiler may leave out of line
  *   IRIS_DEVICE_APART    one of what is rare: out of line where a call costs
  *                        the rest no registers (IRIS_D_CALLS is 1)
+ *   IRIS_DEVICE_CALLED   one that GPUs call: copies of it in all places would
+ *                        take compilers minutes
  *   IRIS_HOST_DEVICE     one that host code may call, too
  *   IRIS_D_WATCHED       1: waits read struct iris_dev_watch
  *   IRIS_D_NOTES         1: waits of a second note themselves there
@@ -77,6 +79,9 @@
 #include <iris/device/core/target_hip.h>
 #else
 #include <iris/device/core/target_cuda.h>
+#endif
+#ifndef IRIS_DEVICE_CALLED
+#define IRIS_DEVICE_CALLED IRIS_DEVICE_LARGE
 #endif
 
 /* iriscc --check: kernels on the CPU tell which lane an iteration of a lane loop

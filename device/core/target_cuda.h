@@ -15,6 +15,7 @@
 #define IRIS_DEVICE __device__ static __forceinline__
 #define IRIS_DEVICE_LARGE __device__ static inline
 #define IRIS_DEVICE_APART __device__ static inline __noinline__
+#define IRIS_DEVICE_CALLED IRIS_DEVICE_APART
 #define IRIS_D_CALLS 1
 
 /* A poll takes about a microsecond and a check about three. The deadlines that

@@ -36,6 +36,7 @@
     __device__ static inline __attribute__((always_inline, unused))
 #define IRIS_DEVICE_LARGE __device__ static inline __attribute__((unused))
 #define IRIS_DEVICE_APART IRIS_DEVICE
+#define IRIS_DEVICE_CALLED __device__ static __attribute__((noinline, unused))
 #define IRIS_D_CALLS 0
 
 /* A poll takes about a microsecond and a check about three. The deadlines that

@@ -62,9 +62,9 @@ IRIS_DEVICE void iris_d_pair_tell(const iris_d_ccl_t *ccl, iris_d_u64_t *place,
     int rank = iris_d_pair_rank(ccl, i);
 
     if (IRIS_UNLIKELY(iris_d_is_far(ccl->dev, rank))) {
-        iris_atomic_store_u64(
+        iris_d_far_tell(
             ccl->dev, (uint64_t *)iris_d_far_of(ccl->dev, ccl->space, place, i),
-            value, rank, IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
+            value, rank);
         return;
     }
 #endif

@@ -16,7 +16,7 @@
 #if IRIS_ON_CPU
 #define IRIS_D_FAR_RARE IRIS_CPU_COLD
 #else
-#define IRIS_D_FAR_RARE IRIS_DEVICE_APART
+#define IRIS_D_FAR_RARE IRIS_DEVICE_CALLED
 #endif
 
 /* The word that a member sends at the end of a step. Its upper bits are the
@@ -108,6 +108,23 @@ IRIS_DEVICE uint64_t iris_d_far_last(const iris_d_far_step_t *step,
     return end < rows.count ? end : rows.count;
 }
 
+/* Writes a word of a member, after what this lane has released. */
+IRIS_DEVICE_CALLED void iris_d_far_tell(iris_dev_t dev, uint64_t *word,
+                                        uint64_t value, int rank)
+{
+    iris_atomic_store_u64(dev, word, value, rank,
+                          IRIS_TSAN ? IRIS_RELEASE : IRIS_RELAXED,
+                          IRIS_SCOPE_SYSTEM);
+}
+
+/* A put by the workgroup. */
+IRIS_DEVICE_CALLED void iris_d_far_send_bytes(iris_wg_t wg, iris_dev_t dev,
+                                              const void *from, void *to,
+                                              size_t bytes, int rank)
+{
+    iris_wg_put(wg, dev, from, to, bytes, rank);
+}
+
 /* Sends this rank's pieces to member m. */
 IRIS_DEVICE void iris_d_far_give_to(iris_wg_t wg, iris_dev_t dev,
                                     const struct iris_ccl_far_args *args,
@@ -122,10 +139,11 @@ IRIS_DEVICE void iris_d_far_give_to(iris_wg_t wg, iris_dev_t dev,
         dev, space, iris_d_far_slot(space, step->number, self), m);
 
     for (uint64_t k = step->row; k < last; k++) {
-        iris_wg_put(wg, dev,
-                    step->in + m * step->in_of_peer +
-                        (rows.first + k * rows.step) * step->in_pitch,
-                    slot + (k - step->row) * step->bytes, step->bytes, rank);
+        iris_d_far_send_bytes(wg, dev,
+                              step->in + m * step->in_of_peer +
+                                  (rows.first + k * rows.step) * step->in_pitch,
+                              slot + (k - step->row) * step->bytes, step->bytes,
+                              rank);
     }
 }
 
@@ -155,10 +173,9 @@ IRIS_DEVICE void iris_d_far_give(iris_wg_t wg, iris_dev_t dev,
      * iris_fence(). */
     iris_d_fence(iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM));
     for (uint64_t m = 0; m < n; m++) {
-        iris_atomic_store_u64(
+        iris_d_far_tell(
             dev, (uint64_t *)iris_d_far_of(dev, space, &byes[self], m),
-            iris_d_far_word(step->number, args->start.call), (int)ranks[m],
-            IRIS_TSAN ? IRIS_RELEASE : IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
+            iris_d_far_word(step->number, args->start.call), (int)ranks[m]);
     }
 }
 

@@ -179,11 +179,10 @@ IRIS_DEVICE void iris_d_rail_tell(const iris_d_levels_t *levels, uint64_t *word,
                                   uint64_t m, uint64_t value)
 {
     iris_d_fence(iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM));
-    iris_atomic_store_u64(
+    iris_d_far_tell(
         levels->dev,
         (uint64_t *)iris_d_far_of(levels->dev, levels->space, word, m), value,
-        (int)levels->ranks[m], IRIS_TSAN ? IRIS_RELEASE : IRIS_RELAXED,
-        IRIS_SCOPE_SYSTEM);
+        (int)levels->ranks[m]);
 }
 
 /* Tells member m how many of its pieces have been taken. */
@@ -270,9 +269,9 @@ IRIS_DEVICE uint64_t iris_d_rail_poll(iris_d_levels_t *levels,
 }
 
 /* Waits for a word of a channel. */
-IRIS_DEVICE_LARGE uint64_t iris_d_rail_wait(iris_d_levels_t *levels,
-                                            const uint64_t *word,
-                                            uint64_t least)
+IRIS_DEVICE_CALLED uint64_t iris_d_rail_wait(iris_d_levels_t *levels,
+                                             const uint64_t *word,
+                                             uint64_t least)
 {
     uint64_t seen =
         iris_wg_leader(levels->wg) ? iris_d_rail_poll(levels, word, least) : 0;
@@ -283,8 +282,8 @@ IRIS_DEVICE_LARGE uint64_t iris_d_rail_wait(iris_d_levels_t *levels,
 /* ---- Pieces ---- */
 
 /* Sends a piece to member m. `from` may be overwritten once this returns. */
-IRIS_DEVICE_LARGE void iris_d_rail_send(iris_d_levels_t *levels, uint64_t m,
-                                        const void *from, size_t bytes)
+IRIS_DEVICE_CALLED void iris_d_rail_send(iris_d_levels_t *levels, uint64_t m,
+                                         const void *from, size_t bytes)
 {
     uint64_t *words = iris_d_rail_words(levels, m);
     uint64_t sent = words[IRIS_D_RAIL_SENT];
@@ -293,10 +292,11 @@ IRIS_DEVICE_LARGE void iris_d_rail_send(iris_d_levels_t *levels, uint64_t m,
         (void)iris_d_rail_wait(levels, &words[IRIS_D_RAIL_TAKEN],
                                sent + 1 - IRIS_CCL_RAIL_PIECES);
     }
-    iris_wg_put(levels->wg, levels->dev, from,
-                iris_d_far_of(levels->dev, levels->space,
-                              iris_d_rail_piece(levels, levels->self, sent), m),
-                bytes, (int)levels->ranks[m]);
+    iris_d_far_send_bytes(
+        levels->wg, levels->dev, from,
+        iris_d_far_of(levels->dev, levels->space,
+                      iris_d_rail_piece(levels, levels->self, sent), m),
+        bytes, (int)levels->ranks[m]);
     iris_wg_barrier(levels->wg);
     if (iris_wg_leader(levels->wg)) {
         words[IRIS_D_RAIL_SENT] = ++sent;
@@ -309,8 +309,8 @@ IRIS_DEVICE_LARGE void iris_d_rail_send(iris_d_levels_t *levels, uint64_t m,
 }
 
 /* Waits for member m's next piece, which stays here until it is taken. */
-IRIS_DEVICE_LARGE const char *iris_d_rail_receive(iris_d_levels_t *levels,
-                                                  uint64_t m)
+IRIS_DEVICE_CALLED const char *iris_d_rail_receive(iris_d_levels_t *levels,
+                                                   uint64_t m)
 {
     uint64_t *words = iris_d_rail_words(levels, m);
     uint64_t got = words[IRIS_D_RAIL_GOT];
@@ -329,7 +329,7 @@ IRIS_DEVICE_LARGE const char *iris_d_rail_receive(iris_d_levels_t *levels,
 
 /* Gives the piece's place back once all lanes have read it, by a word of its own
  * if no piece to member m has said so for a while. */
-IRIS_DEVICE_LARGE void iris_d_rail_taken(iris_d_levels_t *levels, uint64_t m)
+IRIS_DEVICE_CALLED void iris_d_rail_taken(iris_d_levels_t *levels, uint64_t m)
 {
     uint64_t *words = iris_d_rail_words(levels, m);
 
@@ -344,9 +344,9 @@ IRIS_DEVICE_LARGE void iris_d_rail_taken(iris_d_levels_t *levels, uint64_t m)
 }
 
 /* Copies memory that other lanes read afterwards. */
-IRIS_DEVICE_LARGE void iris_d_levels_copy(const iris_d_levels_t *levels,
-                                          char *to, const char *from,
-                                          size_t bytes)
+IRIS_DEVICE_CALLED void iris_d_levels_copy(const iris_d_levels_t *levels,
+                                           char *to, const char *from,
+                                           size_t bytes)
 {
     iris_d_wg_bytes(levels->wg, to, from, bytes);
     iris_wg_barrier(levels->wg);

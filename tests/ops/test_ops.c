@@ -416,6 +416,16 @@ static TEST(matrices_may_be_off_the_heap)
     harness_run(3, shapes_body, &off_heap);
 }
 
+static TEST(several_nodes_give_the_same_bits)
+{
+    int off_heap = 0;
+
+    setenv("IRIS_NODES", "2", 1);
+    harness_run(2, shapes_body, &off_heap);
+    harness_run(4, shapes_body, &off_heap);
+    unsetenv("IRIS_NODES");
+}
+
 /* Pairs of ranks, the second first, each pair with numbers of its own. */
 static RANK_TEST(a_group_has_a_workspace_of_its_own, 4)
 {
