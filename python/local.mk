@@ -6,7 +6,7 @@ EXTRA_DIST += %D%/README.md %D%/pyproject.toml %D%/setup.py \
 	%D%/examples/rows.py %D%/examples/triton_kernels.py %D%/iris_c/__init__.py %D%/iris_c/__main__.py \
 	%D%/iris_c/_arrays.py %D%/iris_c/_bootstrap.py %D%/iris_c/_broadcast.py \
 	%D%/iris_c/bench.py %D%/iris_c/_ccl.py %D%/iris_c/ccl.py %D%/iris_c/_context.py %D%/iris_c/_errors.py %D%/iris_c/_groups.py %D%/iris_c/_messages.py \
-	%D%/iris_c/_interrupt.py %D%/iris_c/_kernels.py %D%/iris_c/_lib.py %D%/iris_c/_log.py %D%/iris_c/_ops.py %D%/iris_c/ops.py \
+	%D%/iris_c/_interrupt.py %D%/iris_c/_kernels.py %D%/iris_c/_lib.py %D%/iris_c/_log.py %D%/iris_c/_ops.py %D%/iris_c/ops.py %D%/iris_c/_plans.py \
 	%D%/iris_c/_prototypes.py %D%/iris_c/_random.py %D%/iris_c/_session.py %D%/iris_c/_spawn.py \
 	%D%/iris_c/_streams.py %D%/iris_c/_structs.py %D%/iris_c/symm_mem.py %D%/iris_c/_tensors.py %D%/iris_c/_clock.py %D%/iris_c/_trace.py %D%/iris_c/_transfer.py \
 	%D%/iris_c/_values.py %D%/iris_c/torch_backend.py %D%/iris_c/_torch_messages.py %D%/iris_c/py.typed

@@ -118,7 +118,7 @@ iris_d_fused_share(const struct iris_ops_fused_args *args, uint32_t member)
 
 /* ---- The begin and the end of a call ---- */
 
-/* Tells the other members what this one calls. One workgroup. */
+/* Tells the other members of this call. One workgroup. */
 IRIS_DEVICE void iris_d_fused_announce(iris_wg_t wg, iris_d_fused_t call)
 {
     const struct iris_ops_fused_args *args = call.args;

@@ -347,7 +347,7 @@ IRIS_API iris_status_t iris_revoke(iris_t *iris);
  *  The context stays, with fewer ranks: iris_rank() counts the survivors in
  *  their former order, and iris_num_ranks() is their number. So are streams,
  *  the heaps of the survivors, their contents, and the addresses and offsets of
- *  all allocations on them. Groups, workspaces, graphs, and pointers from
+ *  all allocations on them. Groups, workspaces, plans, graphs, and pointers from
  *  iris_as_remote() to a lost heap are gone. iris_heap_bases() moves up.
  *
  *  A collective call that was under way may have succeeded on some survivors

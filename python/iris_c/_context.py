@@ -13,6 +13,7 @@ from ._errors import IrisError
 from ._groups import Group, Groups, group_barrier
 from ._lib import call
 from ._ops import Ops
+from ._plans import Plan, Segment
 from ._random import Generator
 from ._session import Session
 from ._streams import Streams
@@ -197,6 +198,12 @@ class Iris(Tensors, Transfers):
         loops that poll a peer's memory can use it."""
         rank: int = call.iris_lost_rank(self.handle)
         return rank
+
+    def plan(self, segments: Sequence[Segment]) -> Plan:
+        """A plan of copies, with a tuple for each: from_rank, to_rank, a
+        tensor there and a tensor here, both on the heap, and a batch, by
+        default 0. Collective over the job: all ranks pass all copies."""
+        return Plan(self, segments)
 
     def revoke(self) -> None:
         """Ends every wait of all ranks with RevokedError until they call

@@ -13,6 +13,7 @@ from ._structs import (
     CclOptions,
     HeapStats,
     OpsOptions,
+    PlanSegment,
     Shape,
     Tensor,
     TensorOptions,
@@ -28,6 +29,7 @@ Text = c.c_char_p
 
 
 _out = c.POINTER(c.c_void_p)
+_number = c.POINTER(c.c_uint32)
 _tiles = (c.POINTER(Tile), c.POINTER(Tile))
 _tensor = c.POINTER(Tensor)
 _options = c.POINTER(TensorOptions)
@@ -300,6 +302,21 @@ ROWS: Dict[str, Tuple[Any, ...]] = {
         c.c_size_t,
         Handle,
     ),
+    # <iris/plan.h>
+    "iris_plan_create": (
+        STATUS,
+        Handle,
+        c.POINTER(PlanSegment),
+        c.c_size_t,
+        Address,
+        _out,
+    ),
+    "iris_plan_begin": (STATUS, Handle, Handle, Handle, _number),
+    "iris_plan_end": (STATUS, Handle, Handle),
+    "iris_plan_state": (STATUS, Handle, Handle, c.POINTER(c.c_int)),
+    "iris_plan_abort": (STATUS, Handle, Handle),
+    "iris_plan_destroy": (STATUS, Handle, Handle),
+    "iris_plan_device": (Address, Handle, Handle),
     # <iris/trace.h>
     "iris_trace_enable": (STATUS, Handle, c.c_size_t),
     "iris_trace_reset": (STATUS, Handle),
@@ -323,14 +340,7 @@ NOT_CALLED = (
     "iris_ccl_device_create",
     "iris_ccl_device_destroy",
     "iris_name",
-    "iris_plan_abort",
-    "iris_plan_begin",
-    "iris_plan_create",
-    "iris_plan_destroy",
-    "iris_plan_device",
-    "iris_plan_end",
     "iris_plan_options_init_sized",
-    "iris_plan_state",
     "iris_gpu_image_add",
     "iris_gpu_image_remove",
     "iris_cpu_checked",

@@ -148,3 +148,16 @@ class OpsOptions(c.Structure):
         ("bias_by_row", c.c_int),
         ("chunks", c.c_int),
     ]
+
+
+class PlanSegment(c.Structure):
+    """struct iris_plan_segment."""
+
+    _fields_ = [
+        ("from_rank", c.c_int),
+        ("to_rank", c.c_int),
+        ("src", c.c_void_p),
+        ("dst", c.c_void_p),
+        ("bytes", c.c_size_t),
+        ("batch", c.c_int),
+    ]

@@ -45,7 +45,7 @@ static uint32_t count_parts(const struct iris_ops_call *call)
     return parts == 0 ? 1 : (uint32_t)parts;
 }
 
-/* What the members keep comes first, then the parts of tiles. */
+/* The gathered matrix or the products, ahead of the parts of tiles. */
 static size_t kept_bytes(const struct iris_ops_call *call)
 {
     int64_t elements = call->op == IRIS_OPS_ALL_GATHER_MATMUL

@@ -129,7 +129,7 @@ static size_t words_bytes(const iris_t *iris)
 }
 
 /* Before the ranks agree, because then a peer may begin a call. */
-static iris_status_t clear_words(void *arg, void *words)
+static iris_status_t zero_words(void *arg, void *words)
 {
     iris_t *iris = arg;
 
@@ -145,7 +145,7 @@ static iris_status_t allocate_memory(iris_t *iris,
     struct iris_heap_request request = {.type = &preambles[call->op].allocation,
                                         .bytes = words_bytes(iris) + bytes,
                                         .alignment = IRIS_ALIGNMENT,
-                                        .fill = clear_words,
+                                        .fill = zero_words,
                                         .arg = iris};
     void *memory;
     iris_status_t status =

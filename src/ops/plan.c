@@ -51,6 +51,7 @@ enum { SENDS_TO = 1, RECEIVES_FROM = 2 };
 
 struct iris_plan {
     iris_t *iris;
+    int num_ranks;                      /* ranks of the job that made it */
     struct iris_plan_segment *segments; /* this rank's own, by batch */
     size_t num_segments;
     int num_batches;
@@ -704,6 +705,7 @@ iris_status_t iris_plan_create(iris_t *iris,
     plan = calloc(1, sizeof *plan);
     if (plan != NULL) {
         plan->iris = iris;
+        plan->num_ranks = iris_i_num_ranks(iris);
         plan->epoch = known.first_epoch - 1;
     }
     if (post.status == IRIS_OK) {
@@ -739,6 +741,20 @@ static iris_status_t enter_plan(const iris_t *iris, const char *call,
                : status;
 }
 
+/* For a plan of today's ranks. */
+static iris_status_t enter_current(const iris_t *iris, const char *call,
+                                   const iris_plan_t *plan)
+{
+    iris_status_t status = enter_plan(iris, call, plan);
+
+    return status == IRIS_OK && plan->num_ranks != iris_i_num_ranks(iris)
+               ? iris_i_fail(iris_i_log(iris), IRIS_ERR_STATE,
+                             "%s: the plan is of %d ranks, before "
+                             "iris_shrink(); destroy it and make another",
+                             call, plan->num_ranks)
+               : status;
+}
+
 static iris_status_t fail_state(const struct iris_plan *plan, const char *call)
 {
     static const char *const states[] = {
@@ -755,7 +771,7 @@ static iris_status_t fail_state(const struct iris_plan *plan, const char *call)
 iris_status_t iris_plan_begin(iris_t *iris, iris_plan_t *plan,
                               iris_stream_t *stream, uint32_t *epoch_p)
 {
-    iris_status_t status = enter_plan(iris, "iris_plan_begin", plan);
+    iris_status_t status = enter_current(iris, "iris_plan_begin", plan);
 
     if (status == IRIS_OK) {
         status = iris_i_stream_resolve(iris_i_queue(iris), stream, &stream);
@@ -780,7 +796,7 @@ iris_status_t iris_plan_begin(iris_t *iris, iris_plan_t *plan,
 
 iris_status_t iris_plan_end(iris_t *iris, iris_plan_t *plan)
 {
-    iris_status_t status = enter_plan(iris, "iris_plan_end", plan);
+    iris_status_t status = enter_current(iris, "iris_plan_end", plan);
 
     if (status != IRIS_OK) {
         return status;
@@ -804,7 +820,7 @@ iris_status_t iris_plan_end(iris_t *iris, iris_plan_t *plan)
 iris_status_t iris_plan_state(iris_t *iris, iris_plan_t *plan,
                               iris_plan_state_t *state_p)
 {
-    iris_status_t status = enter_plan(iris, "iris_plan_state", plan);
+    iris_status_t status = enter_current(iris, "iris_plan_state", plan);
     iris_plan_state_t state;
 
     if (status != IRIS_OK) {
@@ -832,7 +848,7 @@ iris_status_t iris_plan_state(iris_t *iris, iris_plan_t *plan,
 
 iris_status_t iris_plan_abort(iris_t *iris, iris_plan_t *plan)
 {
-    iris_status_t status = enter_plan(iris, "iris_plan_abort", plan);
+    iris_status_t status = enter_current(iris, "iris_plan_abort", plan);
 
     if (status == IRIS_OK && plan->state != IRIS_PLAN_ABORTED) {
         status = mark_words(plan);
@@ -852,7 +868,7 @@ iris_status_t iris_plan_destroy(iris_t *iris, iris_plan_t *plan)
     if (status != IRIS_OK) {
         return status;
     }
-    if (is_open(plan)) {
+    if (is_open(plan) && plan->num_ranks == iris_i_num_ranks(iris)) {
         checked = fail_state(plan, "iris_plan_destroy");
     } else {
         (void)iris_stream_synchronize(iris, plan->aside);
@@ -868,7 +884,7 @@ iris_status_t iris_plan_destroy(iris_t *iris, iris_plan_t *plan)
 struct iris_dev_plan *iris_plan_device(const iris_t *iris,
                                        const iris_plan_t *plan)
 {
-    return enter_plan(iris, "iris_plan_device", plan) == IRIS_OK
+    return enter_current(iris, "iris_plan_device", plan) == IRIS_OK
                ? (struct iris_dev_plan *)(void *)plan->words
                : NULL;
 }

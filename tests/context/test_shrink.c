@@ -387,6 +387,51 @@ static int check_context(iris_t *iris, int num_ranks)
     return 0;
 }
 
+/* Products in each way, with this workspace or the library's own. */
+static int use_products(iris_t *iris, iris_ops_workspace_t **workspace_p)
+{
+    static const int ways[] = {1, 2, IRIS_OPS_KERNEL};
+    struct iris_ops_options options;
+    float seen[64];
+    iris_tensor_t ones, out;
+
+    iris_ops_options_init(&options);
+    CHECK_OK(iris_ones(iris, IRIS_SHAPE(8, 8), NULL, &ones));
+    CHECK_OK(iris_ones(iris, IRIS_SHAPE(8, 8), NULL, &out));
+    for (int way = 0; way < 3; way++) {
+        options.chunks = ways[way];
+        CHECK_OK(iris_matmul_all_reduce(iris, &ones, &ones, &out, &options));
+        CHECK_OK(harness_read(iris, seen, out.data, sizeof seen));
+        CHECK_EQUAL(seen[0], 8 * iris_num_ranks(iris));
+        CHECK_EQUAL(seen[63], 8 * iris_num_ranks(iris));
+    }
+    if (*workspace_p == NULL) {
+        CHECK_OK(iris_matmul_all_reduce_preamble(iris, &ones, &ones, &out,
+                                                 &options, workspace_p));
+    } else { /* of the former ranks */
+        options.workspace = *workspace_p;
+        CHECK_STATUS(iris_matmul_all_reduce(iris, &ones, &ones, &out, &options),
+                     IRIS_ERR_INVALID);
+        CHECK_MESSAGE("not a live one");
+    }
+    return 0;
+}
+
+/* After a shrink a plan of the former ranks can only be destroyed. */
+static int use_old_plan(iris_t *iris, iris_plan_t *plan)
+{
+    iris_plan_state_t state;
+
+    CHECK_STATUS(iris_plan_begin(iris, plan, NULL, NULL), IRIS_ERR_STATE);
+    CHECK_MESSAGE("before iris_shrink(); destroy it and make another");
+    CHECK_STATUS(iris_plan_end(iris, plan), IRIS_ERR_STATE);
+    CHECK_STATUS(iris_plan_state(iris, plan, &state), IRIS_ERR_STATE);
+    CHECK_STATUS(iris_plan_abort(iris, plan), IRIS_ERR_STATE);
+    CHECK(iris_plan_device(iris, plan) == NULL);
+    CHECK_OK(iris_plan_destroy(iris, plan));
+    return 0;
+}
+
 /* A job whose rank `victim` leaves by an error. */
 struct loss {
     int num_ranks;
@@ -397,11 +442,20 @@ struct loss {
 static int survive(iris_t *iris, struct loss *loss)
 {
     int former[RANKS_MAX], rank = iris_rank(iris);
+    iris_ops_workspace_t *workspace = NULL;
     iris_group_t *group;
+    iris_plan_t *plan;
     uint64_t *word;
+    struct iris_plan_segment segment = {.to_rank = 1, .bytes = sizeof *word};
 
-    CHECK_OK(iris_calloc(iris, 1, sizeof *word, (void **)&word));
+    CHECK_OK(iris_calloc(iris, 2, sizeof *word, (void **)&word));
     CHECK_OK(iris_group_create(iris, &rank, 1, &group));
+    segment.src = word;
+    segment.dst = word + 1;
+    CHECK_OK(iris_plan_create(iris, &segment, 1, NULL, &plan));
+    CHECK_OK(iris_plan_begin(iris, plan, NULL, NULL));
+    CHECK_OK(iris_plan_abort(iris, plan));
+    CHECK_EQUAL(use_products(iris, &workspace), 0);
     CHECK_OK(iris_barrier(iris, NULL, NULL));
     if (rank == loss->victim) {
         return 3;
@@ -413,6 +467,8 @@ static int survive(iris_t *iris, struct loss *loss)
     CHECK_EQUAL(former[iris_rank(iris)], rank);
     CHECK_EQUAL(iris_rank(iris), rank - (rank > loss->victim));
     CHECK_STATUS(iris_barrier(iris, NULL, group), IRIS_ERR_INVALID);
+    CHECK_EQUAL(use_old_plan(iris, plan), 0);
+    CHECK_EQUAL(use_products(iris, &workspace), 0);
     if (check_context(iris, loss->num_ranks - 1) != 0) {
         return 1;
     }

@@ -334,6 +334,39 @@ fails(TypeError, "a timeout only", lambda: dist.new_group(pg_options=x))
 dist.destroy_process_group()
 """
 
+# Rank 1 dies, and the others abort and make a group without it.
+SURVIVORS = """
+import os, sys, torch, torch.distributed as dist, iris_c.torch_backend
+store, rank = sys.argv[1], int(sys.argv[2])
+dist.init_process_group(
+    "iris", init_method="file://" + store, rank=rank, world_size=3
+)
+dist.all_reduce(torch.ones(2))
+if rank == 1:
+    os._exit(0)
+try:
+    while True:
+        dist.all_reduce(torch.ones(2))
+except iris_c.PeerLostError:
+    pass
+world = dist.group.WORLD
+if isinstance(world, iris_c.torch_backend.IrisProcessGroup):
+    world.abort()
+else:
+    dist.distributed_c10d._abort_process_group(world)
+if dist.is_initialized():
+    dist.destroy_process_group()
+dist.init_process_group(
+    "iris", init_method="file://" + store + ".2", rank=rank // 2, world_size=2
+)
+for _ in range(3):
+    x = torch.ones(2)
+    dist.all_reduce(x)
+    assert x.tolist() == [2, 2], x
+dist.barrier()
+dist.destroy_process_group()
+"""
+
 # With this setting, torch wraps each backend in one of its own, in C++.
 WATCHED = """
 import os, sys, torch, torch.distributed as dist, iris_c.torch_backend
@@ -422,6 +455,9 @@ class TorchBackend(unittest.TestCase):
 
     def test_an_aborted_group_ends_the_waits_of_its_peers(self):
         self.run_program(ABORT, is_quiet=False)
+
+    def test_survivors_of_a_loss_make_a_group_anew(self):
+        self.run_program(SURVIVORS, is_quiet=False)
 
     def test_torchs_detailed_debugging_keeps_the_backend(self):
         self.run_program(WATCHED, is_quiet=False)

@@ -49,6 +49,35 @@ class Transfer(support.TestCase):
         self.assertEqual(plain(flag), [10])
         self.ctx.barrier()
 
+    def test_a_plan_copies_what_its_batch_publishes(self):
+        given, got = self.mine(12), self.zeros(12)
+        half = [slice(0, 6), slice(6, 12)]
+        plan = self.ctx.plan([
+            (rank, (rank + 1) % self.ranks, given[part], got[part], batch)
+            for rank in range(self.ranks)
+            for batch, part in enumerate(half)
+        ])
+        for epoch in range(1, 4):
+            self.assertEqual(plan.begin(), epoch)
+            self.assertEqual(plan.state, "armed")
+            for batch in range(2):
+                plan.publish(batch)
+            plan.end()
+            self.assertEqual(plan.state, "complete")
+            self.assertEqual(plain(got),
+                             [1000 * self.left + i + epoch - 1
+                              for i in range(12)])
+            self.ctx.barrier()
+            given += 1
+        with self.assertRaisesRegex(ValueError, "batch 2: the plan has 2"):
+            plan.publish(2)
+        with self.assertRaisesRegex(ValueError, "96 and 48 bytes"):
+            self.ctx.plan([(0, 0, given, got[half[0]])])
+        plan.abort()
+        self.assertRaises(iris_c.StateError, plan.begin)
+        plan.destroy()
+        self.assertRaises(iris_c.InvalidError, plan.end)
+
     def test_what_is_got_is_the_peers(self):
         given, got = self.mine(12), self.zeros(12)
         self.ctx.get(given, self.left, got)
