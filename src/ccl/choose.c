@@ -332,11 +332,11 @@ size_t iris_i_ccl_step_bytes(const struct iris_ccl_call *call,
                : slot;
 }
 
+/* `rule` is the table's. */
 static iris_ccl_variant_t choose_default(const iris_t *iris,
-                                         const struct iris_ccl_call *call)
+                                         const struct iris_ccl_call *call,
+                                         const struct iris_ccl_rule *rule)
 {
-    const struct iris_ccl_rule *rule =
-        find_rule(iris, call, table, sizeof table / sizeof *table);
     iris_ccl_variant_t variant =
         rule != NULL ? rule->variant : choose_last(call->op);
 
@@ -363,10 +363,15 @@ static int max_cus(const iris_t *iris, const struct iris_ccl_call *call)
 
 static void choose_best(const iris_t *iris, struct iris_ccl_call *call)
 {
-    const struct iris_ccl_rule *rule = find_tuned(iris, call);
+    const struct iris_ccl_rule *tuned = find_tuned(iris, call);
+    const struct iris_ccl_rule *rule =
+        tuned != NULL
+            ? tuned
+            : find_rule(iris, call, table, sizeof table / sizeof *table);
 
-    call->variant = rule != NULL ? rule->variant : choose_default(iris, call);
-    if (rule != NULL && call->cus == 0) {
+    call->variant =
+        tuned != NULL ? tuned->variant : choose_default(iris, call, rule);
+    if (rule != NULL && rule->variant == call->variant && call->cus == 0) {
         call->cus =
             rule->cus < max_cus(iris, call) ? rule->cus : max_cus(iris, call);
     }

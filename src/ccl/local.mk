@@ -7,8 +7,8 @@ CLEANFILES += %D%/choices.inc
 %D%/choose.lo: %D%/choices.inc
 %D%/choices.inc: %D%/choices
 	$(AM_V_GEN)$(MKDIR_P) %D% && awk '{ sub(/#.*/, "") } \
-	NF == 6 { if ($$5 == "auto" || $$6 != 0) exit 1; sub(/^=/, "-", $$3); \
-		printf "{IRIS_CCL_%s, %d, %s, %s, IRIS_CCL_%s, 0},\n", toupper($$1), \
+	NF == 6 { if ($$5 == "auto" || $$6 !~ /^[0-9]+$$/) exit 1; sub(/^=/, "-", $$3); \
+		printf "{IRIS_CCL_%s, %d, %s, %s, IRIS_CCL_%s, %s},\n", toupper($$1), \
 		$$2 == "gpu", $$3 == "any" ? "ANY_MEMBERS" : $$3, \
-		$$4 == "any" ? "ANY_BYTES" : $$4, toupper($$5) }' \
+		$$4 == "any" ? "ANY_BYTES" : $$4, toupper($$5), $$6 }' \
 	$(srcdir)/%D%/choices >$@.part && mv $@.part $@

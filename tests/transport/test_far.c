@@ -8,11 +8,13 @@
 #define IRIS_FAR 1 /* in GPU code, too */
 #include "support/harness.h"
 
-#include "backend/backend.h"
-#include "context/context.h"
-
 #include <iris/device.h>
 #include <iris/iris.h>
+
+#if IRIS_ON_CPU
+#include "backend/backend.h"
+#include "context/context.h"
+#endif
 
 #include <poll.h>
 #include <stdlib.h>
