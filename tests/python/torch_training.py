@@ -63,7 +63,8 @@ def made():
 def trained(model, rank, parts=None, steps=STEPS):
     """The losses of some steps of a model, on this rank's tokens."""
     parts = list(model.parameters()) if parts is None else parts
-    optimizer = torch.optim.SGD(parts, lr=0.1, momentum=0.9)
+    # The default on GPUs refuses plain tensors beside those of tensor parallelism.
+    optimizer = torch.optim.SGD(parts, lr=0.1, momentum=0.9, foreach=False)
     generator = torch.Generator(DEVICE).manual_seed(rank)
     losses = []
     for _ in range(steps):
