@@ -272,7 +272,7 @@ IRIS_DEVICE void iris_d_ccl_reduce_deep(const iris_d_ccl_work_t *work,
     }
 }
 
-/* Sends what this lane combined in a turn to the other members. */
+/* Sends the sums of a turn of this lane to the other members. */
 IRIS_DEVICE void iris_d_ccl_spread(const iris_d_ccl_work_t *work, size_t at,
                                    size_t apart)
 {

@@ -108,7 +108,7 @@ IRIS_DEVICE uint64_t iris_d_far_last(const iris_d_far_step_t *step,
     return end < rows.count ? end : rows.count;
 }
 
-/* Writes a word of a member, after what this lane has released. */
+/* Writes a word of a member, behind the releases of this lane. */
 IRIS_DEVICE_CALLED void iris_d_far_tell(iris_dev_t dev, uint64_t *word,
                                         uint64_t value, int rank)
 {

@@ -415,8 +415,8 @@ static void put_to_sleep(struct node *node, const struct effect *effect)
 {
     struct effect copy = copy_effect(effect);
 
-    *(struct effect *)replay_grow(&node->sleep, &node->num_sleep,
-                                  sizeof copy) = copy;
+    *(struct effect *)replay_grow(&node->sleep, &node->num_sleep, sizeof copy) =
+        copy;
 }
 
 /* Adds a node. Sleeping steps stay asleep unless they depend on the step
