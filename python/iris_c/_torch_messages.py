@@ -54,16 +54,27 @@ _HEAD = 3
 _WORD = 8
 
 
+class Home:
+    """Where the process's context is."""
+
+    #: Its GPU. None: it is on a CPU.
+    gpu: Optional[torch.device] = None
+
+
 def plain(tensor: Any) -> Any:
     """A tensor's elements in memory, in the order of its indices. It is the
-    tensor itself if they are so already."""
+    tensor itself if they are so already. Those of a CPU's tensor are copied to
+    the GPU of the context: torch's calls for objects have such tensors."""
     resolved = tensor.detach().resolve_conj().resolve_neg()
+    if Home.gpu is not None and resolved.device.type == "cpu":
+        resolved = resolved.to(Home.gpu)
     return resolved.contiguous()
 
 
 def put_back(result: Any, tensor: Any) -> None:
     """Copies a result in memory of plain(tensor) to the tensor itself."""
-    if result.data_ptr() != tensor.data_ptr() or tensor.is_neg():
+    moved = result.device != tensor.device
+    if moved or result.data_ptr() != tensor.data_ptr() or tensor.is_neg():
         tensor.detach().copy_(result.view(tensor.shape))
 
 

@@ -22,7 +22,14 @@ import torch.distributed as dist
 
 from ._context import Iris
 from ._errors import DeadlineError, IrisError, StateError
-from ._torch_messages import Exchange, Message, Messages, plain, put_back
+from ._torch_messages import (
+    Exchange,
+    Home,
+    Message,
+    Messages,
+    plain,
+    put_back,
+)
 
 if not hasattr(dist.Backend, "backend_capability"):
     raise ImportError("iris_c.torch_backend needs torch 2.1 or newer")
@@ -263,7 +270,9 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
         self._order = _Order(context)
         self._ccl = _Timed(context.ccl, self._order)
         self._timeout = timeout
-        is_cpu = context.get_device().type == "cpu"
+        device = context.get_device()
+        is_cpu = device.type == "cpu"
+        Home.gpu = None if is_cpu else device
         self._messages: Any = (
             Messages(context, timeout) if is_cpu else Exchange(context)
         )
@@ -368,7 +377,7 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
                 f"allreduce of sparse tensors by {op}; pass ReduceOp.SUM"
             )
         given = tensor.detach().coalesce()
-        own = torch.tensor([given._nnz()], device=tensor.device)
+        own = plain(torch.tensor([given._nnz()], device=tensor.device))
         counts = own.new_empty(self.size())
         self._ccl.all_gather(counts, own)
         found = [self._gather(given.indices().t(), counts.tolist()).t()]
@@ -381,10 +390,11 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
 
     def _gather(self, rows: Any, counts: List[int]) -> Any:
         """The rows of all ranks, of which each has another number."""
-        whole = rows.new_empty(sum(counts), *rows.shape[1:])
+        given = plain(rows)
+        whole = given.new_empty(sum(counts), *rows.shape[1:])
         width = math.prod(rows.shape[1:])
         self._ccl.all_gatherv(
-            whole.view(-1), plain(rows).view(-1), [n * width for n in counts]
+            whole.view(-1), given.view(-1), [n * width for n in counts]
         )
         return whole
 
@@ -423,8 +433,9 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
         """The r-th tensor of the list becomes rank r's tensor."""
         for parts, input in zip(outputs, inputs):
             counts = [part.numel() for part in parts]
-            whole = input.new_empty(sum(counts))
-            self._ccl.all_gatherv(whole, plain(input).view(-1), counts)
+            given = plain(input).view(-1)
+            whole = given.new_empty(sum(counts))
+            self._ccl.all_gatherv(whole, given, counts)
             _take_apart(whole, parts)
         return self._done(outputs)
 

@@ -436,6 +436,18 @@ class OrderOfStreams(unittest.TestCase):
         self.assertEqual(self.call_on(order, a)[1], "a call on own")
         self.assertEqual(self.call_on(order, a, captures=1), ["a call on a"])
 
+    def test_a_cpus_tensor_goes_to_the_gpu_and_back(self):
+        import torch
+        from iris_c import _torch_messages as messages
+
+        gpu, tensor = torch.device("meta"), torch.arange(4.0)[::2]
+        with unittest.mock.patch.object(messages.Home, "gpu", gpu):
+            self.assertEqual(messages.plain(tensor).device, gpu)
+        result = unittest.mock.Mock(wraps=torch.tensor([7.0, 8.0]), device=gpu)
+        result.data_ptr.return_value = tensor.data_ptr()
+        messages.put_back(result, tensor)
+        self.assertEqual(tensor.tolist(), [7.0, 8.0])
+
 
 @unittest.skipUnless(support.has_backends(), "a test of torch 2.1 or newer")
 class TorchBackend(unittest.TestCase):
