@@ -168,7 +168,6 @@ static iris_status_t enqueue_product(struct bench *b, const void *arg)
     }
     iris_ops_options_init(&options);
     options.group = f->self;
-    options.chunks = 1; /* by the library, with any IRIS_OPS_CHUNKS */
     return iris_matmul_all_reduce(b->iris, &p->product_a, &p->b,
                                   &p->product_out, &options);
 }

@@ -14,7 +14,7 @@ nobase_irisinclude_HEADERS = %D%/layout.h %D%/wg_ccl.h %D%/wg_ccl_tile.h \
 	%D%/kernels/ccl_space.h %D%/kernels/ccl_stage.h %D%/kernels/ccl_unordered.h \
 	%D%/kernels/ccl_watch.h %D%/kernels/fill.h %D%/kernels/fill_args.h \
 	%D%/kernels/matmul.h %D%/kernels/matmul_args.h %D%/kernels/ops_args.h \
-	%D%/kernels/ops_chunk.h %D%/kernels/ops_fused.h %D%/kernels/proxy.h %D%/kernels/random_args.h %D%/kernels/signal.h \
+	%D%/kernels/ops_chunk.h %D%/kernels/proxy.h %D%/kernels/random_args.h %D%/kernels/signal.h \
 	%D%/kernels/signal_args.h %D%/watch/cpu.h %D%/watch/hook.h %D%/watch/op.h \
 	%D%/watch/record.h %D%/watch/series.h %D%/watch/trace.h %D%/wg/barrier.h \
 	%D%/wg/ccl_handle.h %D%/wg/kernel.h %D%/wg/mma.h %D%/wg/plan.h %D%/wg/product_cpu.h \

@@ -14,8 +14,8 @@
 
 /* Reports that the call failed on that rank; or (0) that the words were those of
  * a call that did not end. */
-IRIS_DEVICE void iris_d_ops_refuse(iris_dev_t dev, uint64_t what, int rank,
-                                   uint64_t failed)
+IRIS_DEVICE_APART void iris_d_ops_refuse(iris_dev_t dev, uint64_t what,
+                                         int rank, uint64_t failed)
 {
     struct iris_dev_mismatch mismatch;
 
@@ -27,7 +27,14 @@ IRIS_DEVICE void iris_d_ops_refuse(iris_dev_t dev, uint64_t what, int rank,
     mismatch.theirs = mismatch.own;
     mismatch.theirs.what = IRIS_OPS_CALL_FAILED;
     mismatch.theirs.sizes[0] = failed;
-    iris_d_mismatch_tell(dev, mismatch);
+#if IRIS_ON_CPU
+    iris_cpu_mismatch(dev.cpu, &mismatch);
+#endif
+#if IRIS_D_WATCHED
+    if (iris_d_watch(dev) != NULL) {
+        iris_d_mismatch_report(dev, iris_d_report_claim(dev), &mismatch);
+    }
+#endif
 }
 
 /* The end of a call, which has waited for all of its words: clears them, and

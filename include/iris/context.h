@@ -132,9 +132,9 @@ typedef struct iris_context iris_t;
           "writes them there at its end; nvtx or roctx: ranges for a profiler; "   \
           "empty: no trace")                     \
     X(ops_chunks, CHOICE, "IRIS_OPS_CHUNKS", "auto",                           \
-      "auto 1 2 3 4 5 6 7 8 kernel", "parts of a product that a fused "        \
-          "operation overlaps, unless the call sets the number; kernel: one "  \
-          "kernel does all; auto: the library chooses")                        \
+      "auto 1 2 3 4 5 6 7 8", "parts of a product that a fused operation "     \
+          "overlaps, unless the call sets the number; auto: the library "      \
+          "chooses")                                                           \
     X(transport, CHOICE, "IRIS_TRANSPORT", "auto",                             \
       "auto none socket mpi mpi-messages ucx", "how kernels on CPUs reach "    \
           "ranks of other nodes: sockets (auto, too), MPI_Put with messages, " \

@@ -40,15 +40,8 @@ struct iris_ops_options {
     int chunks;      /**< Number of parts of a product that overlap with the
                           transport, 1 to 8; at least one for each member's
                           share of its rows. 1: nothing overlaps. 0: the number
-                          in IRIS_OPS_CHUNKS; without it the library chooses.
-                          IRIS_OPS_KERNEL: one kernel. */
+                          in IRIS_OPS_CHUNKS; without it the library chooses. */
 };
-
-/** A value of `chunks`, for iris_matmul_all_reduce() and
- *  iris_all_gather_matmul() of up to 64 members of one node: one kernel, whose
- *  workgroups are divided between the product and the transport of its tiles.
- *  For a few rows. IRIS_ERR_UNSUPPORTED elsewhere. */
-#define IRIS_OPS_KERNEL 9
 
 /** Sets the defaults. Local, cannot fail.
  *  @param options  the struct to set */

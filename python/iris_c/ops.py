@@ -51,9 +51,8 @@ class FusedConfig:
 
     Args:
         chunks: the number of parts of the rows, 1 to 8. One part's product
-            overlaps with another's transport. 9: one kernel
-            (IRIS_OPS_KERNEL). None: IRIS_OPS_CHUNKS if it is set; otherwise
-            the library decides.
+            overlaps with another's transport. None: IRIS_OPS_CHUNKS if it is
+            set; otherwise the library decides.
     """
 
     block_size_m: int = 256

@@ -119,7 +119,8 @@ static iris_status_t may_part(iris_t *iris, int *may_p)
     return status;
 }
 
-/* `asked` is the number of parts from 1 to IRIS_OPS_CHUNKS_MOST; 0: not set. May load the BLAS library, and fails if that fails. */
+/* `asked` is the call's own number of parts, from 1 to IRIS_OPS_CHUNKS_MOST;
+ * 0: not set. May load the BLAS library, and fails if that fails. */
 static iris_status_t plan_call(iris_t *iris, const struct iris_ops_size *size,
                                int asked, struct iris_ops_plan *plan_p)
 {
@@ -128,6 +129,9 @@ static iris_status_t plan_call(iris_t *iris, const struct iris_ops_size *size,
     int parts = asked, may = 1;
     iris_status_t status = IRIS_OK;
 
+    if (parts == 0) {
+        parts = (int)iris_i_settings(iris)->ops_chunks.number;
+    }
     if (size->m == 0 || size->n == 0 || size->k == 0) {
         parts = 1; /* There is nothing to overlap. */
     }
@@ -175,11 +179,11 @@ static iris_status_t take_options(iris_t *iris, struct iris_ops_call *call,
                            "%s: bias_by_row is %d; pass 0 or 1", call->name,
                            call->options.bias_by_row);
     }
-    if (status == IRIS_OK &&
-        (call->options.chunks < 0 || call->options.chunks > IRIS_OPS_KERNEL)) {
+    if (status == IRIS_OK && (call->options.chunks < 0 ||
+                              call->options.chunks > IRIS_OPS_CHUNKS_MOST)) {
         return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
-                           "%s: chunks is %d; pass 1 to %d, IRIS_OPS_KERNEL, "
-                           "or 0 for as many as are worth it",
+                           "%s: chunks is %d; pass 1 to %d, or 0 for as many "
+                           "as are worth it",
                            call->name, call->options.chunks,
                            IRIS_OPS_CHUNKS_MOST);
     }
@@ -445,49 +449,12 @@ static iris_status_t check_workspace(const iris_t *iris,
                              (long long)call->k);
 }
 
-/* Plans the call. The setting's kernel is for the calls that can be one. */
-static iris_status_t choose_way(iris_t *iris, struct iris_ops_call *call,
-                                iris_ccl_variant_t variant, int asked)
-{
-    struct iris_ops_size size = size_call(call);
-    int may = may_overlap(iris, call, variant);
-    iris_status_t status;
-
-    if (asked == IRIS_OPS_KERNEL && may && iris_i_ops_fused_bytes(call) != 0 &&
-        (call->members > 1 || call->options.chunks == asked)) {
-        call->plan.parts = IRIS_OPS_KERNEL;
-        call->plan.chunks = 1;
-        return IRIS_OK;
-    }
-    if (call->options.chunks == IRIS_OPS_KERNEL) {
-        return iris_i_fail(
-            iris_i_log(iris), IRIS_ERR_UNSUPPORTED,
-            "%s: cannot be one kernel (IRIS_OPS_KERNEL), which is for "
-            "iris_matmul_all_reduce and iris_all_gather_matmul of up to %d "
-            "members of one node, without another order of sums in IRIS_CCL; "
-            "pass another number of chunks",
-            call->name, IRIS_OPS_FUSED_MEMBERS);
-    }
-    status = plan_call(iris, &size, asked == IRIS_OPS_KERNEL ? 0 : asked,
-                       &call->plan);
-    if (!may) {
-        call->plan.parts = 1;
-    }
-    if (call->plan.parts < asked) {
-        iris_i_debug(iris_i_log(iris),
-                     "%s: takes %d of the %d chunks asked for: there are too "
-                     "few rows or members, or the BLAS library or the "
-                     "collective's variant takes no parts",
-                     call->name, call->plan.parts, asked);
-    }
-    return status;
-}
-
 iris_status_t iris_i_ops_check(iris_t *iris, struct iris_ops_call *call,
                                const struct iris_ops_options *options)
 {
     iris_status_t status = iris_i_enter(iris, call->name);
     iris_ccl_variant_t variant;
+    struct iris_ops_size size;
     int asked;
 
     if (status == IRIS_OK) {
@@ -506,20 +473,29 @@ iris_status_t iris_i_ops_check(iris_t *iris, struct iris_ops_call *call,
     if (status == IRIS_OK) {
         status = check_workspace(iris, call);
     }
-    asked = call->options.chunks != 0
-                ? call->options.chunks
-                : (int)iris_i_settings(iris)->ops_chunks.number;
     if (status == IRIS_OK) {
-        status = choose_way(iris, call, variant, asked);
+        size = size_call(call);
+        status = plan_call(iris, &size, call->options.chunks, &call->plan);
+        if (!may_overlap(iris, call, variant)) {
+            call->plan.parts = 1;
+        }
+        asked = call->options.chunks != 0
+                    ? call->options.chunks
+                    : (int)iris_i_settings(iris)->ops_chunks.number;
+        if (call->plan.parts < asked) {
+            iris_i_debug(iris_i_log(iris),
+                         "%s: takes %d of the %d chunks asked for: there are "
+                         "too few rows or members, or the BLAS library or the "
+                         "collective's variant takes no parts",
+                         call->name, call->plan.parts, asked);
+        }
     }
     if (status == IRIS_OK) {
         call->direct = is_direct(call);
         call->apart =
             call->op == IRIS_OPS_MATMUL_ALL_REDUCE && asks_apart(variant);
-        call->workspace = call->plan.parts == IRIS_OPS_KERNEL
-                              ? iris_i_ops_fused_bytes(call)
-                              : (size_t)count_elements(call) *
-                                    iris_dtype_size(call->b->dtype);
+        call->workspace =
+            (size_t)count_elements(call) * iris_dtype_size(call->b->dtype);
     }
     return status;
 }

@@ -21,14 +21,14 @@
 /* All members of a group get the same plan. */
 struct iris_ops_plan {
     int parts;  /* parts that were asked for or are worth it; 1: the call is a
-                 * product and a collective; IRIS_OPS_KERNEL: one kernel */
+                 * product and a collective */
     int chunks; /* chunks of each share, or of all rows */
 };
 
 /* Whether a call uses its own streams. */
 static inline int iris_i_ops_in_chunks(const struct iris_ops_plan *plan)
 {
-    return plan->parts > 1 && plan->parts != IRIS_OPS_KERNEL;
+    return plan->parts > 1;
 }
 
 enum iris_ops_op {
@@ -64,8 +64,7 @@ struct iris_ops_call {
     /* For a call with its own streams, besides options.stream. */
     struct iris_stream *products[2]; /* chunks take turns */
     struct iris_stream *transport;
-    struct iris_ops_words *words;      /* on each rank, for its chunks */
-    struct iris_ops_meeting *meetings; /* for calls of one kernel */
+    struct iris_ops_words *words; /* on each rank, for its chunks */
 };
 
 /* ---- check.c ---- */
@@ -385,14 +384,5 @@ iris_status_t iris_i_lt_product(void *state,
 /* Enqueues the call of several members, if its plan says so. The call's stream
  * waits for all of the work; the host does not wait. */
 iris_status_t iris_i_ops_chunks(iris_t *iris, const struct iris_ops_call *call);
-
-/* ---- fused.c ---- */
-
-/* The bytes of workspace that the call needs as one kernel; 0: it cannot be
- * one. */
-size_t iris_i_ops_fused_bytes(const struct iris_ops_call *call);
-
-/* Enqueues the call as one kernel. */
-iris_status_t iris_i_ops_fused(iris_t *iris, const struct iris_ops_call *call);
 
 #endif /* IRIS_SRC_OPS_INTERNAL_H */

@@ -22,11 +22,6 @@ const struct iris_kernel *iris_i_matmul_kernel(iris_dtype_t dtype);
 extern const struct iris_kernel *const iris_i_ops_close_kernel;
 const struct iris_kernel *iris_i_ops_sum_kernel(iris_dtype_t dtype);
 
-/* ---- fused_kernels.c ---- */
-
-/* The product and its transport, for a type that has a product. */
-const struct iris_kernel *iris_i_ops_fused_kernel(iris_dtype_t dtype);
-
 #ifdef __cplusplus
 }
 #endif

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-libirisi_la_SOURCES += %D%/check.c %D%/chunks.c %D%/fused.c %D%/fused_kernels.c %D%/internal.h %D%/kernels.h \
+libirisi_la_SOURCES += %D%/check.c %D%/chunks.c %D%/internal.h %D%/kernels.h \
 	%D%/operations.c %D%/ops_kernels.c %D%/plan.c %D%/product.c %D%/steps.c
 # A product is to be rounded before it is added to, on every target.
 %D%/ops_kernels.lo: override CFLAGS += $(kernel_speed) -ffp-contract=off
-%D%/fused_kernels.lo: override CFLAGS += $(kernel_speed)
 # Modules, so that the library does without theirs.
 if HAVE_CBLAS
 pkglib_LTLIBRARIES += iris_cblas.la

@@ -117,42 +117,31 @@ static struct iris_ops *ops_of(iris_t *iris)
     return ops;
 }
 
-/* The words of chunks, then the meetings and the progress of one kernel. */
 static size_t words_bytes(const iris_t *iris)
 {
     size_t bytes =
-        (size_t)iris_i_num_ranks(iris) * (2 * sizeof(struct iris_ops_words) +
-                                          sizeof(struct iris_ops_meeting)) +
-        sizeof(struct iris_ops_progress);
+        2 * (size_t)iris_i_num_ranks(iris) * sizeof(struct iris_ops_words);
 
     return (bytes + IRIS_ALIGNMENT - 1) / IRIS_ALIGNMENT * IRIS_ALIGNMENT;
 }
 
-/* Before the ranks agree, because then a peer may begin a call. */
-static iris_status_t zero_words(void *arg, void *words)
-{
-    iris_t *iris = arg;
-
-    return iris_i_heap_clear(&iris_i_heap(iris)->memory, words,
-                             words_bytes(iris));
-}
-
-/* `bytes` is the same on all ranks. */
+/* `bytes` is the same on all ranks. No peer writes there before this rank's
+ * next call has begun. */
 static iris_status_t allocate_memory(iris_t *iris,
                                      const struct iris_ops_call *call,
                                      size_t bytes, char **memory_p)
 {
+    size_t words = words_bytes(iris);
     struct iris_heap_request request = {.type = &preambles[call->op].allocation,
-                                        .bytes = words_bytes(iris) + bytes,
-                                        .alignment = IRIS_ALIGNMENT,
-                                        .fill = zero_words,
-                                        .arg = iris};
+                                        .bytes = words + bytes,
+                                        .alignment = IRIS_ALIGNMENT};
     void *memory;
     iris_status_t status =
         iris_i_heap_allocate(iris_i_heap(iris), &request, &memory);
 
     if (status == IRIS_OK) {
         *memory_p = memory;
+        status = iris_i_heap_clear(&iris_i_heap(iris)->memory, memory, words);
     }
     return status;
 }
@@ -331,9 +320,6 @@ static iris_status_t use_workspace(iris_t *iris, struct iris_ops_call *call,
     }
     call->memory = workspace->memory + words_bytes(iris);
     call->words = (struct iris_ops_words *)(void *)workspace->memory;
-    call->meetings =
-        (struct iris_ops_meeting *)(void *)(call->words +
-                                            2 * iris_i_num_ranks(iris));
     if (!iris_i_ops_in_chunks(&call->plan)) {
         return IRIS_OK;
     }
@@ -598,9 +584,6 @@ static iris_status_t matmul_reduce_scatter(iris_t *iris,
 static iris_status_t enqueue_operation(iris_t *iris,
                                        const struct iris_ops_call *call)
 {
-    if (call->plan.parts == IRIS_OPS_KERNEL) {
-        return iris_i_ops_fused(iris, call);
-    }
     if (call->members == 1) {
         return iris_i_ops_multiply(iris, call, *call->a,
                                    iris_i_ops_dense(*call->out));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fused operations in chunks and as one kernel: the same bits as in one, whatever the shape, the
+ * Fused operations in chunks: the same bits as in one, whatever the shape, the
  * type, the number of chunks and of members, the group's order; of calls in a
  * row, of ranks that come late, and of graphs.
  */
@@ -36,7 +36,6 @@ static const struct operation {
      iris_matmul_reduce_scatter_preamble, 0, 0, 1},
 };
 #define NUM_OPERATIONS (sizeof operations / sizeof operations[0])
-#define NUM_KERNELS 3 /* the first ones may be one kernel */
 
 struct board {
     iris_t *iris;
@@ -270,9 +269,6 @@ static int all_sizes(struct board *board, size_t which, size_t d)
                 CHECK_EQUAL(again(board, 1, chunks), 0);
             }
         }
-        if (which < NUM_KERNELS) {
-            CHECK_EQUAL(again(board, 1, IRIS_OPS_KERNEL), 0);
-        }
     }
     return 0;
 }
@@ -288,7 +284,7 @@ static int sizes_body(struct board *board)
     return 0;
 }
 
-static TEST(chunks_and_one_kernel_do_not_change_the_bits)
+static TEST(chunks_do_not_change_the_bits)
 {
     static const int members[] = {1, 2, 3, 4, 8};
 
@@ -311,9 +307,6 @@ static int late_body(struct board *board)
                 usleep(20000);
             }
             CHECK_EQUAL(again(board, OUTS, 2 + late), 0);
-            if (o < NUM_KERNELS) {
-                CHECK_EQUAL(again(board, OUTS, IRIS_OPS_KERNEL), 0);
-            }
         }
     }
     return 0;
@@ -359,7 +352,7 @@ static int group_body(struct board *board)
         iris_group_create(board->iris, ranks, rank < 3 ? 3 : 0, &groups[1]));
     for (size_t o = 0; o < NUM_OPERATIONS; o++) {
         be_in(board, groups[0], 4);
-        board->options.chunks = o < NUM_KERNELS ? IRIS_OPS_KERNEL : 3;
+        board->options.chunks = 3;
         lay_out(board, &operations[o], size, IRIS_DTYPE_F32, 0);
         CHECK_EQUAL(prepare(board), 0);
         for (int i = 0; i < 4; i++) {
@@ -368,8 +361,6 @@ static int group_body(struct board *board)
             if (board->index < board->members) {
                 CHECK_EQUAL(once(board, 2), 0);
                 CHECK_EQUAL(again(board, 2, 3), 0);
-                CHECK(o >= NUM_KERNELS ||
-                      again(board, 2, IRIS_OPS_KERNEL) == 0);
             }
         }
         CHECK_OK(
@@ -428,98 +419,6 @@ static TEST(another_number_of_chunks_is_a_mismatch)
     run(2, differ_body);
 }
 
-/* The same with a member that has other sizes, as one kernel. */
-static int unlike_body(struct board *board)
-{
-    iris_status_t status;
-
-    lay_out(board, &operations[0], (struct size){24, 6, 5 + board->index},
-            IRIS_DTYPE_F32, 0);
-    status = call(board, IRIS_OPS_KERNEL, 0);
-    CHECK_STATUS(status ? status : iris_stream_synchronize(board->iris, NULL),
-                 IRIS_ERR_MISMATCH);
-    CHECK_MESSAGE("M 24, N 6, K 5");
-    CHECK_MESSAGE("M 24, N 6, K 6");
-    return iris_clear_error(board->iris);
-}
-
-static TEST(one_kernel_tells_of_other_sizes)
-{
-    run(2, unlike_body);
-}
-
-static int refused_body(struct board *board)
-{
-    for (size_t o = 0; o < NUM_OPERATIONS; o++) {
-        lay_out(board, &operations[o], (struct size){24, 6, 5}, IRIS_DTYPE_F32,
-                0);
-        CHECK_OK(call(board, 0, 0)); /* the setting's kernel, or none */
-        if (o >= NUM_KERNELS) {
-            CHECK_BAD(board->iris, call(board, IRIS_OPS_KERNEL, 0),
-                      IRIS_ERR_UNSUPPORTED, "cannot be one kernel",
-                      "pass another number of chunks");
-        }
-    }
-    CHECK_OK(iris_stream_synchronize(board->iris, NULL));
-    return 0;
-}
-
-static TEST(a_call_that_cannot_be_one_kernel_is_refused)
-{
-    setenv("IRIS_OPS_CHUNKS", "kernel", 1);
-    run(2, refused_body);
-    unsetenv("IRIS_OPS_CHUNKS");
-}
-
-/* All workgroups of a rank take turns on one thread. */
-static TEST(one_kernel_ends_with_one_workgroup_at_a_time)
-{
-    setenv("IRIS_SIM_CUS", "1", 1);
-    run(3, late_body);
-    unsetenv("IRIS_SIM_CUS");
-}
-
-/* With a library one kernel has bits of its own: those of its product alone and
- * the collective. k is cut into parts, and a member has several blocks. */
-static int library_body(struct board *board)
-{
-    static const struct size own[] = {{9, 16, 2000}, {130, 70, 64}};
-    iris_group_t *self;
-    size_t elements;
-
-    CHECK_OK(iris_group_create(board->iris, (int[]){board->index}, 1, &self));
-    for (size_t d = 0; d < NUM_DTYPES; d++) {
-        CHECK_EQUAL(fill(board, dtypes[d], 11), 0);
-        for (size_t s = 0; s < 2; s++) {
-            lay_out(board, &operations[0], own[s], dtypes[d], 0);
-            elements = (size_t)(own[s].m * own[s].n);
-            CHECK_EQUAL(poison(board), 0);
-            board->options.group = self;
-            board->options.chunks = IRIS_OPS_KERNEL;
-            CHECK_EQUAL(prepare(board), 0);
-            CHECK_OK(call(board, IRIS_OPS_KERNEL, 0));
-            board->options.group = NULL;
-            CHECK_OK(iris_stream_synchronize(board->iris, NULL));
-            CHECK_OK(iris_ops_workspace_destroy(board->iris,
-                                                board->options.workspace));
-            board->options.workspace = NULL;
-            CHECK_OK(iris_all_reduce(board->iris, board->out, board->out,
-                                     elements, dtypes[d], IRIS_REDUCE_SUM,
-                                     NULL));
-            CHECK_EQUAL(read_outs(board, board->once, 1), 0);
-            CHECK_EQUAL(again(board, 1, IRIS_OPS_KERNEL), 0);
-        }
-    }
-    return iris_group_destroy(board->iris, self);
-}
-
-static TEST(one_kernel_beside_a_library_has_its_own_products_bits)
-{
-    setenv("IRIS_BLAS", "auto", 1);
-    run(2, library_body);
-    setenv("IRIS_BLAS", "none", 1);
-}
-
 /* A graph of two calls, launched again and again, each time with other numbers. */
 static int replay(struct board *board, iris_graph_t *graph, uint32_t round)
 {
@@ -552,11 +451,10 @@ static int graph_body(struct board *board)
     }
     CHECK_EQUAL(fill(board, IRIS_DTYPE_F16, 9), 0);
     CHECK_OK(iris_stream_create(board->iris, &board->options.stream));
-    for (size_t o = 0; o < NUM_OPERATIONS + NUM_KERNELS; o++) {
-        int chunks = o < NUM_OPERATIONS ? 2 + (int)o : IRIS_OPS_KERNEL;
+    for (size_t o = 0; o < NUM_OPERATIONS; o++) {
+        int chunks = 2 + (int)o;
 
-        lay_out(board, &operations[o % NUM_OPERATIONS], size, IRIS_DTYPE_F16,
-                0);
+        lay_out(board, &operations[o], size, IRIS_DTYPE_F16, 0);
         CHECK_EQUAL(once(board, 1), 0);
         CHECK_EQUAL(again(board, 1, chunks), 0); /* the workspace is there */
         CHECK_OK(iris_capture_begin(board->iris, board->options.stream));
