@@ -179,6 +179,6 @@ static TEST(a_signal_prints_the_report_of_the_job)
     }
 }
 
-TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, unit, cpu, slow, waits);
+TEST_GROUP_WITH(harness_cpu_setup, harness_teardown, unit, cpu, slow);
 
 #endif /* IRIS_ON_CPU */
