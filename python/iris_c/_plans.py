@@ -27,6 +27,7 @@ class Plan:
     def __init__(self, context: Any, segments: Sequence[Segment]) -> None:
         self._context = context
         self._epoch = 0
+        self._words: Any = None
         rows = [self._row(*segment) for segment in segments]
         made = ctypes.c_void_p()
         # The tensors live as long as the plan.
@@ -82,10 +83,13 @@ class Plan:
     def publish(self, batch: int = 0, stream: Any = None) -> None:
         """Starts this rank's copies of a batch behind the stream's earlier
         work, as iris_plan_publish() does in a kernel."""
-        handle, words = self._context.handle, (ctypes.c_uint64 * 3)()
-        call.iris_memcpy_sync(
-            handle, ctypes.addressof(words), self.device, ctypes.sizeof(words)
-        )
+        handle, words = self._context.handle, self._words
+        if words is None:
+            words = self._words = (ctypes.c_uint64 * 3)()
+            bytes = ctypes.sizeof(words)
+            call.iris_memcpy_sync(
+                handle, ctypes.addressof(words), self.device, bytes
+            )
         if not 0 <= batch < words[0]:
             raise ValueError(f"batch {batch}: the plan has {words[0]}")
         at = words[_FIRST] + batch * words[_BATCH_WORDS]
