@@ -73,6 +73,7 @@ void iris_i_control_post(struct iris_control *control,
                          const struct iris_post_id *id,
                          const struct iris_part parts[2], int expected)
 {
+    atomic_fetch_add_explicit(&control->posts, 1, memory_order_release);
     (void)iris_i_place_post(find_place(control, id->place), id, parts,
                             expected);
     mark_new(control, 0, (uint64_t)1 << id->place);

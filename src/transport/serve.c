@@ -153,6 +153,8 @@ void iris_i_serve(struct iris_target *target,
         request->op != IRIS_OP_PUT && request->op != IRIS_OP_STORE;
     answer_p->data = 0;
     *data_p = NULL;
+    (void)atomic_load_explicit(&target->heap->memory.control->posts,
+                               memory_order_acquire);
     if (request->op == IRIS_OP_FENCE) {
         status = target->ops->settle(target);
     } else if (is_allowed(target->heap, request)) {
