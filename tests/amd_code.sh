@@ -60,13 +60,15 @@ check() {
 }
 
 if command -v clang-19 >/dev/null 2>&1; then
-    amd_later check all gfx942 clang-19 "${amd_alone[@]}"
+    amd_later check calls gfx942 clang-19 "${amd_alone[@]}"
     amd_later check traced gfx942 clang-19 "${amd_alone[@]}"
     amd_later check batch gfx942 clang-19 "${amd_alone[@]}"
     # As the newest clang is called, so that it is seen if that cannot work.
-    amd_later check narrow gfx950 clang-19 "${amd_alone[@]}" \
+    amd_later check narrow gfx942 clang-19 "${amd_alone[@]}" \
         -isystem "$(clang-19 -print-resource-dir)/include"
     if [ "${IRIS_TEST_LONG-}" = 1 ]; then
+        amd_later check all gfx942 clang-19 "${amd_alone[@]}"
+        amd_later check narrow gfx950 clang-19 "${amd_alone[@]}"
         amd_later check all gfx90a clang-19 "${amd_alone[@]}"
         amd_later check traced gfx90a clang-19 "${amd_alone[@]}"
         amd_later check batch gfx90a clang-19 "${amd_alone[@]}"

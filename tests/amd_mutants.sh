@@ -6,7 +6,7 @@
 # in a copy of device/, and the named rule must refuse its code for gfx942, gfx950
 # or gfx90a. The test fails if an edit changes nothing, has a range without an end,
 # or does not compile. It compiles only the code that the rule needs. It needs no
-# GPU. IRIS_TEST_LONG=1 or AMD_MUTANTS=PATTERN takes more than every twelfth edit.
+# GPU. IRIS_TEST_LONG=1 or AMD_MUTANTS=PATTERN takes more than every 24th edit.
 
 srcdir=${srcdir:-$(dirname "$0")/..}
 srcdir=$(cd "$srcdir" && pwd) || exit 1
@@ -140,7 +140,7 @@ listed=0
 mutant() {
     listed=$((listed + 1))
     [[ "$gpu, $1" == *${AMD_MUTANTS-}* ]] || return 0
-    [ -n "${IRIS_TEST_LONG-}${AMD_MUTANTS-}" ] || [ $((listed % 12)) = 1 ] || return 0
+    [ -n "${IRIS_TEST_LONG-}${AMD_MUTANTS-}" ] || [ $((listed % 24)) = 1 ] || return 0
     amd_later try $((amd_count + 1)) "$@"
 }
 

@@ -7,9 +7,9 @@
 # control plane over sockets. (`make check` runs them with rank threads.)
 set -u
 : "${TEST_WRAPPER=}" "${MPIRUN=}"
-# Once ranks have found each other it is all one who made them. In the short run each
-# test has processes once: matrix tests as child processes, rank tests by environment.
-# A sample has the other ways, too. IRIS_TEST_MATRIX=all has all.
+# Once ranks have found each other it is all one who made them. In the short run matrix
+# tests have child processes, and a sample has the other ways. IRIS_TEST_MATRIX=all has
+# all.
 matrix_env_counts="" env_counts=4 mpi_counts="" limit=300 all=0
 if [ "${IRIS_TEST_LONG-}" = 1 ] || [ "${IRIS_TEST_MATRIX-}" = all ]; then
     matrix_env_counts="1 2 4 8" env_counts="1 2 4 8" mpi_counts="1 2 4 8"
@@ -19,12 +19,13 @@ fi
 log=$tmp/out
 export TMPDIR=$tmp # two mpiruns that share a folder get in each other's way
 
-tests_of() { # KIND: those whose programs are built
+tests_of() { # KIND [WORD]: those whose programs are built
     local folder file kind
     for folder in tests/*/run; do
         [ -x "$folder" ] || continue
         "$folder" --list | grep -v '^ ' | while read -r file kind; do
-            [ "${kind%%,*}" != "$1" ] || echo "${folder%/run}/$file"
+            [[ "$kind," != "$1,"* || " $kind," != *" ${2-$1},"* ]] ||
+                echo "${folder%/run}/$file"
         done
     done
 }
@@ -88,7 +89,8 @@ run_nodes() { # TEST...
     done
 }
 
-rank_tests=$(tests_of rank) matrix_tests=$(tests_of matrix)
+matrix_tests=$(tests_of matrix)
+if [ $all = 1 ]; then rank_tests=$(tests_of rank); else rank_tests=$(tests_of rank sample); fi
 [ -n "$rank_tests$matrix_tests" ] || exit 77
 # shellcheck disable=SC2086
 run 1 "$matrix_env_counts" "$mpi_counts" $matrix_tests
