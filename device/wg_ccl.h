@@ -7,13 +7,17 @@
  * of one rank need not wait for each other. In it a workgroup takes the steps
  * of collectives by packets (ccl_exchange.h). As there, no barrier comes before
  * or after, and the result has the bits of those variants of iris/ccl.h that
- * keep the group's order. wg_ccl_tile.h has the same collectives for tiles.
+ * keep the group's order. If the group has ranks of several nodes, it takes the
+ * steps of ccl_far.h instead: each member sends its part to all others, which
+ * combine it in the same order. wg_ccl_tile.h has the same collectives for
+ * tiles.
  */
 #ifndef IRIS_DEVICE_WG_CCL_H
 #define IRIS_DEVICE_WG_CCL_H
 
 #include <iris/device/wg/ccl_handle.h>
 #include <iris/device/kernels/ccl_batch.h>
+#include <iris/device/kernels/ccl_far.h>
 #include <iris/device/kernels/ccl_loose.h>
 #include <iris/device/kernels/ccl_watch.h>
 
@@ -24,14 +28,22 @@ typedef struct iris_wg_ccl {
     struct iris_ccl_start start;
     uint64_t piece;
     uint32_t before; /* the low half of the step before its first */
+    uint32_t far;
 } iris_wg_ccl_t;
+
+/* Whether the group has ranks of several nodes. Kernels of GPUs without code for
+ * that pay nothing. */
+IRIS_DEVICE iris_bool_t iris_d_wg_ccl_is_far(const iris_wg_ccl_t *wg_ccl)
+{
+    return (IRIS_ON_CPU || IRIS_FAR) && IRIS_UNLIKELY(wg_ccl->far);
+}
 
 /* ---- Calls of a workgroup --------------------------------------------------
  *
  * All lanes of the workgroup call the functions here together, with the same
  * arguments, outside lane loops.
  *
- * @use workgroup; blocks; one node
+ * @use workgroup; blocks
  * @param wg_ccl  result of iris_wg_ccl_begin()
  * @param in  elements that the call reads
  * @param out  elements that the call writes */
@@ -61,6 +73,14 @@ IRIS_DEVICE iris_wg_ccl_t iris_wg_ccl_begin(iris_wg_t wg,
                                           index * handle->stride);
     *ccl = iris_d_ccl_of(&wg_ccl.start, 0);
     ccl->start = NULL; /* each call has its own start */
+    wg_ccl.before = 0;
+    wg_ccl.far = handle->far;
+#if IRIS_ON_CPU || IRIS_FAR
+    if (iris_d_wg_ccl_is_far(&wg_ccl)) {
+        ccl->epoch = iris_d_far_begin(wg, ccl->dev, &wg_ccl.start);
+        return wg_ccl;
+    }
+#endif
 #if IRIS_ON_CPU
     ccl->epoch = iris_d_or_u64(iris_d_ccl_epoch(ccl, 0), IRIS_CCL_BUSY,
                                iris_d_order(IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM));
@@ -81,6 +101,13 @@ IRIS_DEVICE void iris_wg_ccl_end(iris_wg_t wg, iris_wg_ccl_t *wg_ccl)
 {
     wg.id = 0;
     wg.num_wgs = 1;
+#if IRIS_ON_CPU || IRIS_FAR
+    if (iris_d_wg_ccl_is_far(wg_ccl)) {
+        iris_d_far_end(wg, wg_ccl->ccl.space);
+        iris_wg_barrier(wg);
+        return;
+    }
+#endif
     wg_ccl->ccl.before = wg_ccl->before;
     iris_d_ccl_end(wg, &wg_ccl->ccl);
     iris_wg_barrier(wg);
@@ -181,6 +208,44 @@ IRIS_DEVICE void iris_d_wg_ccl_meet(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
     wg_ccl->ccl.epoch = ccl.epoch;
 }
 
+#if IRIS_ON_CPU || IRIS_FAR
+/* One collective of members that do not all map each other's heaps. */
+IRIS_D_FAR_RARE void iris_d_wg_ccl_far(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
+                                       const struct iris_ccl_packet_args *args)
+{
+    int how = args->exchange;
+    iris_bool_t brings = how == IRIS_CCL_BRING || how == IRIS_CCL_BRING_SUMS;
+    iris_bool_t deals = how == IRIS_CCL_DEAL;
+    iris_bool_t parts =
+        deals || how == IRIS_CCL_REDUCE_PARTS || how == IRIS_CCL_SWAP;
+    uint64_t bytes = args->bytes, part = parts ? bytes : 0, at = 0;
+    struct iris_ccl_far_args far = {
+        args->start, NULL, NULL, bytes,      0,        0, 0, 0,          part,
+        bytes,       -1,   0,    args->kind, args->op, 0, 0, args->scale};
+    iris_d_far_step_t step = {0, 0, 1, 0, NULL, NULL, 0, part, bytes, brings};
+
+    far.piece = 2 * wg_ccl->piece;
+    far.rows = bytes != 0;
+    far.reduces = how <= IRIS_CCL_REDUCE_PARTS || how == IRIS_CCL_BRING_SUMS;
+    if (brings || deals || how == IRIS_CCL_SPREAD) {
+        far.root = args->root;
+    }
+    step.number = wg_ccl->ccl.epoch;
+    if (iris_wg_leader(wg)) {
+        *iris_d_far_what(args->start.space) = args->start.what;
+    }
+    do { /* a call without elements only meets */
+        step.bytes = bytes - at < far.piece ? bytes - at : far.piece;
+        step.in = (const char *)args->in + at;
+        step.out = (char *)args->out + at;
+        iris_d_far_step(wg, wg_ccl->ccl.dev, &far, &step);
+        at += step.bytes;
+    } while (at < bytes);
+    iris_wg_barrier(wg); /* all lanes see `out` */
+    wg_ccl->ccl.epoch = step.number;
+}
+#endif
+
 /* One collective with `bytes` bytes for each part. A step begins when all lanes
  * have ended the previous step, in which they heard from all members. So two
  * parities suffice however lanes divide the units, and members may have
@@ -195,12 +260,19 @@ IRIS_DEVICE void iris_d_wg_ccl(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
     wg.id = 0;
     wg.num_wgs = 1;
     iris_wg_barrier(wg); /* other lanes' writes to `in` are visible */
-    if (args->bytes == 0) {
+    if (args->bytes == 0 && !iris_d_wg_ccl_is_far(wg_ccl)) {
         iris_d_wg_ccl_meet(wg, wg_ccl, &args->start);
         return;
     }
     IRIS_D_HOOK_CPU(cpu, collective = iris_d_before_collective(
                              cpu, iris_d_wg_parts(&wg_ccl->ccl, args)));
+#if IRIS_ON_CPU || IRIS_FAR
+    if (iris_d_wg_ccl_is_far(wg_ccl)) {
+        iris_d_wg_ccl_far(wg, wg_ccl, args);
+        IRIS_D_HOOK_CPU(cpu, iris_d_after_collective(cpu, &collective));
+        return;
+    }
+#endif
     args->piece = wg_ccl->piece < args->bytes ? wg_ccl->piece : args->bytes;
     args->start.steps =
         (uint32_t)((args->bytes + args->piece - 1) / args->piece);
@@ -330,7 +402,7 @@ IRIS_DEVICE void iris_d_wg_ccl_move(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
  * `in` may be written. Kernels of members that make different calls end with
  * IRIS_ERR_MISMATCH, as those of iris/ccl.h do.
  *
- * @use workgroup; blocks; one node
+ * @use workgroup; blocks
  * @param wg_ccl  result of iris_wg_ccl_begin()
  * @param in  elements that the call reads
  * @param out  elements that the call writes */
@@ -435,7 +507,8 @@ IRIS_DEVICE void iris_d_wg_ccl_loose(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
 
 /** iris_wg_all_reduce() around a ring. `in` and `out` are on the heap. Does not
  *  combine in the group's order: 16-bit floats are rounded at each member, and
- *  the bits depend on the count. Does nothing for AVG and 8-bit floats. */
+ *  the bits depend on the count. Does nothing for AVG and 8-bit floats. In a
+ *  group with ranks of several nodes it is iris_wg_all_reduce(). */
 IRIS_DEVICE void iris_wg_all_reduce_ring(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
                                          const void *in, void *out,
                                          size_t count, iris_dtype_t dtype,
@@ -443,7 +516,7 @@ IRIS_DEVICE void iris_wg_all_reduce_ring(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
 {
     struct iris_ccl_reduce_args args;
 
-    if (wg_ccl->ccl.count == 1) {
+    if (wg_ccl->ccl.count == 1 || iris_d_wg_ccl_is_far(wg_ccl)) {
         iris_wg_all_reduce(wg, wg_ccl, in, out, count, dtype, op);
         return;
     }
@@ -456,14 +529,15 @@ IRIS_DEVICE void iris_wg_all_reduce_ring(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
 
 /** Sums: each member adds its elements to every member's `out` by atomics. `in`
  *  and `out` are on the heap and do not overlap. Floats differ from run to run
- *  and between members. */
+ *  and between members. In a group with ranks of several nodes it is
+ *  iris_wg_all_reduce(). */
 IRIS_DEVICE void iris_wg_all_reduce_atomic(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
                                            const void *in, void *out,
                                            size_t count, iris_dtype_t dtype)
 {
     struct iris_ccl_reduce_args args;
 
-    if (wg_ccl->ccl.count == 1) {
+    if (wg_ccl->ccl.count == 1 || iris_d_wg_ccl_is_far(wg_ccl)) {
         iris_wg_all_reduce(wg, wg_ccl, in, out, count, dtype, IRIS_REDUCE_SUM);
         return;
     }

@@ -224,7 +224,7 @@ IRIS_DEVICE void iris_d_wg_tile_ccl(iris_wg_ccl_t *wg_ccl,
  * only meet. `in` and `out` do not overlap, or are the same
  * view.
  *
- * @use workgroup; blocks; one node
+ * @use workgroup; blocks
  * @param wg_ccl  result of iris_wg_ccl_begin()
  * @param in  elements that the call reads
  * @param out  elements that the call writes */

@@ -42,7 +42,7 @@ typedef struct iris_d_far_step {
     uint64_t in_pitch;
     uint64_t in_of_peer;
     uint64_t out_of_peer;
-    int32_t reduces;
+    int32_t to_root; /* 1: the root receives; 0: it is the only sender */
 } iris_d_far_step_t;
 
 IRIS_DEVICE char *iris_d_far_at(const struct iris_ccl_space *space,
@@ -160,7 +160,7 @@ IRIS_DEVICE void iris_d_far_give(iris_wg_t wg, iris_dev_t dev,
 
     for (uint64_t m = 0; m < n; m++) {
         if (args->root < 0 ||
-            (uint64_t)args->root == (step->reduces ? m : self)) {
+            (uint64_t)args->root == (step->to_root ? m : self)) {
             iris_d_far_give_to(wg, dev, args, step, m);
         }
     }
@@ -429,11 +429,12 @@ IRIS_DEVICE void iris_d_far_take_row(iris_wg_t wg,
 {
     struct iris_ccl_space *space = args->start.space;
 
-    if (step->reduces) {
-        if (args->root < 0 || args->root == space->index) {
-            iris_d_far_reduce(wg, args, step, from, out);
-        }
-    } else if (args->root >= 0) {
+    if (args->root >= 0 && step->to_root && args->root != space->index) {
+        return;
+    }
+    if (args->reduces) {
+        iris_d_far_reduce(wg, args, step, from, out);
+    } else if (args->root >= 0 && !step->to_root) {
         iris_d_wg_bytes(
             wg, out,
             iris_d_far_slot(space, step->number, (uint64_t)args->root) + from,
@@ -457,7 +458,9 @@ IRIS_DEVICE uint64_t iris_d_far_begin(iris_wg_t wg, iris_dev_t dev,
                                       const struct iris_ccl_start *start)
 {
     struct iris_ccl_space *space = start->space;
-    uint64_t number = *iris_d_far_epoch(space);
+    /* This kernel may have written it, so no cache may have it. */
+    uint64_t number =
+        iris_d_load(iris_d_far_epoch(space), 8, iris_d_ccl_relaxed());
 
     iris_wg_barrier(wg); /* all lanes have read it */
     if ((number & IRIS_CCL_BUSY) != 0) {
@@ -537,7 +540,7 @@ IRIS_KERNEL(iris_k_ccl_far, struct iris_ccl_far_args)
     step.in_pitch = args->in_pitch;
     step.in_of_peer = args->in_of_peer;
     step.out_of_peer = args->out_of_peer;
-    step.reduces = args->reduces;
+    step.to_root = args->reduces;
     step.rows = args->bytes <= args->piece ? args->piece / args->bytes : 1;
     step.number = iris_d_far_begin(wg, dev, &args->start);
     for (step.row = 0; step.row < rows; step.row += step.rows) {

@@ -15,7 +15,7 @@ typedef struct iris_ccl_device {
     uint64_t stride;  /* bytes from a space to the next one */
     uint64_t piece;   /* bytes of a member's data in one step */
     uint32_t max_wgs; /* spaces */
-    uint32_t unused;
+    uint32_t far;     /* 1: the group has ranks of several nodes */
 } iris_ccl_device_t;
 
 #endif /* IRIS_DEVICE_CCL_HANDLE_H */

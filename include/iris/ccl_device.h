@@ -8,7 +8,7 @@
  *     // pass `handle` to the kernel by value
  *     status = iris_ccl_device_destroy(iris, &handle);
  *
- * @use group; blocks; one node
+ * @use group; blocks
  */
 #ifndef IRIS_CCL_DEVICE_H
 #define IRIS_CCL_DEVICE_H

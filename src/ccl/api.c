@@ -60,7 +60,7 @@ iris_status_t iris_ccl_device_create(iris_t *iris, iris_group_t *group,
     if (status == IRIS_OK) {
         status = iris_i_group_resolve(iris, group, &group);
     }
-    if (status == IRIS_OK) {
+    if (status == IRIS_OK && !iris_i_group_is_far(iris, group)) {
         status = iris_i_group_check_reachable(iris, group, call);
     }
     if (status == IRIS_OK) {
@@ -74,7 +74,8 @@ iris_status_t iris_ccl_device_create(iris_t *iris, iris_group_t *group,
             .spaces = workspace->device,
             .stride = workspace->part_bytes,
             .piece = workspace->slot_bytes,
-            .max_wgs = (uint32_t)max_wgs};
+            .max_wgs = (uint32_t)max_wgs,
+            .far = (uint32_t)iris_i_group_is_far(iris, group)};
     }
     return status;
 }

@@ -5,6 +5,8 @@
  */
 #include "config.h"
 
+#define IRIS_FAR 1 /* in GPU code, too */
+
 #include "ccl/cases.h"
 
 #include <iris/device.h>
@@ -344,6 +346,19 @@ static RANK_TEST(ragged_tiles_have_the_bits_of_streams, 3, ALL_RANKS)
     return iris_group_destroy(iris, group);
 }
 
+static TEST(tiles_of_several_nodes_have_the_same_bits)
+{
+    static const char *const nodes[] = {"2", "3", "4"};
+
+    for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; i++) {
+        setenv("IRIS_NODES", nodes[i], 1);
+        harness_run(4, on_rank_ragged_tiles_have_the_bits_of_streams, NULL);
+    }
+    setenv("IRIS_NODES", "2", 1);
+    harness_run(3, on_rank_ragged_tiles_have_the_bits_of_streams, NULL);
+    unsetenv("IRIS_NODES");
+}
+
 /* Rank 0 says how; the others' all_reduce is to choose the same, and of one row
  * less the other way. */
 static int play_shots(iris_t *iris, void *arg)
@@ -455,4 +470,4 @@ static RANK_TEST(tiles_are_reduced_when_they_are_ready, 2, 4)
     return iris_ccl_device_destroy(iris, &args.handle);
 }
 
-TEST_GROUP(matrix, one_node, slow);
+TEST_GROUP(matrix, slow);
