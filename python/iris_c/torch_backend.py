@@ -72,18 +72,24 @@ def _look_through() -> None:
 
 class _Pending(torch._C._distributed_c10d.Work):
     """The work of a call: messages that the group's thread exchanges, or none
-    if the result is on torch's current stream already."""
+    if the result is on a stream of torch already."""
 
     def __init__(
-        self, result: Any, messages: Sequence[Message], timeout: timedelta
+        self,
+        result: Any,
+        messages: Sequence[Message],
+        timeout: timedelta,
+        stream: Any = None,
     ) -> None:
         super().__init__()
         self._result = result
         self._messages = messages
         self._timeout = timeout
+        self._stream = stream
 
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
-        """Waits for the messages. Raises the error of the first that failed."""
+        """Waits for the messages. Raises the error of the first that failed.
+        On a GPU torch's current stream waits for the call's stream."""
         limit = timeout or self._timeout
         end = time.monotonic() + limit.total_seconds()
         for message in self._messages:
@@ -93,7 +99,15 @@ class _Pending(torch._C._distributed_c10d.Work):
                     " peer makes the matching call"
                 )
         _latest.source = self._source_rank()
+        self._put_behind()
         return True
+
+    def _put_behind(self) -> None:
+        """Programs may wait on another stream than that of the call."""
+        if self._stream is not None:
+            current = torch.cuda.current_stream(self._stream.device)
+            if current != self._stream:
+                current.wait_stream(self._stream)
 
     def is_completed(self) -> bool:
         """Whether all messages have ended."""
@@ -114,6 +128,7 @@ class _Pending(torch._C._distributed_c10d.Work):
 
     def get_future(self) -> Any:
         """A future of the tensors."""
+        self._put_behind()
         ended: Any = torch.futures.Future()
 
         # Torch loses the exception of a future that Python sets, and keeps that
@@ -209,19 +224,23 @@ class _Order:
         self._first: Any = None
         self._own: Any = None
 
+    def current(self) -> Any:
+        """Torch's current stream. None on the CPU."""
+        device = self._streams.device_id()
+        return None if device is None else torch.cuda.current_stream(device)
+
     @contextlib.contextmanager
     def hold(self) -> Iterator[None]:
         """Makes the calls inside run in this order."""
-        device = self._streams.device_id()
-        if device is None or torch.cuda.is_current_stream_capturing():
+        current = self.current()
+        if current is None or torch.cuda.is_current_stream_capturing():
             yield
             return
-        current = torch.cuda.current_stream(device)
         if self._first is None:
             self._first = current
         if self._own is None and current != self._first:
             self._streams.synchronize(self._first)
-            self._own = torch.cuda.Stream(device)
+            self._own = torch.cuda.Stream(current.device)
         if self._own is None:
             yield
             return
@@ -341,10 +360,13 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
     def _done(self, result: Any) -> Any:
         """The work of a call whose result is on torch's current stream."""
         self._calls += 1
+        stream = self._order.current()
         if not isinstance(self, _ProcessGroup):
-            return _Pending(result, (), self._timeout)
-        # The C++ of older versions keeps no work that is Python's.
-        future: Any = torch.futures.Future()
+            return _Pending(result, (), self._timeout, stream)
+        # The C++ of older versions keeps no work that is Python's. A future of a
+        # device puts the stream that waits for it behind the current one.
+        devices = None if stream is None else [stream.device]
+        future: Any = torch.futures.Future(devices=devices)
         future.set_result(result)
         return torch._C._distributed_c10d._create_work_from_future(future)
 
@@ -414,8 +436,10 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
         self, output: Any, input: Any, opts: Any = None
     ) -> Any:
         """The output becomes the inputs of all ranks, one after another."""
-        whole = plain(output)
-        self._ccl.all_gather(whole.view(-1), plain(input).view(-1))
+        whole, given = plain(output).view(-1), plain(input).view(-1)
+        mine = whole[self.rank() * given.numel() :]
+        is_in_place = given.data_ptr() == mine.data_ptr()
+        self._ccl.all_gather(whole, _apart(given, whole, is_in_place))
         put_back(whole, output)
         return self._done(output)
 
@@ -423,7 +447,7 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
         self, outputs: List[Any], inputs: List[Any], opts: Any = None
     ) -> Any:
         """all_gather_single() of several tensors."""
-        for output, input in zip(outputs, inputs):
+        for output, input in _pairs(outputs, inputs):
             self.all_gather_single(output, input)
         return self._done(outputs)
 
@@ -431,7 +455,7 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
         self, outputs: List[List[Any]], inputs: List[Any], opts: Any = None
     ) -> Any:
         """The r-th tensor of the list becomes rank r's tensor."""
-        for parts, input in zip(outputs, inputs):
+        for parts, input in _pairs(outputs, inputs):
             counts = [part.numel() for part in parts]
             given = plain(input).view(-1)
             whole = given.new_empty(sum(counts))
@@ -459,6 +483,7 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
         """On rank opts.rootRank the r-th tensor of the list becomes rank r's tensor."""
         given = plain(inputs[0]).view(-1)
         parts = outputs[0] if outputs else []
+        _check_parts("gather", parts, given)
         whole = given.new_empty(len(parts) * given.numel()) if parts else None
         self._ccl.gather(whole, given, opts.rootRank)
         _take_apart(whole, parts)
@@ -468,8 +493,10 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
         self, outputs: List[Any], inputs: List[List[Any]], opts: Any
     ) -> Any:
         """Rank r gets the r-th tensor of the list of rank opts.rootRank."""
-        whole = _put_together(inputs[0]) if inputs and inputs[0] else None
         both = plain(outputs[0]).view(-1)
+        parts = inputs[0] if inputs else []
+        _check_parts("scatter", parts, both)
+        whole = _put_together(parts) if parts else None
         self._ccl.scatter(both, whole, opts.rootRank)
         put_back(both, outputs[0])
         return self._done(outputs)
@@ -502,8 +529,10 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
     ) -> Any:
         """Rank r gets the reduction of the r-th parts of the inputs."""
         op = opts.reduceOp if opts is not None else None
-        both = plain(output)
-        self._ccl.reduce_scatter(both.view(-1), plain(input).view(-1), op)
+        both, given = plain(output).view(-1), plain(input).view(-1)
+        mine = given[self.rank() * both.numel() :]
+        is_in_place = both.data_ptr() == mine.data_ptr()
+        self._ccl.reduce_scatter(both, _apart(given, both, is_in_place), op)
         put_back(both, output)
         return self._done(output)
 
@@ -511,7 +540,7 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
         self, outputs: List[Any], inputs: List[Any], opts: Any = None
     ) -> Any:
         """reduce_scatter_single() of several tensors."""
-        for output, input in zip(outputs, inputs):
+        for output, input in _pairs(outputs, inputs):
             self.reduce_scatter_single(output, input, opts)
         return self._done(outputs)
 
@@ -519,7 +548,13 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
         self, outputs: List[Any], inputs: List[List[Any]], opts: Any
     ) -> Any:
         """Rank r gets the reduction of the r-th tensors of the lists."""
-        for output, parts in zip(outputs, inputs):
+        for output, parts in _pairs(outputs, inputs):
+            if len(parts) != self.size():
+                raise ValueError(
+                    f"reduce_scatter: a list of {len(parts)} tensors in a group"
+                    f" of {self.size()} ranks; pass one for each rank"
+                )
+            _check_parts("reduce_scatter", [output], parts[self.rank()])
             if len({part.numel() for part in parts}) == 1:
                 whole = _put_together(parts)
                 self.reduce_scatter_single(output, whole, opts)
@@ -528,7 +563,7 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
                 both = plain(part).clone()
                 self._ccl.reduce(both, both, rank, opts.reduceOp)
                 if rank == self.rank():
-                    output.detach().copy_(both)
+                    output.detach().copy_(both.view(output.shape))
         return self._done(outputs)
 
     def all_to_all_single(
@@ -540,35 +575,40 @@ class IrisProcessGroup(_base()):  # type: ignore[misc]
         opts: Any = None,
     ) -> Any:
         """Exchanges parts along the first dimension, with these sizes or equal ones."""
-        both, given = plain(output), plain(input).view(-1)
+        both, given = plain(output).view(-1), plain(input).view(-1)
+        given = _apart(given, both)
+        counts = [
+            self._counts(output, output_sizes), self._counts(input, input_sizes)
+        ]
         if not output_sizes and not input_sizes:
-            self._ccl.all_to_all(both.view(-1), given)
+            self._ccl.all_to_all(both, given)
         else:
-            self._ccl.all_to_allv(
-                both.view(-1),
-                given,
-                self._counts(output, output_sizes),
-                self._counts(input, input_sizes),
-            )
+            self._ccl.all_to_allv(both, given, *counts)
         put_back(both, output)
         return self._done(output)
 
     def _counts(self, tensor: Any, sizes: List[int]) -> List[int]:
         """The number of elements in each part, from its number of rows."""
         rows = tensor.shape[0]
-        if not sizes:
-            sizes = [rows // self.size()] * self.size()
-        return [size * (tensor.numel() // max(rows, 1)) for size in sizes]
+        asked = sizes or [rows // self.size()] * self.size()
+        if sum(asked) != rows:
+            raise ValueError(
+                f"all_to_all_single: the parts of a tensor of {rows} rows in a"
+                f" group of {self.size()} ranks have {asked} rows; pass parts"
+                " that are the whole tensor"
+            )
+        return [size * (tensor.numel() // max(rows, 1)) for size in asked]
 
     def alltoall(
         self, outputs: List[Any], inputs: List[Any], opts: Any = None
     ) -> Any:
         """The r-th input goes to rank r, and the r-th output comes from rank r."""
         counts = [part.numel() for part in outputs]
-        whole = outputs[0].new_empty(sum(counts))
+        given = _put_together(inputs)
+        whole = given.new_empty(sum(counts))
         self._ccl.all_to_allv(
             whole,
-            _put_together(inputs),
+            given,
             counts,
             [part.numel() for part in inputs],
         )
@@ -666,10 +706,41 @@ def _put_together(parts: List[Any]) -> Any:
     return torch.cat([plain(part).view(-1) for part in parts])
 
 
+def _pairs(outputs: List[Any], inputs: List[Any]) -> Iterator[Any]:
+    if len(outputs) != len(inputs):
+        raise ValueError(
+            f"{len(outputs)} outputs and {len(inputs)} inputs; pass an output"
+            " for each input"
+        )
+    return zip(outputs, inputs)
+
+
+def _check_parts(name: str, parts: List[Any], tensor: Any) -> None:
+    for part in parts:
+        if part.numel() != tensor.numel():
+            raise ValueError(
+                f"{name}: a part has {part.numel()} elements, and this rank's"
+                f" tensor has {tensor.numel()}; pass tensors of one size"
+            )
+
+
+def _apart(given: Any, output: Any, is_in_place: bool = False) -> Any:
+    """The input, or a copy if it overlaps the output and the library does not
+    take this as in place. Both are contiguous."""
+    first, begin = given.data_ptr(), output.data_ptr()
+    overlaps = first < begin + output.nbytes and begin < first + given.nbytes
+    return given.clone() if overlaps and not is_in_place else given
+
+
 def _take_apart(whole: Any, parts: List[Any]) -> None:
     """Copies parts that arrived one after another to their destinations."""
     at = 0
     for part in parts:
+        if part.dtype != whole.dtype:
+            raise TypeError(
+                f"an output is of {part.dtype}, and an input of {whole.dtype};"
+                " pass tensors of one dtype"
+            )
         arrived = whole[at : at + part.numel()].view(part.shape)
         part.detach().copy_(arrived)
         at += part.numel()

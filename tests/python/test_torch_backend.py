@@ -392,7 +392,7 @@ class Stream:
     """A stream of a GPU that is not there, and what streams have done."""
 
     log = []
-    current = None
+    current = device = None
 
     def __init__(self, name="own"):
         self.name = name
@@ -435,6 +435,24 @@ class OrderOfStreams(unittest.TestCase):
         self.assertEqual(self.call_on(order, b), behind)
         self.assertEqual(self.call_on(order, a)[1], "a call on own")
         self.assertEqual(self.call_on(order, a, captures=1), ["a call on a"])
+
+    def test_a_stream_that_waits_for_a_call_is_behind_its_stream(self):
+        from datetime import timedelta
+
+        from iris_c.torch_backend import _Pending
+        from torch import cuda
+
+        a, b = Stream("a"), Stream("b")
+        work = _Pending(None, (), timedelta(1), a)
+        for call in work.wait, work.get_future:
+            for stream, log in (b, ["b waits for a"]), (a, []):
+                Stream.log.clear()
+                current = unittest.mock.patch.object(
+                    cuda, "current_stream", lambda device: Stream.current
+                )
+                with current, stream.as_current():
+                    call()
+                self.assertEqual(Stream.log, log)
 
     def test_a_cpus_tensor_goes_to_the_gpu_and_back(self):
         import torch

@@ -209,6 +209,52 @@ def objects(group):
     return all_of, some, sent, own
 
 
+def result_of_overlaps():
+    """Of four calls whose output is a part of the input, or the other way."""
+    n, me = size(), dist.get_rank()
+    total, all_of = sum(whole(2 * n)), whole(2 * n)
+    mine = slice(2 * me, 2 * me + 2)
+    return [
+        total[mine], total[mine],
+        torch.cat([one[2 * (r == 0) :][:2] for r, one in enumerate(all_of)]),
+        torch.cat([one[mine] for one in all_of]),
+    ]
+
+
+@wanted(result_of_overlaps)
+def overlaps(group):
+    found = []
+    for at in 0, 1:
+        x = values(2 * size())
+        dist.reduce_scatter_tensor(x[at : at + 2], x, group=group)
+        found.append(x[at : at + 2])
+    x = values(2 * size())
+    at = 2 * (dist.get_rank() == 0)
+    dist.all_gather_into_tensor(x, x[at : at + 2], group)
+    y = values(2 * size())
+    dist.all_to_all_single(y, y, group=group)
+    return [*found, x, y]
+
+
+def bits(*numbers):
+    return torch.tensor(numbers).view(torch.int32)
+
+
+@wanted(lambda: [bits(1e-40, 1e-40, 1e-40) * size()] * 2)
+def subnormal_numbers_on_a_rank_that_flushes_them(group):
+    """All ranks get the same bits, and the rank keeps its setting."""
+    x, y = torch.full((3,), 1e-40), torch.zeros(3 * size())
+    whole = torch.full((3 * size(),), 1e-40)
+    flushes = dist.get_rank() == 0 and torch.set_flush_denormal(True)
+    dist.all_reduce(x, group=group)
+    y = torch.zeros(3)
+    dist.reduce_scatter_tensor(y, whole, group=group)
+    if flushes:
+        assert (torch.tensor([1e-38]) * 0.01).view(torch.int32).item() == 0
+        torch.set_flush_denormal(False)
+    return [x.view(torch.int32), y.view(torch.int32)]
+
+
 def several_of(group, **options):
     """A batch of collectives of one kind each."""
     def batch():
@@ -394,9 +440,47 @@ def same(found, expected):
 
 
 def refused():
-    """What this backend does not have raises an error that names it."""
-    bad = torch.zeros(2, dtype=torch.float64)
+    """What this backend does not have, and tensors that do not fit, raise an error
+    that names it. A rank finds these by itself, so its peers need not call."""
+    bad, me, n = torch.zeros(2, dtype=torch.float64), dist.get_rank(), size()
+    few = [torch.zeros(2) for _ in range(n)]
+    uneven = [torch.zeros(r + 1) for r in range(n)]
+    world = dist.group.WORLD
+    gather = dist.GatherOptions()
+    gather.rootRank = me
+    scatter = dist.ScatterOptions()
+    scatter.rootRank = me
     for function, kind, text in (
+        (
+            lambda: dist.all_to_all_single(
+                torch.zeros(n + 1, n), torch.zeros(n + 1, n)
+            ),
+            ValueError, "the whole tensor",
+        ),
+        (
+            lambda: dist.all_to_all_single(
+                torch.zeros(2 * n), torch.zeros(2 * n), [1] * n, [1] * n
+            ),
+            ValueError, "the whole tensor",
+        ),
+        (
+            lambda: world.gather([few], [torch.zeros(3)], gather).wait(),
+            ValueError, "gather: a part",
+        ),
+        (
+            lambda: world.scatter([torch.zeros(3)], [uneven], scatter).wait(),
+            ValueError, "scatter: a part",
+        ),
+        (
+            lambda: dist.reduce_scatter(torch.zeros(me + 2), uneven),
+            ValueError, "reduce_scatter: a part",
+        ),
+        (
+            lambda: world.allgather_into_tensor_coalesced(
+                [torch.zeros(n)], [torch.zeros(1)] * 2
+            ).wait(),
+            (ValueError, RuntimeError), "",
+        ),
         (lambda: dist.all_reduce(bad.long(), dist.ReduceOp.AVG), ValueError, "avg"),
         (
             lambda: dist.all_gather_into_tensor(torch.zeros(2 * size()), bad),
@@ -421,6 +505,12 @@ def refused():
             assert text in str(error), error
         else:
             raise SystemExit(f"not refused: {text}")
+    try:  # All ranks find this after the call.
+        world.allgather([[one.long() for one in few]], [few[0]]).wait()
+    except (TypeError, RuntimeError) as error:
+        assert "dtype" in str(error) or "type" in str(error), error
+    else:
+        raise SystemExit("not refused: another dtype")
 
 
 def run():
