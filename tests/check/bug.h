@@ -40,18 +40,37 @@ struct bug {
     const char *advice; /* a part of it; NULL: any */
 };
 
-/* The lines of the two accesses, and of the line to change. 0: not noted. */
+/* The lines of the two accesses, and of the line to change. 0: not noted. Each is
+ * one line, with the macros around it: compilers number the first or the last line
+ * of a longer one. */
 static _Atomic int bug_lines[3];
 
-#define NOTED(i, access) (atomic_store(&bug_lines[i], __LINE__), (void)(access))
+/* Code that differs in each line: compilers make one call of equal calls at the
+ * ends of branches, which then has the line of one of them, or none. */
+#define LINE_TEXT(line) #line
+#define LINE_ASM(line) __asm__ volatile("# line " LINE_TEXT(line))
+#define NOTED(i, access)                       \
+    __extension__({                            \
+        atomic_store(&bug_lines[i], __LINE__); \
+        (void)(access);                        \
+        LINE_ASM(__LINE__);                    \
+    })
 #define ONE(access) NOTED(0, access)
 #define OTHER(access) NOTED(1, access)
 #define CHANGE(access) NOTED(2, access)
 #define CHANGE_BELOW atomic_store(&bug_lines[2], __LINE__ + 1)
 
-/* The same of a host call, which returns a status. The call is one line. */
-#define ONE_OK(call) CHECK_OK((atomic_store(&bug_lines[0], __LINE__), (call)))
-#define OTHER_OK(call) CHECK_OK((atomic_store(&bug_lines[1], __LINE__), (call)))
+/* The same of a host call, which returns a status. */
+#define NOTED_OK(i, call)                      \
+    CHECK_OK(__extension__({                   \
+        iris_status_t noted_;                  \
+        atomic_store(&bug_lines[i], __LINE__); \
+        noted_ = (call);                       \
+        LINE_ASM(__LINE__);                    \
+        noted_;                                \
+    }))
+#define ONE_OK(call) NOTED_OK(0, call)
+#define OTHER_OK(call) NOTED_OK(1, call)
 
 /* Bugs: what the report misses, the grid, the ranks and perhaps the advice
  * follow the name, as in struct bug. The linker lists them. */

@@ -390,12 +390,14 @@ BUG(collective_as_barrier, NULL, 1, 2)
 BUG(collective_reads_what_is_written, NULL, 1, 2)
 {
     iris_wg_ccl_t ccl = iris_wg_ccl_begin(wg, &a->ccl, 0);
+    const iris_dtype_t type = IRIS_DTYPE_I32;
+    const int32_t *in = &x[64];
+    int32_t *out = &x[80];
 
     if (d.rank == 0) {
         ONE(iris_store(d, &x[wrong ? 64 : 68], 7, 1));
     }
-    OTHER(iris_wg_all_reduce(wg, &ccl, &x[64], &x[80], 4, IRIS_DTYPE_I32,
-                             IRIS_REDUCE_SUM));
+    OTHER(iris_wg_all_reduce(wg, &ccl, in, out, 4, type, IRIS_REDUCE_SUM));
     iris_wg_ccl_end(wg, &ccl);
 }
 

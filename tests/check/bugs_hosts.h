@@ -194,12 +194,14 @@ HOST_BUG(freed_while_copied, "life", 1, 2)
 BESIDE(copy_out_unwaited, iris_memcpy(iris, out, x, 256, stream), STORE_OWN)
 BESIDE(copy_in_unwaited, iris_memcpy(iris, x, out, 256, stream), LOAD_OWN)
 BESIDE(fill_unwaited, iris_memset(iris, x, 1, 256, stream), LOAD_OWN)
-BESIDE(put_unwaited, iris_put_on_stream(iris, x, &x[64], 64, 1, stream),
-       LOAD_OWN)
-BESIDE(put_source_unwaited, iris_put_on_stream(iris, &x[64], x, 64, 0, stream),
-       STORE_OWN)
-BESIDE(get_unwaited, iris_get_on_stream(iris, x, &x[64], 64, 0, stream),
-       LOAD_OWN)
+#define PUT_ROW(to, from, rank) \
+    iris_put_on_stream(iris, to, from, 64, rank, stream)
+#define GET_ROW(from, to) iris_get_on_stream(iris, from, to, 64, 0, stream)
+BESIDE(put_unwaited, PUT_ROW(x, &x[64], 1), LOAD_OWN)
+BESIDE(put_source_unwaited, PUT_ROW(&x[64], x, 0), STORE_OWN)
+BESIDE(get_unwaited, GET_ROW(x, &x[64]), LOAD_OWN)
+#undef GET_ROW
+#undef PUT_ROW
 #undef BESIDE
 
 HOST_BUG(fills_of_two_streams, "stream order", 1, 2)

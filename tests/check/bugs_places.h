@@ -92,11 +92,11 @@ BUG(tiles_overlap, "order of writers", 1, 2)
 
 BUG(rows_overlap, "order of writers", 1, 2)
 {
-    int64_t stride = wrong ? 6 : 8;
+    iris_tile_t from = iris_tile(&x[128], 4, 4, 4, 4);
+    iris_tile_t to = iris_tile(x, 4, 4, wrong ? 6 : 8, 4);
 
     if (d.rank == 0) {
-        ONE(iris_wg_tile_put(wg, d, iris_tile(&x[128], 4, 4, 4, 4),
-                             iris_tile(x, 4, 4, stride, 4), 1));
+        ONE(iris_wg_tile_put(wg, d, from, to, 1));
     } else if (d.rank == 1) {
         for (int row = 0; row < 4; row++) {
             OTHER(iris_store(d, &x[row * 8 + 5], 1, 1));

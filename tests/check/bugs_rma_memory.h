@@ -107,14 +107,14 @@ RMA_BUG(columns_overlap, "order of writers", 1, 2)
         return 0;                                  \
     }
 
-TWO_IN_ORDER(put_against_local_fill, "order of writers", put(r, r->x, 1, r->s),
-             write_own(r, r->x, r->s))
-TWO_IN_ORDER(local_read_against_put, NULL, read_own(r, r->x, r->s),
-             put(r, r->x, 0, r->s))
-TWO_IN_ORDER(get_against_local_fill, NULL, get(r, r->x, 1, r->s),
-             write_own(r, r->x, r->s))
-TWO_IN_ORDER(local_fill_against_get, NULL, write_own(r, r->x, r->s),
-             get(r, r->x, 0, r->s))
+#define PUT_TO(rank) put(r, r->x, rank, r->s)
+#define GET_FROM(rank) get(r, r->x, rank, r->s)
+#define FILL_OWN write_own(r, r->x, r->s)
+#define READ_OWN read_own(r, r->x, r->s)
+TWO_IN_ORDER(put_against_local_fill, "order of writers", PUT_TO(1), FILL_OWN)
+TWO_IN_ORDER(local_read_against_put, NULL, READ_OWN, PUT_TO(0))
+TWO_IN_ORDER(get_against_local_fill, NULL, GET_FROM(1), FILL_OWN)
+TWO_IN_ORDER(local_fill_against_get, NULL, FILL_OWN, GET_FROM(0))
 #undef TWO_IN_ORDER
 
 /* Rank 2 gets from rank 1 what rank 0 puts there. */
@@ -145,10 +145,11 @@ RMA_BUG(get_of_a_third_rank, NULL, 1, 3)
         return 0;                           \
     }
 
-FREED(freed_during_put, put(r, r->x, 1, r->s), quiet(r, r->wrong ? r->t : r->s))
-FREED(freed_during_get, get(r, r->x, 1, r->s), quiet(r, r->wrong ? r->t : r->s))
-FREED(freed_behind_a_wrong_barrier, put(r, r->x, 1, r->s),
-      iris_barrier(r->iris, r->wrong ? r->t : r->s, NULL))
+#define OTHER_IF_WRONG (r->wrong ? r->t : r->s)
+#define MEET_ON(stream) iris_barrier(r->iris, stream, NULL)
+FREED(freed_during_put, PUT_TO(1), quiet(r, OTHER_IF_WRONG))
+FREED(freed_during_get, GET_FROM(1), quiet(r, OTHER_IF_WRONG))
+FREED(freed_behind_a_wrong_barrier, PUT_TO(1), MEET_ON(OTHER_IF_WRONG))
 #undef FREED
 
 RMA_BUG(put_to_freed_memory, "life", 1, 2)

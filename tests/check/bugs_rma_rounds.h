@@ -41,6 +41,8 @@ RMA_BUG(wait_that_holds_at_once, NULL, 1, 2)
     return 0;
 }
 
+#define PUT_TILE(tile) \
+    iris_tiles_on_stream(r->iris, IRIS_PUT, tile, tile, 1, 1, r->s)
 RMA_BUG(tile_unwaited, NULL, 1, 2)
 {
     iris_tile_t tile = {.data = r->x,
@@ -51,8 +53,7 @@ RMA_BUG(tile_unwaited, NULL, 1, 2)
                         .col_stride = 1};
 
     if (r->rank == 0) {
-        ONE_OK(
-            iris_tiles_on_stream(r->iris, IRIS_PUT, &tile, &tile, 1, 1, r->s));
+        ONE_OK(PUT_TILE(&tile));
         CHECK_OK(set(r, 0, 1, r->s));
     } else if (r->rank == 1) {
         if (!r->wrong) {

@@ -3,11 +3,6 @@
  * IRIS_CHECK=race: bugs are found at their lines, and named; the same programs
  * without the bug are silent.
  */
-/* gcc makes one call of equal calls of branches, which then has one line. */
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("no-crossjumping", "no-tree-tail-merge")
-#endif
-
 #include "config.h"
 
 #include "support/harness.h"
