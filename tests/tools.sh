@@ -42,6 +42,11 @@ for wrong in "info word" "top --json" "top -j -c 1" "trace" "trace frob" "trace 
     expect 2 "iris" $wrong
 done
 
+# How many arguments, and a file of another kind.
+expect 2 "^iris trace report: pass at least 1 argument, not 0;" trace report
+expect 2 "^iris trace diff: pass 2 arguments, not 1;" trace diff one
+expect 1 "byte 0: the file is not JSON; pass another" trace report "$here/tools.sh"
+
 # The nearest name.
 expect 2 'did you mean "probe"' porbe
 expect 2 'did you mean "bench"' help bnech
@@ -87,6 +92,8 @@ expect 0 "^bounds sim cpu 0 1$" check -n 1 --mode bounds -- sh -c "$settings"
 expect 0 "^weak sim cpu none 3 threads$" check -n 3 -m weak -- sh -c "$settings"
 IRIS_SEED=1 expect 0 "^race sim cpu none 3 threads$" check -n 3 -- sh -c "$settings"
 expect 5 . check -n 2 -m race -- sh -c 'echo x; exit 5'
+expect 1 "^no check ran, because the program did not start" check -n 2 /no/such/program
+grep -q " in 1 run$" "$tmp/out" || fail "a program that does not exist was run again"
 
 # A program that is one rank by itself is not taken for three.
 cat >"$tmp/alone.c" <<'END'

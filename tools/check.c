@@ -48,6 +48,7 @@ struct checking {
     char folder[TOOL_FOLDER_BYTES];
     char output[TOOL_FOLDER_BYTES + 16], schedule[TOOL_FOLDER_BYTES + 16];
     bool is_broken;           /* runs cannot be made or read */
+    bool is_absent;           /* the program does not start */
     bool is_blind;            /* ordinary accesses were not seen */
     struct finding *findings; /* in the order of their first run */
     int num_races, num_failures, num_runs;
@@ -292,6 +293,7 @@ static bool run_once(struct checking *c, const char *mode, int seed)
         return false;
     }
     c->num_runs++;
+    c->is_absent = status == TOOL_NOT_FOUND || status == TOOL_NOT_RUN;
     num_races = read_races(c, mode, seed, &tail);
     if (status != 0 && (num_races == 0 || status < 0 || status >= 128)) {
         snprintf(how, sizeof how,
@@ -373,9 +375,13 @@ static void print_findings(const struct checking *c)
         }
         printf("\n");
     }
-    printf("\n%d race%s and %d other failure%s in %d runs\n", c->num_races,
+    printf("\n%d race%s and %d other failure%s in %d run%s\n", c->num_races,
            c->num_races == 1 ? "" : "s", c->num_failures,
-           c->num_failures == 1 ? "" : "s", c->num_runs);
+           c->num_failures == 1 ? "" : "s", c->num_runs,
+           c->num_runs == 1 ? "" : "s");
+    if (c->is_absent) {
+        printf("no check ran, because the program did not start\n");
+    }
     if (c->is_blind) {
         printf("accesses by ordinary pointers were not seen: compile with "
                "iriscc --check\n");
@@ -395,10 +401,10 @@ static int check_all(struct checking *c)
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     run_seeds(c, "", 0);
-    if (!has_stopped(c)) {
+    if (!has_stopped(c) && !c->is_absent) {
         run_seeds(c, "race", 0);
     }
-    if (!has_stopped(c) && c->num_seeds != 0) {
+    if (!has_stopped(c) && !c->is_absent && c->num_seeds != 0) {
         run_seeds(c, "weak", 1);
     }
     print_findings(c);

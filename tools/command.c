@@ -151,9 +151,15 @@ static const struct tool_part *find_part(const char *tool,
         return NULL;
     }
     if (words->count - 1 < part->least || words->count - 1 > part->most) {
-        fprintf(stderr,
-                "%s %s: %d arguments; %s --help says how many it takes\n", tool,
-                part->name, words->count - 1, tool);
+        bool few = words->count - 1 < part->least;
+        int wanted = few ? part->least : part->most;
+
+        fprintf(stderr, "%s %s: pass %s%d argument%s, not %d; see %s --help\n",
+                tool, part->name,
+                part->least == part->most ? ""
+                : few                     ? "at least "
+                                          : "at most ",
+                wanted, wanted == 1 ? "" : "s", words->count - 1, tool);
         return NULL;
     }
     return part;

@@ -11,6 +11,8 @@
 
 /* Exit statuses of every subcommand; iris-top(1) and iris-replay(1) say more. */
 enum { TOOL_OK, TOOL_FAILED, TOOL_USAGE };
+/* Statuses of shells for a program that does not start. */
+enum { TOOL_NOT_RUN = 126, TOOL_NOT_FOUND };
 
 /* Each takes its own command line, with "iris NAME" as argv[0], and returns the
  * exit status. */

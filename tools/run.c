@@ -19,8 +19,6 @@
 #include <unistd.h>
 
 #define MOST_RANKS 65536
-#define NOT_FOUND 127 /* the statuses of a shell */
-#define NOT_RUN 126
 
 static const int signals[] = {SIGINT,  SIGTERM, SIGHUP,
                               SIGQUIT, SIGUSR1, SIGUSR2};
@@ -75,7 +73,7 @@ static void become_program(const char *tool, char **program)
     execvp(program[0], program);
     error = errno;
     fprintf(stderr, "%s: %s: %s\n", tool, program[0], strerror(error));
-    _exit(error == ENOENT ? NOT_FOUND : NOT_RUN);
+    _exit(error == ENOENT ? TOOL_NOT_FOUND : TOOL_NOT_RUN);
 }
 
 /* Starts all ranks. After a failure there are fewer than num_ranks of them. */

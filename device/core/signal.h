@@ -54,7 +54,8 @@ IRIS_DEVICE void iris_signal_add(iris_dev_t dev, uint64_t *signal,
 }
 
 /** This rank's own signal as it is now: acquire, system scope. Does not wait.
- *  Any lane. */
+ *  Any lane.
+ *  @use all nodes */
 IRIS_DEVICE uint64_t iris_signal_fetch(iris_dev_t dev, const uint64_t *signal)
 {
     return iris_atomic_load_u64(dev, signal, dev.rank, IRIS_ACQUIRE,
@@ -80,18 +81,15 @@ IRIS_TYPES(IRIS_D_ROW, )
 #undef IRIS_D_ROW
 
 /** iris_wait_until: waits until this rank's own word at `ptr`, which is not
- *  translated, compares with `value` as `cmp` says, and returns the word.
- *  iris_test: polls once, and returns 1 if the word compares so. Both acquire at
- *  system scope if it does: the lane then sees everything released with the
+ *  translated, compares with `value` as `cmp` says, and returns the word. It
+ *  acquires at system scope: the lane then sees everything released with the
  *  word, and the workgroup does after iris_wg_barrier(). For i32, u32, i64 and
  *  u64 words, which atomics or signals write. Any lane. For u64:
  *      uint64_t iris_wait_until_u64(iris_dev_t dev, const uint64_t *ptr,
  *                                   iris_cmp_t cmp, uint64_t value);
- *      iris_bool_t iris_test_u64(iris_dev_t dev, const uint64_t *ptr,
- *                                iris_cmp_t cmp, uint64_t value);
  *  If a peer dies or a deadline passes, the kernel ends and the wait does not
  *  return. On a GPU only its lane (on AMD its wavefront) ends there.
- *  @use blocks */
+ *  @use blocks; all nodes */
 #define IRIS_D_ROW(name, c_type, arg)                                          \
     IRIS_DEVICE c_type iris_wait_until_##name(                                 \
         iris_dev_t dev, const c_type *ptr, iris_cmp_t cmp, c_type value)       \
@@ -100,7 +98,17 @@ IRIS_TYPES(IRIS_D_ROW, )
             iris_d_wait(dev, ptr,                                              \
                         iris_d_condition(IRIS_D_KIND_##name, cmp,                   \
                                     iris_d_bits_##name(value))));              \
-    }                                                                          \
+    }
+IRIS_WORD_TYPES(IRIS_D_ROW, )
+#undef IRIS_D_ROW
+
+/** iris_test: returns at once, 1 if this rank's own word at `ptr` compares with
+ *  `value` as `cmp` says, otherwise 0. With 1 it acquires as iris_wait_until()
+ *  does. For the same words. Any lane. For u64:
+ *      iris_bool_t iris_test_u64(iris_dev_t dev, const uint64_t *ptr,
+ *                                iris_cmp_t cmp, uint64_t value);
+ *  @use all nodes */
+#define IRIS_D_ROW(name, c_type, arg)                                          \
     IRIS_DEVICE iris_bool_t iris_test_##name(                                  \
         iris_dev_t dev, const c_type *ptr, iris_cmp_t cmp, c_type value)       \
     {                                                                          \

@@ -31,7 +31,7 @@
  * All lanes of a wavefront call the functions iris_wave_* together, with the
  * same arguments except `value`. Other wavefronts need not call them.
  *
- * @use wavefront; never blocks; CPU nodes
+ * @use wavefront; never blocks; all nodes
  * @param value  number of this lane
  * @param from_ptr  source, global memory
  * @param to_ptr  target, global memory
@@ -94,7 +94,8 @@ IRIS_DEVICE iris_bool_t iris_wave_leader(iris_wg_t wg)
 #endif
 
 /** As iris_wg_put(), by one wavefront. The copy is complete for the workgroup
- *  after iris_wg_barrier(). */
+ *  after iris_wg_barrier().
+ *  @use CPU nodes */
 IRIS_DEVICE void iris_wave_put(iris_wg_t wg, iris_dev_t dev,
                                const void *from_ptr, void *to_ptr, size_t bytes,
                                int to_rank)
@@ -168,25 +169,17 @@ IRIS_DEVICE uint64_t iris_d_wg_combine(iris_wg_t wg, enum iris_d_kind kind,
 }
 
 /* clang-format off */
-/** iris_wave_sum, _min, _max, iris_wg_sum, _min, _max: every lane gets the sum,
- *  minimum or maximum of the values of all lanes of its wavefront, or of its
- *  workgroup. All lanes of the workgroup call the latter together, outside lane
- *  loops. On the CPU `value` is the value of
- *  the workgroup's thread, such as a sum over a lane loop. All lanes get the
- *  same bits. Sums of floats depend on the number of lanes. The minimum and the
- *  maximum of a NaN and a number are the number. For f32:
+/** iris_wave_sum, _min, _max: every lane gets the sum, minimum or maximum of the
+ *  values of all lanes of its wavefront, the same bits. On the CPU `value` is
+ *  the value of the workgroup's thread, such as a sum over a lane loop. Sums of
+ *  floats depend on the number of lanes. The minimum and the maximum of a NaN
+ *  and a number are the number. For f32:
  *      float iris_wave_sum_f32(iris_wg_t wg, float value);
- *      float iris_wg_sum_f32(iris_wg_t wg, float value); */
+ *  @use all nodes */
 #define IRIS_D_ROW(name, c_type, verb, OP)                                     \
     IRIS_DEVICE c_type iris_wave_##verb##_##name(iris_wg_t wg, c_type value)   \
     {                                                                          \
         return iris_d_value_##name(iris_d_wave_combine(                        \
-            wg, IRIS_D_KIND_##name, IRIS_OP_ATOMIC_##OP,                       \
-            iris_d_bits_##name(value)));                                       \
-    }                                                                          \
-    IRIS_DEVICE c_type iris_wg_##verb##_##name(iris_wg_t wg, c_type value)     \
-    {                                                                          \
-        return iris_d_value_##name(iris_d_wg_combine(                          \
             wg, IRIS_D_KIND_##name, IRIS_OP_ATOMIC_##OP,                       \
             iris_d_bits_##name(value)));                                       \
     }
@@ -194,6 +187,20 @@ IRIS_DEVICE uint64_t iris_d_wg_combine(iris_wg_t wg, enum iris_d_kind kind,
     IRIS_D_ROW(name, c_type, sum, ADD)                                         \
     IRIS_D_ROW(name, c_type, min, MIN)                                         \
     IRIS_D_ROW(name, c_type, max, MAX)
+IRIS_TYPES(IRIS_D_ROWS, )
+#undef IRIS_D_ROW
+
+/** iris_wg_sum, _min, _max: as iris_wave_sum, _min, _max, with the values of all
+ *  lanes of the workgroup, which call it together, outside lane loops. For f32:
+ *      float iris_wg_sum_f32(iris_wg_t wg, float value);
+ *  @use workgroup; all nodes */
+#define IRIS_D_ROW(name, c_type, verb, OP)                                     \
+    IRIS_DEVICE c_type iris_wg_##verb##_##name(iris_wg_t wg, c_type value)     \
+    {                                                                          \
+        return iris_d_value_##name(iris_d_wg_combine(                          \
+            wg, IRIS_D_KIND_##name, IRIS_OP_ATOMIC_##OP,                       \
+            iris_d_bits_##name(value)));                                       \
+    }
 IRIS_TYPES(IRIS_D_ROWS, )
 #undef IRIS_D_ROWS
 #undef IRIS_D_ROW

@@ -174,7 +174,7 @@ static const char *guess_backend(const char *name)
                    "ranks on one GPU IRIS_BACKEND=sim IRIS_SIM_DEVICE=gpu";
         }
     }
-    return strcasecmp(name, "cpu") == 0
+    return strcasecmp(name, "cpu") == 0 || strncasecmp(name, "sim", 3) == 0
                ? ". Ranks on CPUs are IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu"
                : "";
 }

@@ -164,8 +164,8 @@ struct iris_control {
     struct iris_shown own;          /* the state that this rank has published */
     struct iris_endpoint *endpoint; /* NULL: no messages are sent */
     struct iris_peer *peers;        /* the ranks and their processes */
-    atomic_uint posts; /* of this rank. The proxy acquires it before it serves a
-                        * request of another rank, which may follow a post */
+    atomic_uint posts; /* of this rank. The thread that serves another rank's
+                        * request loads it (acquire), as it may follow a post */
     int num_nodes;
     struct iris_record *record; /* this rank's flight record; NULL: none */
     struct iris_table *records; /* the table of this node */

@@ -255,11 +255,13 @@ static enum iris_json_token take_word(struct iris_json *json)
         put_byte(json, take_byte(json));
     }
     json->text[json->length] = '\0';
-    return strcmp(json->text, "true") == 0 ||
-                   strcmp(json->text, "false") == 0 ||
-                   strcmp(json->text, "null") == 0
-               ? IRIS_JSON_WORD
-               : iris_i_json_fail(json, "neither a value nor the end of one");
+    if (strcmp(json->text, "true") == 0 || strcmp(json->text, "false") == 0 ||
+        strcmp(json->text, "null") == 0) {
+        return IRIS_JSON_WORD;
+    }
+    return iris_i_json_fail(json, iris_i_json_offset(json) == json->length
+                                      ? "the file is not JSON; pass another one"
+                                      : "neither a value nor the end of one");
 }
 
 /* ---- Structure ---- */

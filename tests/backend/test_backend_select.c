@@ -89,6 +89,7 @@ static TEST(init_passes_on_why_a_backend_cannot_run)
 
     refuse_init("quantum", NULL, "unknown");
     refuse_init("cuda", NULL, "IRIS_BACKEND=hip");
+    refuse_init("simulation", NULL, "IRIS_SIM_DEVICE=cpu");
     refuse_init("NVIDIA", NULL, "IRIS_BACKEND=hip");
     refuse_init("amd", NULL, "IRIS_BACKEND=hip");
     refuse_init("rocm", NULL, "IRIS_BACKEND=hip");
