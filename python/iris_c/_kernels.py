@@ -52,6 +52,8 @@ def prepare() -> None:
     _prepared = True
     if os.environ.get("IRIS_C_UPSTREAM_DEVICE"):
         return  # iris_c.upstream does it
+    if not hasattr(sys.modules["triton"], "knobs"):
+        return  # This Triton is too old, which matters to iris_c.triton only.
     if sys.modules["triton"].knobs.runtime.interpret:
         _end_hopeless_waits()
     else:

@@ -3,11 +3,18 @@
 
 Names and arguments are those of upstream's functions. A pointer is the caller's
 own. `heap_bases` is Iris.get_heap_bases(). A rank selects the memory at the same
-place of that rank's heap. This module needs Triton; `import iris_c` does not.
+place of that rank's heap. This module needs Triton 3.4 or newer; `import iris_c`
+does not.
 """
 
 import triton
 import triton.language as tl
+
+if not hasattr(triton, "knobs"):
+    raise ImportError(
+        "iris_c.triton needs Triton 3.4 or newer, and this is Triton"
+        f" {triton.__version__}"
+    )
 
 from . import _clock, _kernels
 

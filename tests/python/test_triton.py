@@ -29,7 +29,31 @@ ctx.barrier()
 """
 
 
-@unittest.skipUnless(importlib.util.find_spec("triton"), "a test of Triton")
+def has(module):
+    """Whether Python finds a module, whose package may be missing."""
+    package = module.partition(".")[0]
+    return bool(importlib.util.find_spec(package) and importlib.util.find_spec(module))
+
+
+@unittest.skipUnless(has("triton"), "a test of Triton")
+@unittest.skipIf(has("triton.knobs"), "Triton is new enough")
+class OldTriton(unittest.TestCase):
+    def test_an_old_triton_is_beside_the_package_and_its_kernels_refuse_it(self):
+        (status,), (text,) = support.finish(
+            support.start(
+                """
+import triton
+assert iris().ones(2).tolist() == [1, 1]
+try: import iris_c.triton
+except ImportError as error: assert triton.__version__ in str(error), error
+else: raise SystemExit("not refused")
+"""
+            )
+        )
+        self.assertEqual((status, text), (0, ""))
+
+
+@unittest.skipUnless(has("triton.knobs"), "a test of Triton 3.4 or newer")
 class Triton(unittest.TestCase):
     def run_program(self, program, ranks, **environment):
         # Triton reads the source of a kernel from a file.
