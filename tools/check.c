@@ -35,7 +35,8 @@ struct finding {
     char *text;
     char again[64]; /* settings and option that show it again */
     char runs[256]; /* "without a seed, seeds 1 4 7" */
-    int count;
+    int count;      /* runs that show it */
+    int last_run;   /* number of the latest of them; a run may show it twice */
 };
 
 struct checking {
@@ -165,6 +166,10 @@ static void add_finding(struct checking *c, bool is_race, char *key, char *text,
         free(key);
         free(text);
     }
+    if (one->last_run == c->num_runs + 1) {
+        return;
+    }
+    one->last_run = c->num_runs + 1;
     used = strlen(one->runs);
     if (seed == 0) {
         snprintf(one->runs, sizeof one->runs, "%s",

@@ -43,7 +43,7 @@ struct table {
     size_t left_out; /* operations without a row */
 };
 
-#define MOST_ROWS 40
+#define MOST_ROWS 12   /* with what iris replay says, fifteen lines */
 #define MOST_OPS 20000 /* limit; earlier operations are left out */
 
 static bool have_overlap(const struct replay_op *a, const struct replay_op *b)
@@ -96,6 +96,43 @@ static bool find_racing_byte(const char *output, struct replay_op *place)
     place->offset = start + byte;
     place->bytes = 1;
     return true;
+}
+
+/* Whether the line of the report, which ends at a newline, names the access. */
+static bool is_access_of(const char *line, const struct replay_op *op)
+{
+    char text[512];
+    const char *at;
+
+    snprintf(text, sizeof text, ": %s by rank %d, kernel %s, workgroup %u",
+             op->deed, op->rank, op->kernel, op->workgroup);
+    at = strstr(line, text);
+    return at != NULL && at < line + strcspn(line, "\n") &&
+           (at[strlen(text)] < '0' || at[strlen(text)] > '9');
+}
+
+/* Keeps the marks of two accesses to the racing byte, the first that the report
+ * names: the later one in its first line, the earlier one in its second. */
+static void mark_racing_pair(struct table *rows, const char *output)
+{
+    const char *later = strchr(strstr(output, "data race on "), '\n');
+    const char *earlier = later == NULL ? NULL : strchr(later + 1, '\n');
+    size_t first = NEVER, last = NEVER;
+
+    for (size_t i = 0; earlier != NULL && i < rows->num_rows; i++) {
+        if (rows->rows[i].is_race && first != NEVER &&
+            is_access_of(later + 1, rows->rows[i].op)) {
+            last = i;
+            break;
+        }
+        if (rows->rows[i].is_race &&
+            is_access_of(earlier + 1, rows->rows[i].op)) {
+            first = i;
+        }
+    }
+    for (size_t i = 0; last != NEVER && i < rows->num_rows; i++) {
+        rows->rows[i].is_race = i == first || i == last;
+    }
 }
 
 /* ---- Columns ---- */
@@ -299,20 +336,36 @@ static void filter_rows(struct table *rows)
     rows->num_rows = count;
 }
 
-/* Keeps at most MOST_ROWS rows, up to the last marked one. */
+/* Keeps at most MOST_ROWS rows, up to the last marked one: marked ones, then the
+ * others that are closest to the last. */
 static void cut_rows(struct table *rows)
 {
-    size_t first = 0, last = rows->num_rows;
+    size_t last = rows->num_rows, room, kept = 0;
+    bool *stays;
 
     while (last > 0 && !is_marked(&rows->rows[last - 1])) {
         last--;
     }
     last = last == 0 ? rows->num_rows : last;
-    first = last > MOST_ROWS ? last - MOST_ROWS : 0;
-    rows->left_out += rows->num_rows - (last - first);
-    rows->num_rows = last - first;
-    memmove(rows->rows, rows->rows + first,
-            rows->num_rows * sizeof *rows->rows);
+    room = last < MOST_ROWS ? last : MOST_ROWS;
+    stays = replay_alloc(NULL, (last + 1) * sizeof *stays);
+    memset(stays, 0, (last + 1) * sizeof *stays);
+    for (int marked = 1; marked >= 0; marked--) {
+        for (size_t i = last; room > 0 && i-- > 0;) {
+            if (!stays[i] && (is_marked(&rows->rows[i]) || !marked)) {
+                stays[i] = true;
+                room--;
+            }
+        }
+    }
+    for (size_t i = 0; i < last; i++) {
+        if (stays[i]) {
+            rows->rows[kept++] = rows->rows[i];
+        }
+    }
+    free(stays);
+    rows->left_out += rows->num_rows - kept;
+    rows->num_rows = kept;
 }
 
 static void trace_reads(struct table *rows)
@@ -338,6 +391,9 @@ static void open_table(struct table *rows, const struct replay_result *result)
     collect_rows(rows, &result->schedule, has_race ? &race : NULL);
     if (rows->num_rows == 0) {
         return;
+    }
+    if (has_race) {
+        mark_racing_pair(rows, result->output);
     }
     set_columns(rows);
     trace_reads(rows);
@@ -519,11 +575,23 @@ static void print_table(const struct table *rows)
     }
 }
 
+/* The line of the first race's report that says why nothing orders the two. */
+static void print_missing(const char *output)
+{
+    const char *race = strstr(output, "data race on ");
+    const char *missing = race == NULL ? NULL : strstr(race, "missing: ");
+
+    if (missing != NULL) {
+        printf("%.*s\n", (int)strcspn(missing, "\n"), missing);
+    }
+}
+
 void replay_print(const struct replay_result *result)
 {
     struct table rows;
 
     open_table(&rows, result);
     print_table(&rows);
+    print_missing(result->output);
     close_table(&rows);
 }

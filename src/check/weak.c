@@ -109,7 +109,8 @@ static _Thread_local struct {
     struct iris_weak_slot *slot;
     bool is_own;
     uint32_t lane;
-    uint64_t id; /* id of the current operation */
+    uint64_t last_id; /* the greatest id of a plain access that was noted */
+    uint64_t id;      /* id of the current operation */
     struct side sides[2];
     unsigned behind;
     struct iris_weak *weak;
@@ -789,7 +790,8 @@ static void end_plain_access(struct iris_weak *weak)
     }
 }
 
-/* A plain access under IRIS_CHECK=race, or several to consecutive elements. */
+/* A plain access under IRIS_CHECK=race, ahead of it; or the rest of a series, which
+ * has the id of the access that began it, behind the accesses. */
 static void note_plain(const struct iris_weak *weak,
                        const struct iris_cpu_event *event)
 {
@@ -803,9 +805,11 @@ static void note_plain(const struct iris_weak *weak,
     seen.seen = read_value(side);
     if (side->range.bytes != 0) {
         note_deed(weak, &seen, side, !event->write, event->write,
-                  has_two_sides(event) ? read_value(&self.sides[0])
-                                       : event->value);
+                  has_two_sides(event)
+                      ? read_value(&self.sides[0])
+                      : (event->id <= self.last_id ? seen.seen : event->value));
     }
+    self.last_id = event->id > self.last_id ? event->id : self.last_id;
 }
 
 static iris_status_t observe_kernel(void *arg,
@@ -868,6 +872,7 @@ static void enter_lane(struct iris_weak *weak, const struct iris_cpu_wg *cpu)
     uint32_t lane;
 
     self.id = 0;
+    self.last_id = 0;
     self.is_open = false;
     self.weak = weak;
     self.slot = iris_i_weak_enter(machine->schedule, cpu->rank, cpu->launch,

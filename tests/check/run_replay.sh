@@ -10,7 +10,7 @@ set -u
 . "$(dirname "$0")/../support/checked.sh"
 export TMPDIR=$tmp
 
-compile replay
+compile replay command
 mv "$tmp/replay" "$tmp/talk"
 cp "$tmp/talk" "$tmp/other"
 cd "$tmp" || exit 1
@@ -34,6 +34,10 @@ has() { # FILE TEXT...
 
 line_of() { # WORD: the line of replay.c with this comment
     grep -n "/\* $1 \*/" "$root/tests/check/replay.c" | cut -d: -f1
+}
+
+line_of_command() { # WORD: the same of command.c
+    grep -n "/\* $1 \*/" "$root/tests/check/command.c" | cut -d: -f1
 }
 
 record() { # FILE CHECK SEED BUG: the status is that of the program
@@ -69,6 +73,14 @@ has weak.short "^read 1 0 0 .* old 1"
 expect 0 "the same run" weak.short -- ./talk bug 3
 expect 0 "race.short: 0 of" -s -p race -- ./talk bug 3
 has out "inbox@1 := 7 .*RACE" "inbox@1 == 7 .*RACE"
+
+# A race after many operations: fifteen lines have both accesses, and what is missing.
+IRIS_CHECK=race IRIS_SEED=3 IRIS_SCHEDULE=rounds IRIS_NUM_RANKS=2 ./command bug >out 2>&1
+expect 0 "data race" --print rounds -- ./command bug
+[ "$(wc -l <out)" -le 15 ] || fail "more than fifteen lines"
+[ "$(grep -c RACE out)" = 2 ] || fail "not both accesses: $(cat out)"
+has out ":= 3 .*command.c:$(line_of_command put), .*RACE" \
+    "== 3 .*command.c:$(line_of_command use), .*RACE" "^missing: credit; rank 1 may still read"
 
 # A shrink whose last run does not fail, and one whose program never fails again.
 for letters in 1 2 3 4 5; do
