@@ -333,8 +333,8 @@ IRIS_API void iris_interrupt(iris_t *iris);
 /** Ends every present and future wait of all ranks of the job, on the host and in
  *  kernels, with IRIS_ERR_REVOKED, until they call iris_shrink(). So if one rank
  *  cannot go on as before, the others notice at once, wherever they wait. A rank
- *  that does not wait notices at its next collective call. Local; never blocks.
- *  A second call does nothing. */
+ *  that does not wait notices at its next collective call. Ranks of other nodes do
+ *  not notice. Local; never blocks. A second call does nothing. */
 IRIS_API iris_status_t iris_revoke(iris_t *iris);
 
 /** Goes on with the ranks that are left, after IRIS_ERR_PEER_LOST,

@@ -117,8 +117,9 @@ IRIS_API iris_status_t iris_plan_create(
  *  data there. Launch the kernel that publishes after this call, or before it
  *  on another stream. Local; does not wait for peers.
  *
- *  IRIS_ERR_STATE        the previous epoch has not ended (iris_plan_end()), or
- *                        the plan has failed or was aborted
+ *  IRIS_ERR_STATE        the previous epoch has not ended (iris_plan_end()), the
+ *                        plan has failed or was aborted, or iris_capture_begin()
+ *                        captures the stream
  *  IRIS_ERR_INVALID      no such plan or stream
  *
  *  Also returns the statuses of iris_put_on_stream(); the plan has then failed.

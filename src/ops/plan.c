@@ -782,6 +782,11 @@ iris_status_t iris_plan_begin(iris_t *iris, iris_plan_t *plan,
     if (plan->state != IRIS_PLAN_COMPLETE) {
         return fail_state(plan, "iris_plan_begin");
     }
+    if (atomic_load(&stream->capturing) != NULL) {
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_STATE,
+                           "iris_plan_begin: the stream is captured; begin "
+                           "each epoch outside of graphs");
+    }
     plan->state = IRIS_PLAN_ARMED;
     plan->epoch++;
     status = arm_chain(plan, stream);

@@ -398,7 +398,7 @@ static int use_products(iris_t *iris, iris_ops_workspace_t **workspace_p)
     iris_ops_options_init(&options);
     CHECK_OK(iris_ones(iris, IRIS_SHAPE(8, 8), NULL, &ones));
     CHECK_OK(iris_ones(iris, IRIS_SHAPE(8, 8), NULL, &out));
-    for (int way = 0; way < 3; way++) {
+    for (int way = 0; way < 2; way++) {
         options.chunks = ways[way];
         CHECK_OK(iris_matmul_all_reduce(iris, &ones, &ones, &out, &options));
         CHECK_OK(harness_read(iris, seen, out.data, sizeof seen));

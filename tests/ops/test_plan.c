@@ -308,6 +308,21 @@ static RANK_TEST(calls_in_the_wrong_state_say_what_to_do, 2)
     return end_ring(iris, &ring);
 }
 
+static RANK_TEST(an_epoch_does_not_begin_in_a_graph, 2)
+{
+    iris_graph_t *graph = NULL;
+    struct ring ring;
+
+    CHECK_EQUAL(make_ring(iris, &ring, 1), 0);
+    if (iris_capture_begin(iris, NULL) == IRIS_OK) {
+        CHECK_BAD(iris, iris_plan_begin(iris, ring.plan, NULL, NULL),
+                  IRIS_ERR_STATE, "captured", "outside of graphs");
+        CHECK_OK(iris_capture_end(iris, NULL, &graph));
+    }
+    iris_graph_destroy(iris, graph);
+    return end_ring(iris, &ring);
+}
+
 /* ---- Giving up ---- */
 
 /* Rank 0 gives up: its neighbours learn of it, then theirs. */
