@@ -210,7 +210,9 @@ IRIS_DEVICE void iris_d_ccl_reduce(const iris_d_ccl_work_t *work,
 #define IRIS_CCL_DEPTH 2
 /* In a share of this size the sums are sent after all of them are made: links
  * carry loads and stores faster one after the other than at once. */
+#ifndef IRIS_CCL_APART_BYTES
 #define IRIS_CCL_APART_BYTES ((size_t)4 << 20)
+#endif
 
 /* Whether all buffers are aligned for whole blocks. */
 IRIS_DEVICE iris_bool_t iris_d_ccl_is_aligned(const iris_d_ccl_work_t *work)

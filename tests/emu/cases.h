@@ -398,22 +398,31 @@ IRIS_KERNEL(emu_rounds, struct emu_args)
     }
 }
 
-/* Rank 1 sends eight signals, a word of data ahead of each: `last` so late that a
- * rank that does not wait for it goes on without its data. */
-IRIS_DEVICE void emu_send_set(iris_dev_t dev, const struct emu_args *args,
-                              uint64_t *data, uint64_t *set, int last)
+/* Sends a signal, a word of data ahead of it: so late that a rank that does not wait
+ * for it goes on without its data. */
+IRIS_DEVICE void emu_send_late(iris_dev_t dev, const struct emu_args *args,
+                               int i, uint64_t datum)
 {
-    for (int i = 0; i <= 8; i++) {
-        int k = i == 8 ? last : i;
+    for (int pauses = 0; pauses < 100; pauses++) {
+        iris_d_pause();
+    }
+    iris_store_u64(dev, (uint64_t *)args->heap + i, datum, args->peer);
+    iris_signal_set(dev, (uint64_t *)args->more + i, args->value, args->peer);
+}
 
-        for (int pauses = 0; i == 8 && pauses < 50; pauses++) {
-            iris_d_pause();
-        }
-        if (i == 8 || i != last) {
-            iris_store_u64(dev, &data[k], (uint64_t)k + 100, args->peer);
-            iris_signal_set(dev, &set[k], args->value, args->peer);
+/* Sends the eight signals of a set, `last` behind the others. */
+IRIS_DEVICE void emu_send_set(iris_dev_t dev, const struct emu_args *args,
+                              int set, int last)
+{
+    for (int i = 8 * set; i < 8 * set + 8; i++) {
+        if (i != last) {
+            iris_store_u64(dev, (uint64_t *)args->heap + i, (uint64_t)i + 100,
+                           args->peer);
+            iris_signal_set(dev, (uint64_t *)args->more + i, args->value,
+                            args->peer);
         }
     }
+    emu_send_late(dev, args, last, (uint64_t)last + 100);
 }
 
 /* Rank 0 waits for all of eight signals, the first of which comes last, for all of
@@ -430,7 +439,7 @@ IRIS_KERNEL(emu_sets, struct emu_args)
     }
     for (int k = 0; k < 2; k++) {
         if (dev.rank == 1) {
-            emu_send_set(dev, args, data + 8 * k, set + 8 * k, 7 * k);
+            emu_send_set(dev, args, k, 15 * k);
             continue;
         }
         iris_wait_until_all(dev, set + 8 * k, 8, NULL, IRIS_CMP_EQ, value);
@@ -446,10 +455,40 @@ IRIS_KERNEL(emu_sets, struct emu_args)
         q[19] = data[q[18] == 1 && indices[0] < 8 ? 24 + indices[0] : 0];
         return;
     }
-    iris_store_u64(dev, &data[16 + 5], 55, args->peer);
-    iris_signal_set(dev, &set[16 + 5], value, args->peer);
-    iris_store_u64(dev, &data[24 + 2], 22, args->peer);
-    iris_signal_set(dev, &set[24 + 2], value, args->peer);
+    emu_send_late(dev, args, 16 + 5, 55);
+    emu_send_late(dev, args, 24 + 2, 22);
+}
+
+/* Requests to a rank of another node, with IRIS_FAR; library.py is the proxy. Behind
+ * three arrays of results are the operands. */
+IRIS_KERNEL(emu_ring, struct emu_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    uint64_t *p = (uint64_t *)args->heap, *q = (uint64_t *)args->more;
+    uint64_t *l = (uint64_t *)iris_d_global((uintptr_t)args->local);
+    size_t n = args->count;
+    const uint64_t *v = l + 3 * n;
+    int peer = args->peer;
+
+    IRIS_LANES (wg, i, n) {
+        iris_store_u64(dev, &p[i], v[i], peer);
+        iris_store_u16(dev, (uint16_t *)q + i, (uint16_t)v[i], peer);
+        l[i] = iris_atomic_add_u64(dev, &p[i], 7, peer, IRIS_RELAXED,
+                                   IRIS_SCOPE_SYSTEM);
+        l[n + i] = iris_atomic_cas_u64(dev, &p[i], l[i] + 7, 3 * v[i], peer,
+                                       IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
+        iris_atomic_store_u64(dev, &q[n + i], v[i] ^ 5, peer, IRIS_RELEASE,
+                              IRIS_SCOPE_SYSTEM);
+        l[2 * n + i] = iris_load_u64(dev, &p[i], peer);
+    }
+    iris_wg_put(wg, dev, v, &p[2 * n], 100, peer);
+    iris_wg_get(wg, dev, &q[4 * n], &l[5 * n], 300, peer);
+    IRIS_LANES (wg, i, n) {
+        iris_store_u64(dev, &q[2 * n + i], i, peer);
+    }
+    if (iris_wg_leader(wg)) {
+        IRIS_D_FAR_RELEASE(dev, iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM));
+    }
 }
 
 /* Two ranks at once on the same elements: none of the updates may be lost. */

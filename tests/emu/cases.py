@@ -52,6 +52,7 @@ class Case:
         self.pack = self.common
         self.expect = None  # else: instead of what the CPU does
         self.idle = False  # changes no memory
+        self.far = False  # needs IRIS_FAR
         self.traced = None  # else: how it records, and what (library.py)
 
     def __str__(self):

@@ -28,6 +28,7 @@ STORES = {  # name: bytes, first bit of the register that is stored
     "GLOBAL_STORE_SHORT_D16_HI": (2, 16),
 }
 EXEC = 126  # index of the execution mask among the scalar registers
+PROXY = None  # else: called behind each access to memory, and each sleep
 KERNARG_HIDDEN = 256  # bytes of the hidden arguments, at the end
 
 
@@ -64,8 +65,22 @@ class Emulator:
     def decoded(self, pc, arch):
         word = struct.unpack("<Q", ctypes.string_at(pc, 8))[0]
         run = self.instead(word)
+        if PROXY and (bits(word, 31, 26) in (0x37, 0x38) or
+                      bits(word, 31, 16) == 0xBF8E):
+            return self.proxied(pc, arch, run)
         if run is None:
             return self.decode(pc, arch)
+        return self.called(run)
+
+    def proxied(self, pc, arch, run):
+        if run is not None:
+            return self.called(lambda *buffers: (run(*buffers), PROXY()))
+        (program, runtime), inst = self.decode(pc, arch)
+        return (program, types.SimpleNamespace(
+            fxn=lambda *buffers: (runtime.fxn(*buffers), PROXY()))), inst
+
+    @staticmethod
+    def called(run):
         program = types.SimpleNamespace(
             arg=types.SimpleNamespace(globals=[0, 1]))
         return (program, types.SimpleNamespace(fxn=run)), None

@@ -12,6 +12,7 @@
 #include <emu/wg_ccl.h>
 #include <iris/device/kernels/ccl_packet.h>
 #include <iris/device/kernels/ccl_pairs.h>
+#include <iris/device/kernels/ccl_reduce.h>
 #include <iris/device/kernels/ops_chunk.h>
 
 #define EMU_KERNEL(name, ARGS) NARROW(name, ARGS, (void)0)
@@ -63,6 +64,17 @@ EMU_KERNEL(iris_k_ccl_once_f32_sum, struct iris_ccl_packet_args)
 EMU_KERNEL(iris_k_ccl_packet_f32_sum, struct iris_ccl_packet_args)
 EMU_KERNEL(iris_k_ccl_once_move, struct iris_ccl_packet_args)
 EMU_KERNEL(iris_k_ccl_packet_move, struct iris_ccl_packet_args)
+#endif
+
+#ifdef EMU_types
+EMU_KERNEL(iris_k_ccl_reduce_f32_sum, struct iris_ccl_reduce_args)
+EMU_KERNEL(iris_k_ccl_reduce_bf16_max, struct iris_ccl_reduce_args)
+EMU_KERNEL(iris_k_ccl_once_f16_sum, struct iris_ccl_packet_args)
+EMU_KERNEL(iris_k_ccl_once_i32_max, struct iris_ccl_packet_args)
+#endif
+
+#ifdef EMU_ring /* with IRIS_FAR */
+EMU_KERNEL(emu_ring, struct emu_args)
 #endif
 
 #ifdef EMU_trace /* with IRIS_TRACE */

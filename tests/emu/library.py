@@ -277,14 +277,15 @@ FREQUENT = [(name, op) for name in ("f32", "bf16", "f16", "i32")
 
 
 def near_reductions():
-    for (name, op), shape in itertools.product(FREQUENT, ("TO_ALL", "SCATTER")):
+    # Shares of 4050, 4000 and 4096 bytes, the last of which is sent behind its sums.
+    for (name, op), (shape, bytes_, block) in itertools.product(FREQUENT, (
+            ("TO_ALL", 8100, 32), ("SCATTER", 4000, 64), ("TO_ALL", 8192, 16))):
         yield collective(f"iris_k_ccl_reduce_{name}_{op.lower()}",
                          "iris_ccl_reduce_args", name, {
                              "kind": f"IRIS_D_KIND_{name}",
                              "op": f"IRIS_REDUCE_{op}", "rings": 1, "root": -1,
                              "shape": f"IRIS_CCL_{shape}", "near": near,
-                             "bytes": 8100 if shape == "TO_ALL" else 4000} |
-                         scale(1), block=32 if shape == "TO_ALL" else 64)
+                             "bytes": bytes_} | scale(1), block=block)
 
 
 def near_packets():
@@ -574,7 +575,139 @@ def traced():
                  {"ATOMIC_ADD": LANES}).case
 
 
-# Ranks of other nodes are not emulated.
+# Requests to a rank of another node --------------------------------------------
+
+class Ring(Case):
+    """Rank 1's heap is not mapped: a lane leaves requests in the ring (ring.h), and
+    this is their rank's proxy, which carries one out at every third access. Says
+    what is wrong with a request, with the ring, and with all memory."""
+
+    LANES, SLOTS, DATA = 70, 128, 32768
+    HEAD, SEEN, REQUESTS = 0, 128, 144  # of struct iris_dev_ring
+    SLOT = 128 + DATA  # the same of struct iris_dev_requests and its slots
+
+    def __init__(self):
+        super().__init__("requests to other nodes", "emu_ring", peer=1,
+                         count=self.LANES, block=64)
+        self.far, self.expect = True, self.ended
+
+    @staticmethod
+    def word(at, value=None):
+        word = ctypes.c_uint64.from_address(at)
+        if value is not None:
+            word.value = value & (1 << 64) - 1
+        return word.value
+
+    def arguments(self, memory, rank):
+        import emulator
+        self.memory, self.before = memory, memory.read()
+        self.ring = (ctypes.c_uint64 * 32)()
+        self.host = (ctypes.c_char * (128 + self.SLOTS * self.SLOT))()
+        self.at = ctypes.addressof(self.host)
+        self.ring[self.REQUESTS // 8] = self.at
+        memory.context[:] = [0, RANKS, memory.heaps[0], 0] + [0] * (
+            TAIL_WORDS + OWN_WORDS)
+        memory.context[-OWN_WORDS + Packed.values_of["IRIS_CONTEXT_OWN_RING"]] = \
+            ctypes.addressof(self.ring)
+        self.next = self.tail = self.steps = 0
+        self.trouble, self.answered, self.fenced = None, {}, False
+        emulator.PROXY = self.step
+        v = self.values
+        return cases.ARGUMENTS.pack(
+            self.context(memory), memory.heaps[0] + HEAP_AT,
+            memory.heaps[0] + MORE_AT, memory.local + LOCAL_AT, 0, v["count"],
+            0, 1, 0, 0, 0, 0, 0)
+
+    def step(self):
+        self.steps += 1
+        if self.steps % 3 == 0:
+            slot = self.at + 128 + self.next % self.SLOTS * self.SLOT
+            commit = self.word(slot + 24)
+            if commit & 1 == ~(self.next // self.SLOTS) & 1:
+                self.carry_out(slot, commit)
+                self.next += 1
+        while self.tail < self.next and self.is_done(self.tail):
+            self.tail += 1
+        self.word(self.at, self.tail)
+        # All are acknowledged at once, so that the kernel's release needs its fence.
+        self.word(self.at + 8, self.next if self.fenced else 0)
+
+    def is_done(self, ticket):
+        left = self.word(self.at + 128 + ticket % self.SLOTS * self.SLOT + 32)
+        return not self.answered.get(ticket) or left == ticket + 1
+
+    def carry_out(self, slot, commit):
+        op, kind = commit >> 8 & 0xff, commit >> 16 & 0xff
+        size, rank = commit >> 24 & 0xffffff, commit >> 48
+        offset, expected, value = (self.word(slot + 8 * i) for i in range(3))
+        name = next((name.removeprefix("IRIS_OP_")
+                     for name, value_of in Packed.values_of.items()
+                     if name.startswith("IRIS_OP_") and value_of == op), "")
+        answers = name in ("GET", "ATOMIC_ADD", "ATOMIC_CAS")
+        flags = commit & 6
+        wanted = (2 if answers else 0) | (4 if name in ("STORE", "FENCE") else 0)
+        if not name or rank != (0 if name == "FENCE" else 1) or offset + size > HEAP \
+                or flags != wanted:
+            self.trouble = self.trouble or (
+                f"request {self.next}: {name} {op} for rank {rank}, {size} bytes at "
+                f"{offset:#x}, flags {flags}")
+            return
+        place, data = self.memory.heaps[1] + offset, slot + 128
+        if name == "PUT":
+            source = value.to_bytes(8, "little")[:size] if size <= 8 else \
+                ctypes.string_at(data, size)
+            ctypes.memmove(place, source, size)
+        elif name == "GET":
+            if size <= 8:
+                self.word(slot + 72, int.from_bytes(
+                    ctypes.string_at(place, size), "little"))
+            else:
+                ctypes.memmove(data, place, size)
+        elif name != "FENCE":
+            old = self.word(place)
+            if size != 8 or kind != Packed.values_of["IRIS_D_KIND_u64"]:
+                self.trouble = f"request {self.next}: {size} bytes of kind {kind}"
+            self.word(slot + 72, old)
+            new = {"STORE": value, "ATOMIC_ADD": old + value,
+                   "ATOMIC_CAS": value if old == expected else old}[name]
+            self.word(place, new)
+        self.answered[self.next] = answers
+        self.fenced = self.fenced or name == "FENCE"
+        if answers:
+            self.word(slot + 64, self.next << 2 | 1)
+
+    def ended(self, memory, rank):
+        import emulator
+        emulator.PROXY = None
+        n, mask = self.LANES, (1 << 64) - 1
+        heap, local = (bytearray(self.before[i]) for i in (1, RANKS))
+        v = struct.unpack_from(f"<{n}Q", local, LOCAL_AT + 24 * n)
+        struct.pack_into(f"<{n}Q", heap, HEAP_AT, *(3 * x & mask for x in v))
+        struct.pack_into(f"<{n}H", heap, MORE_AT, *(x & 0xffff for x in v))
+        struct.pack_into(f"<{2 * n}Q", heap, MORE_AT + 8 * n, *(x ^ 5 for x in v),
+                         *range(n))
+        struct.pack_into(f"<{3 * n}Q", local, LOCAL_AT, *v,
+                         *((x + 7) & mask for x in v), *(3 * x & mask for x in v))
+        heap[HEAP_AT + 16 * n:HEAP_AT + 16 * n + 100] = \
+            local[LOCAL_AT + 24 * n:LOCAL_AT + 24 * n + 100]
+        local[LOCAL_AT + 40 * n:LOCAL_AT + 40 * n + 300] = \
+            self.before[1][MORE_AT + 32 * n:MORE_AT + 32 * n + 300]
+        head, tail = self.ring[0], self.tail
+        if self.trouble or (head, tail) != (self.next, self.next) or \
+                head != 7 * n + 3 or self.ring[self.SEEN // 8] > tail:
+            return self.trouble or f"{head} requests, {self.next} carried out, " \
+                f"{tail} ended, {self.ring[self.SEEN // 8]} seen"
+        for name, is_so, wanted in zip(
+                ("this rank's heap", "the far heap", "own memory"), memory.read(),
+                (self.before[0], bytes(heap), bytes(local))):
+            if is_so != wanted:
+                at = next(i for i in range(HEAP) if is_so[i] != wanted[i])
+                return f"{name} at {at:#x}: {is_so[at:at + 8].hex()}, not " \
+                    f"{wanted[at:at + 8].hex()}"
+        return None
+
+
+# Ranks of other nodes are emulated by a Ring only.
 OF_NODES = {"iris_k_ccl_far", "iris_k_ccl_far_pairs", "iris_k_ccl_levels",
             "iris_k_quiet", "iris_k_update"}
 
@@ -589,7 +722,7 @@ def every(kernels):
     made = [*cases.cases(), *fills(), *rows(), *random_numbers(), *products(),
             *transfers(), *chunks(), *reductions(), *moves(), *packets(),
             *near_reductions(), *near_packets(), *messages(),
-            *of_workgroups(), *traced()]
+            *of_workgroups(), *traced(), *(Ring() for _ in range(RANKS))]
     run = {case.kernel for case in made}
     for missed, what in ((set(kernels) - run - OF_NODES, "no case runs"),
                          (run - set(kernels), "there is no")):

@@ -166,7 +166,7 @@ def chosen(cases, me):
         traced = "EMU_TRACED" in os.environ
         return [case for case in cases if bool(case.traced) == traced and
                 case.kernel + "_gpu" in me.gpu.symbols]
-    return cases
+    return [case for case in cases if not case.far]
 
 
 def work(rank, meet, shared, results, asleep):

@@ -44,6 +44,8 @@ IRIS_DEVICE iris_tile_t emu_wg_tile(const struct emu_wg_args *args, void *data,
             __VA_ARGS__;                                                       \
         }                                                                      \
         iris_wg_ccl_end(wg, &ccl);                                             \
+        ccl = iris_wg_ccl_begin(wg, &args->handle, wg.id);                     \
+        iris_wg_ccl_end(wg, &ccl); /* a use without a step */                  \
     }
 WG_CCL(reduce_f32, iris_wg_all_reduce(
     wg, &ccl, p, q, args->count, IRIS_DTYPE_F32, IRIS_REDUCE_SUM))
