@@ -35,7 +35,7 @@
  * least `operations` (2 M N K), and at most `per_element` multiplications for each
  * element that moves: beyond that, the product takes nearly all of the time. A call
  * that no row fits is done in one part: it was not measured, or slower in more.
- * docs/fused.md has the measurements (bf16). */
+ * docs/lab/performance.md has the measurements (bf16). */
 struct overlap_row {
     enum iris_ops_op op;
     int members;
