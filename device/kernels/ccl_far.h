@@ -202,14 +202,7 @@ IRIS_D_FAR_RARE void iris_d_far_differ(iris_dev_t dev,
             mismatch.theirs.sizes[k] = iris_load_u64(dev, &there[1 + k], rank);
         }
     }
-#if IRIS_ON_CPU
-    iris_cpu_mismatch(dev.cpu, &mismatch);
-#endif
-#if IRIS_D_WATCHED
-    if (iris_d_watch(dev) != NULL) {
-        iris_d_mismatch_report(dev, iris_d_report_claim(dev), &mismatch);
-    }
-#endif
+    iris_d_mismatch_tell(dev, &mismatch);
 }
 
 /* The same for all lanes of a workgroup. */

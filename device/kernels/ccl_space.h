@@ -242,6 +242,21 @@ IRIS_DEVICE void iris_d_ccl_report(const iris_d_ccl_t *ccl, uint32_t i,
 }
 #endif
 
+/* Tells this rank's host of a call that differs, or failed. */
+IRIS_DEVICE void iris_d_mismatch_tell(iris_dev_t dev,
+                                      const struct iris_dev_mismatch *mismatch)
+{
+#if IRIS_ON_CPU
+    iris_cpu_mismatch(dev.cpu, mismatch);
+#endif
+#if IRIS_D_WATCHED
+    if (iris_d_watch(dev) != NULL) {
+        iris_d_mismatch_report(dev, iris_d_report_claim(dev), mismatch);
+    }
+#endif
+    (void)dev, (void)mismatch;
+}
+
 /* Ends the kernel for that. Where nobody is there to tell, the host's deadline
  * does. */
 IRIS_DEVICE void iris_d_ccl_differ(const iris_d_ccl_t *ccl, uint32_t i)

@@ -27,14 +27,7 @@ IRIS_DEVICE_APART void iris_d_ops_refuse(iris_dev_t dev, uint64_t what,
     mismatch.theirs = mismatch.own;
     mismatch.theirs.what = IRIS_OPS_CALL_FAILED;
     mismatch.theirs.sizes[0] = failed;
-#if IRIS_ON_CPU
-    iris_cpu_mismatch(dev.cpu, &mismatch);
-#endif
-#if IRIS_D_WATCHED
-    if (iris_d_watch(dev) != NULL) {
-        iris_d_mismatch_report(dev, iris_d_report_claim(dev), &mismatch);
-    }
-#endif
+    iris_d_mismatch_tell(dev, &mismatch);
 }
 
 /* The end of a call, which has waited for all of its words: clears them, and
