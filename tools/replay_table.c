@@ -43,7 +43,7 @@ struct table {
     size_t left_out; /* operations without a row */
 };
 
-#define MOST_ROWS 12   /* fifteen lines with the status and the cause */
+#define MOST_ROWS 9    /* fifteen lines with the head, status and cause */
 #define MOST_OPS 20000 /* limit; earlier operations are left out */
 
 static bool have_overlap(const struct replay_op *a, const struct replay_op *b)
